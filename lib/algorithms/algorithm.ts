@@ -1,0 +1,77 @@
+/**
+ * A limit's counter for one key, as it is now: read from a store, brought up to the present, and changed in place.
+ * What it holds besides is the algorithm's own.
+ */
+export interface State {
+  /** Now, in whole microseconds, on the store's clock. */
+  now: number;
+  /**
+   * The stored state was made under other parameters, or before the clock was set back by an interval or more, and has
+   * been translated. It is then written even if the check is refused, or its waits would start anew with every refusal.
+   */
+  moved: boolean;
+}
+
+/** What every algorithm knows about a limit once its options have been read. */
+export interface Parameters {
+  /** The most units that can be allowed at once. */
+  readonly quota: number;
+}
+
+/** A finished or running window of a limit that counts by the calendar. */
+export interface WindowCount {
+  /** When the window began, in milliseconds since the epoch. */
+  readonly start: number;
+  /** When it ends or ended, in milliseconds since the epoch. */
+  readonly end: number;
+  /** Units that were allowed in it. */
+  readonly count: number;
+}
+
+/**
+ * One algorithm: how its options are read and how its state changes. It has no clock and does no input or output; its twin
+ * in `lua/algorithms/` does the same with the same numbers. Times and waits are whole microseconds.
+ */
+export interface Algorithm<O = never, P extends Parameters = Parameters, S extends State = State> {
+  /** The value of `algo`. */
+  readonly name: string;
+  /** Two letters that end each of its Redis keys, so that one algorithm never reads another's state. */
+  readonly code: string;
+  /** The options that are its own. */
+  readonly options: readonly string[];
+
+  /** Reads and checks its options. Throws `RateLimitConfigError`. */
+  compile(options: O, place: string): P;
+  /** The name of a limit whose `name` was left out: `algo:rate/interval`. */
+  defaultName(options: O): string;
+  /** The length of its window at `now`, for the response headers. */
+  window(parameters: P, now: number): number;
+  /** The numbers that the script needs, in the order in which its fragment reads them. */
+  scriptParameters(parameters: P, now: number): number[];
+
+  /** The state as of now. Leaves `stored` as it was. */
+  open(parameters: P, stored: S | undefined, now: number): S;
+  /** Whether `cost` units fit now. Asked only for costs up to the quota. */
+  fits(parameters: P, state: S, cost: number): boolean;
+  /** Charges `cost` units, which fit. */
+  take(parameters: P, state: S, cost: number): void;
+  /** Gives `units` back, never more than were taken. `place` is what `place()` said when they were taken. */
+  give(parameters: P, state: S, units: number, place?: number): void;
+  /** What has to be stored. */
+  save(parameters: P, state: S): S;
+
+  /** The whole units that would fit now. */
+  remaining(parameters: P, state: S): number;
+  /** The shortest wait after which `cost` units fit, which do not fit now. */
+  retryAfter(parameters: P, state: S, cost: number): number;
+  /** The wait until the state equals a fresh one. */
+  resetAfter(parameters: P, state: S): number;
+  /** How long the stored state has to be kept; `resetAfter` unless given. */
+  keepFor?(parameters: P, state: S): number;
+  /** How long a request of `cost` units, which fit, has to be held; not at all unless given. */
+  delay?(parameters: P, state: S, cost: number): number;
+  /** Names the place that a request of `cost` units, which fit, would get in a queue. */
+  place?(parameters: P, state: S, cost: number): number;
+  /** The windows that can still be read, the newest first. */
+  history?(parameters: P, state: S): WindowCount[];
+}

@@ -1,0 +1,68 @@
+import type { Parameters, State } from './algorithm.js';
+import { sameScale, type Scale } from './scale.js';
+
+/**
+ * The core of GCRA and of the shaping leaky bucket: a theoretical arrival time (TAT) that each unit moves forward by
+ * T = interval / rate, and that may run ahead of now by at most quota x T. It is kept exactly, as the weight that is still
+ * owed at a tick: TAT = time + debt / speed.
+ */
+export interface ArrivalParameters extends Parameters {
+  readonly scale: Scale;
+  /** quota x unit: the most that can be owed. */
+  readonly capacity: number;
+}
+
+export interface ArrivalState extends State {
+  readonly scale: Scale;
+  /** What is owed at `time`, as a weight. */
+  debt: number;
+  /** A tick: now, or later while the clock catches up. */
+  time: number;
+}
+
+export function openArrival(
+  { scale, capacity }: ArrivalParameters,
+  stored: ArrivalState | undefined,
+  now: number,
+): ArrivalState {
+  const tick = Math.floor(now / scale.tick);
+  if (stored === undefined) return { now, moved: false, scale, debt: 0, time: tick };
+  let { debt, time } = stored;
+  let moved = false;
+  if (!sameScale(stored.scale, scale)) {
+    const old = stored.scale;
+    const oldTick = Math.floor(now / old.tick);
+    debt = Math.ceil((Math.max(0, debt - Math.max(0, oldTick - time) * old.speed) / old.unit) * scale.unit);
+    time = tick + Math.ceil((Math.max(0, time - oldTick) * old.tick) / scale.tick);
+    moved = true;
+  }
+  if (tick >= time) {
+    debt = Math.max(0, debt - (tick - time) * scale.speed);
+    time = tick;
+  } else if (time - tick >= scale.interval) {
+    time = tick;
+    moved = true;
+  }
+  if (debt > capacity) {
+    debt = capacity;
+    moved = true;
+  }
+  return { now, moved, scale, debt, time };
+}
+
+/** Microseconds until `weight` has flowed off. */
+export function untilFlowed({ scale, time, now }: ArrivalState, weight: number): number {
+  return (time + Math.ceil(weight / scale.speed)) * scale.tick - now;
+}
+
+export function arrivalRemaining({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState): number {
+  return Math.floor((capacity - debt) / scale.unit);
+}
+
+export function arrivalRetryAfter({ scale, capacity }: ArrivalParameters, state: ArrivalState, cost: number): number {
+  return untilFlowed(state, state.debt + cost * scale.unit - capacity);
+}
+
+export function arrivalResetAfter(state: ArrivalState): number {
+  return state.debt > 0 ? untilFlowed(state, state.debt) : 0;
+}

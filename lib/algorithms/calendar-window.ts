@@ -1,0 +1,128 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { Algorithm, Parameters, State, WindowCount } from './algorithm.js';
+import { Calendar, isTimezone, type Period, PERIODS } from './calendar.js';
+import { duration, type Duration, oneOf, wholeNumber } from './options.js';
+
+/**
+ * A window of the calendar: a request of cost c is allowed if count + c <= rate, where count starts anew with every second,
+ * minute, hour, day, week (from Monday), month, quarter or year of a time zone, through its changes to and from summer time.
+ */
+export interface CalendarWindowOptions {
+  algo: 'calendar-window';
+  /** Units that are allowed a window: a whole number >= 1. */
+  rate: number;
+  /** The calendar's window. */
+  period: Period;
+  /**
+   * An IANA time zone, such as `'Europe/Berlin'`.
+   * @default 'UTC'
+   */
+  timezone?: string;
+  /**
+   * How long the count of a finished window can still be read, after its end: milliseconds or a duration such as `'7d'`, at
+   * most 1 year, and at most 10,000 windows.
+   * @default not at all
+   */
+  retain?: Duration;
+}
+
+export interface CalendarWindowParameters extends Parameters {
+  readonly calendar: Calendar;
+  readonly retain: number;
+}
+
+interface Window {
+  readonly count: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface CalendarWindowState extends State {
+  count: number;
+  start: number;
+  end: number;
+  /** Windows that ended before this one, the oldest first. */
+  readonly finished: readonly Window[];
+}
+
+/** The windows that are kept at most. */
+const MAX_RETAINED = 10_000;
+
+/** The shortest window of each period, in microseconds. */
+const SHORTEST: Record<Period, number> = {
+  second: 1e6,
+  minute: 60e6,
+  hour: 3600e6,
+  day: 23 * 3600e6,
+  week: 167 * 3600e6,
+  month: 28 * 86_400e6 - 3600e6,
+  quarter: 90 * 86_400e6 - 3600e6,
+  year: 365 * 86_400e6,
+};
+
+export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowParameters, CalendarWindowState> = {
+  name: 'calendar-window',
+  code: 'cw',
+  options: ['rate', 'period', 'timezone', 'retain'],
+
+  compile(options, place) {
+    const quota = wholeNumber(place, 'rate', options.rate);
+    const period = oneOf(place, 'period', options.period, PERIODS);
+    const timezone = options.timezone ?? 'UTC';
+    if (!isTimezone(timezone)) {
+      const wants = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
+      throw new RateLimitConfigError(messages.wrongOption(place, 'timezone', timezone, wants));
+    }
+    const retain = options.retain === undefined ? 0 : duration(place, 'retain', options.retain);
+    if (retain / SHORTEST[period] > MAX_RETAINED) {
+      const wants = `at most ${MAX_RETAINED} windows of a ${period}`;
+      throw new RateLimitConfigError(messages.wrongOption(place, 'retain', options.retain, wants));
+    }
+    return { quota, retain, calendar: new Calendar(period, timezone) };
+  },
+  defaultName: ({ algo, rate, period }) => `${algo}:${rate}/${period}`,
+  window(parameters, now) {
+    const { start, end } = parameters.calendar.windowAt(now);
+    return end - start;
+  },
+  scriptParameters({ calendar, retain }, now) {
+    const { start, end } = calendar.windowAt(now);
+    return [start, end, retain];
+  },
+
+  open({ calendar, retain }, stored, now) {
+    const { start, end } = calendar.windowAt(now);
+    const fresh = { now, moved: false, count: 0, start, end };
+    if (stored === undefined) return { ...fresh, finished: [] };
+    const finished = stored.finished.filter((window) => window.end + retain > now);
+    if (stored.count === 0) return { ...fresh, finished };
+    if (now >= stored.end) {
+      const { count, start, end } = stored;
+      return { ...fresh, finished: end + retain > now ? [...finished, { count, start, end }] : finished };
+    }
+    if (now < stored.start && stored.start - now < stored.end - stored.start) {
+      return { now, moved: false, count: stored.count, start: stored.start, end: stored.end, finished };
+    }
+    const moved = stored.start !== start || stored.end !== end;
+    return { ...fresh, moved, count: stored.count, finished };
+  },
+  fits: ({ quota }, { count }, cost) => count + cost <= quota,
+  take(_, state, cost) {
+    state.count += cost;
+  },
+  give(_, state, units) {
+    state.count = Math.max(0, state.count - units);
+  },
+  save: (_, state) => state,
+
+  remaining: ({ quota }, { count }) => Math.max(0, quota - count),
+  retryAfter: (_, { end, now }) => end - now,
+  resetAfter: (_, { count, end, now }) => (count > 0 ? end - now : 0),
+  keepFor: ({ retain }, { count, end, now, finished }) =>
+    count > 0 ? end - now + retain : (finished.at(-1)?.end ?? now - retain) + retain - now,
+  history: (_, { count, start, end, finished }) =>
+    [...finished, ...(count > 0 ? [{ count, start, end }] : [])]
+      .map((window): WindowCount => ({ count: window.count, start: window.start / 1000, end: window.end / 1000 }))
+      .toReversed(),
+};

@@ -1,0 +1,60 @@
+import type { Algorithm, Parameters, State } from './algorithm.js';
+import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+
+/**
+ * A fixed window: it opens with its first request and lasts `interval`; a request of cost c is allowed if
+ * count + c <= rate. Two windows may touch, so up to 2 x rate units can pass around the end of one.
+ */
+export interface FixedWindowOptions {
+  algo: 'fixed-window';
+  /** Units that are allowed a window: a whole number >= 1. */
+  rate: number;
+  /** How long a window lasts: milliseconds or a duration such as `'10s'`, at most 1 year. */
+  interval: Duration;
+}
+
+export interface FixedWindowParameters extends Parameters {
+  readonly interval: number;
+}
+
+export interface FixedWindowState extends State {
+  count: number;
+  start: number;
+  end: number;
+}
+
+export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, FixedWindowState> = {
+  name: 'fixed-window',
+  code: 'fw',
+  options: ['rate', 'interval'],
+
+  compile: (options, place) => ({
+    quota: wholeNumber(place, 'rate', options.rate),
+    interval: duration(place, 'interval', options.interval),
+  }),
+  defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  window: ({ interval }) => interval,
+  scriptParameters: ({ interval }) => [interval],
+
+  open({ interval }, stored, now) {
+    if (stored !== undefined && stored.count > 0) {
+      const { count, start } = stored;
+      const end = Math.min(stored.end, start + interval);
+      if (start - now >= interval) return { now, moved: true, count, start: now, end: now + interval };
+      if (now < end) return { now, moved: false, count, start, end };
+    }
+    return { now, moved: false, count: 0, start: now, end: now + interval };
+  },
+  fits: ({ quota }, { count }, cost) => count + cost <= quota,
+  take(_, state, cost) {
+    state.count += cost;
+  },
+  give(_, state, units) {
+    state.count = Math.max(0, state.count - units);
+  },
+  save: (_, state) => state,
+
+  remaining: ({ quota }, { count }) => Math.max(0, quota - count),
+  retryAfter: (_, { end, now }) => end - now,
+  resetAfter: (_, { count, end, now }) => (count > 0 ? end - now : 0),
+};

@@ -1,0 +1,59 @@
+import type { Algorithm } from './algorithm.js';
+import {
+  type ArrivalParameters,
+  type ArrivalState,
+  arrivalRemaining,
+  arrivalResetAfter,
+  arrivalRetryAfter,
+  openArrival,
+} from './arrival-time.js';
+import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { scaleOf } from './scale.js';
+
+/**
+ * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a
+ * request of cost c moves the theoretical arrival time: tat' = max(tat, t) + c x T, and is allowed if tat' - burst x T <= t.
+ */
+export interface GcraOptions {
+  algo: 'gcra';
+  /** Units that are allowed an interval in the long run: a whole number >= 1. */
+  rate: number;
+  /** The interval of the rate: milliseconds or a duration such as `'10s'`, at most 1 year. */
+  interval: Duration;
+  /**
+   * Units that are allowed at once after a pause: a whole number >= 1.
+   * @default rate
+   */
+  burst?: number;
+}
+
+export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
+  name: 'gcra',
+  code: 'gc',
+  options: ['rate', 'interval', 'burst'],
+
+  compile(options, place) {
+    const rate = wholeNumber(place, 'rate', options.rate);
+    const interval = duration(place, 'interval', options.interval);
+    const quota = options.burst === undefined ? rate : wholeNumber(place, 'burst', options.burst);
+    const scale = scaleOf(rate, interval, quota, place);
+    return { quota, scale, capacity: quota * scale.unit };
+  },
+  defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  window: ({ scale }) => scale.interval * scale.tick,
+  scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
+
+  open: openArrival,
+  fits: ({ scale, capacity }, { debt }, cost) => debt + cost * scale.unit <= capacity,
+  take({ scale }, state, cost) {
+    state.debt += cost * scale.unit;
+  },
+  give({ scale }, state, units) {
+    state.debt = Math.max(0, state.debt - units * scale.unit);
+  },
+  save: (_, state) => state,
+
+  remaining: arrivalRemaining,
+  retryAfter: arrivalRetryAfter,
+  resetAfter: (_, state) => arrivalResetAfter(state),
+};

@@ -1,0 +1,19 @@
+import type { Algorithm } from './algorithm.js';
+import { calendarWindow } from './calendar-window.js';
+import { fixedWindow } from './fixed-window.js';
+import { gcra } from './gcra.js';
+import { leakyBucket } from './leaky-bucket.js';
+import { slidingLog } from './sliding-log.js';
+import { slidingWindow } from './sliding-window.js';
+import { tokenBucket } from './token-bucket.js';
+
+/** Every algorithm. Adding one is a line here; `concurrency` will stand here too. */
+const registry = [fixedWindow, calendarWindow, slidingWindow, slidingLog, tokenBucket, leakyBucket, gcra] as const;
+
+/** The options of every algorithm, told apart by `algo`. */
+export type AlgorithmOptions = Parameters<(typeof registry)[number]['compile']>[0];
+
+/** Every algorithm by its name. */
+export const algorithms: ReadonlyMap<string, Algorithm> = new Map(
+  registry.map((algorithm) => [algorithm.name, algorithm as unknown as Algorithm]),
+);

@@ -1,0 +1,64 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { Algorithm, Parameters } from './algorithm.js';
+import { algorithms, type AlgorithmOptions } from './index.js';
+
+/** What happens to a limit while its store fails. */
+export type OnStoreError = 'local' | 'allow' | 'deny';
+
+export interface LimitSettings {
+  /** Where the user wrote it, for messages. */
+  readonly place: string;
+  /** What shares its counters: the place of its declaration, or nothing if its name alone does. */
+  readonly scope?: string;
+  readonly name?: string | undefined;
+  readonly shadow?: boolean;
+  readonly onStoreError?: OnStoreError;
+}
+
+/** A limit whose options have been read: what stores work with. */
+export class CompiledLimit {
+  readonly name: string;
+  readonly scope: string;
+  readonly algorithm: Algorithm;
+  readonly parameters: Parameters;
+  /** Evaluated, counted and reported, but never a reason to refuse. */
+  readonly shadow: boolean;
+  readonly onStoreError: OnStoreError;
+  /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters. */
+  readonly id: string;
+
+  constructor(options: AlgorithmOptions, { place, scope = '', name, shadow = false, ...rest }: LimitSettings) {
+    const algorithm = algorithms.get(options.algo);
+    if (algorithm === undefined) {
+      throw new RateLimitConfigError(messages.unknownAlgorithm(place, options.algo, [...algorithms.keys()]));
+    }
+    refuseForeignOptions(options, algorithm, place);
+    this.algorithm = algorithm;
+    this.parameters = algorithm.compile(options as never, place);
+    this.name = name ?? algorithm.defaultName(options as never);
+    this.scope = scope;
+    this.shadow = shadow;
+    this.onStoreError = rest.onStoreError ?? 'local';
+    this.id = [this.scope, this.name, algorithm.code].join(':');
+  }
+
+  get quota(): number {
+    return this.parameters.quota;
+  }
+
+  /** Milliseconds of the limit's window at `nowMs`. */
+  windowMs(nowMs: number): number {
+    return this.algorithm.window(this.parameters, nowMs * 1000) / 1000;
+  }
+}
+
+/** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */
+function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algorithm, place: string): void {
+  for (const [option, value] of Object.entries(options)) {
+    if (value === undefined || algorithm.options.includes(option)) continue;
+    const owners = [...algorithms.values()].filter((other) => other.options.includes(option)).map(({ name }) => name);
+    if (owners.length === 0) continue;
+    throw new RateLimitConfigError(messages.foreignOption(place, option, algorithm.name, algorithm.options, owners));
+  }
+}

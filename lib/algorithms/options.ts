@@ -1,0 +1,58 @@
+import ms from 'ms';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+
+/** A length of time: milliseconds, or a string that the `ms` package reads, such as `'250ms'`, `'10s'`, `'1m'`, `'1d'`. */
+export type Duration = number | string;
+
+/** The longest interval: a year of 365.25 days, as the `ms` package has it, in milliseconds. */
+export const MAX_INTERVAL_MS = ms('1y');
+
+const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m'";
+
+/** Reads a whole number. */
+export function wholeNumber(
+  place: string,
+  option: string,
+  value: unknown,
+  { min = 1, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {},
+): number {
+  const wants = `a whole number >= ${min}${max < Number.MAX_SAFE_INTEGER ? ` and <= ${max}` : ''}`;
+  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(place, option, wants));
+  if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max) {
+    throw new RateLimitConfigError(messages.wrongOption(place, option, value, wants));
+  }
+  return value as number;
+}
+
+/** Reads a duration into whole microseconds: more than nothing, at most a year. */
+export function duration(place: string, option: string, value: unknown): number {
+  const wants = `${DURATION}, more than 0 and at most 1 year`;
+  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(place, option, wants));
+  const milliseconds = toMilliseconds(value);
+  const micros = Math.round(milliseconds * 1000);
+  if (!(micros >= 1) || !(milliseconds <= MAX_INTERVAL_MS)) {
+    throw new RateLimitConfigError(messages.wrongOption(place, option, value, wants));
+  }
+  return micros;
+}
+
+/** Reads one of a list of words. */
+export function oneOf<T extends string>(place: string, option: string, value: unknown, words: readonly T[]): T {
+  const wants = `one of ${words.join(', ')}`;
+  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(place, option, wants));
+  if (!words.includes(value as T)) throw new RateLimitConfigError(messages.wrongOption(place, option, value, wants));
+  return value as T;
+}
+
+/** A duration as it stands in a limit's default name. */
+export function showDuration(value: Duration): string {
+  return typeof value === 'number' ? `${value}ms` : value.replaceAll(/\s+/g, '');
+}
+
+function toMilliseconds(value: unknown): number {
+  if (typeof value === 'number') return value;
+  if (typeof value !== 'string' || value === '' || value.length > 100) return NaN;
+  const milliseconds: number | undefined = ms(value as ms.StringValue);
+  return milliseconds ?? NaN;
+}

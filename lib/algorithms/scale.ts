@@ -1,0 +1,39 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+
+/**
+ * Whole numbers for a rate. A unit weighs `unit`, and `speed` of that weight flows a tick, so that exactly `rate` units flow
+ * an interval: with g = gcd(interval, rate), unit = interval / g and speed = rate / g. No fraction is ever rounded away.
+ */
+export interface Scale {
+  readonly unit: number;
+  readonly speed: number;
+  /** The microseconds of a tick: 1, or 1,000 where microseconds would pass 2^53. */
+  readonly tick: number;
+  /** The interval in ticks. */
+  readonly interval: number;
+}
+
+/** Room for sums of two weights below 2^53. */
+const MAX_WEIGHT = 2 ** 52 - 1;
+
+/** The scale of `rate` units an interval (in microseconds) for at most `units` at once. Throws if no scale is exact. */
+export function scaleOf(rate: number, interval: number, units: number, place: string): Scale {
+  for (const tick of [1, 1000]) {
+    if (interval % tick !== 0) continue;
+    const ticks = interval / tick;
+    const divisor = gcd(ticks, rate);
+    const unit = ticks / divisor;
+    if (units * unit <= MAX_WEIGHT) return { unit, speed: rate / divisor, tick, interval: ticks };
+  }
+  throw new RateLimitConfigError(messages.tooFine(place, rate, interval, units));
+}
+
+export function sameScale(a: Scale, b: Scale): boolean {
+  return a.unit === b.unit && a.speed === b.speed && a.tick === b.tick;
+}
+
+function gcd(a: number, b: number): number {
+  while (b !== 0) [a, b] = [b, a % b];
+  return a;
+}

@@ -1,0 +1,135 @@
+import type { Algorithm, Parameters, State } from './algorithm.js';
+import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+
+/**
+ * A sliding log: a request of cost c is allowed if the units allowed in (t - interval, t] + c <= rate, exactly. Each request
+ * is remembered for `interval`.
+ */
+export interface SlidingLogOptions {
+  algo: 'sliding-log';
+  /** Units that are allowed in any stretch of `interval`: a whole number from 1 to 16,777,215. */
+  rate: number;
+  /** The length of the window: milliseconds or a duration such as `'15m'`, at most 1 year. */
+  interval: Duration;
+}
+
+/** The script keeps sums modulo 2^24, which take 5 bytes in a Redis list; more units would be told apart no longer. */
+const MAX_RATE = 2 ** 24 - 1;
+
+export interface SlidingLogParameters extends Parameters {
+  readonly interval: number;
+}
+
+/** Requests, oldest first: `sums[i]` is what was charged up to and with the request at `times[i]`. */
+interface Log {
+  times: number[];
+  sums: number[];
+  /** Where the requests that still count begin; what lies before is cut off now and then. */
+  head: number;
+  /** The sum before the first of them. */
+  base: number;
+}
+
+/** As many forgotten requests may lie before the head of a log, or as many as it holds. */
+const MAX_FORGOTTEN = 64;
+
+export interface SlidingLogState extends State {
+  readonly log: Log;
+  /** The first request that still counts. */
+  readonly first: number;
+  /** The time of a request now: now, or the last one's while the clock catches up. */
+  readonly time: number;
+  /** All that happened counts as having happened now: the clock was set back. */
+  readonly collapsed: boolean;
+  /** Units that were given back, from the oldest on. */
+  given: number;
+  /** Units that were added now. */
+  added: number;
+  used: number;
+}
+
+export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, SlidingLogState> = {
+  name: 'sliding-log',
+  code: 'sl',
+  options: ['rate', 'interval'],
+
+  compile: (options, place) => ({
+    quota: wholeNumber(place, 'rate', options.rate, { max: MAX_RATE }),
+    interval: duration(place, 'interval', options.interval),
+  }),
+  defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  window: ({ interval }) => interval,
+  scriptParameters: ({ interval }) => [interval],
+
+  open({ interval }, stored, now) {
+    const log = stored?.log ?? { times: [], sums: [], head: 0, base: 0 };
+    const last = log.times.at(-1) ?? now;
+    const collapsed = last - now >= interval;
+    const time = Math.max(now, last);
+    const first = search(log.times, log.head, (at) => at > time - interval);
+    const used = first === log.times.length ? 0 : log.sums.at(-1)! - sumBefore(log, first);
+    const rest = { given: 0, added: 0, used };
+    return { now, moved: collapsed && used > 0, log, first, time: collapsed ? now : time, collapsed, ...rest };
+  },
+  fits: ({ quota }, { used }, cost) => used + cost <= quota,
+  take(_, state, cost) {
+    state.used += cost;
+    state.added += cost;
+  },
+  give(_, state, units) {
+    // The oldest units go first: what is left then counts no shorter than it should.
+    const given = Math.min(units, state.used);
+    state.used -= given;
+    state.given += given;
+  },
+  save(_, state) {
+    const { log, first, time, collapsed, used, added, given } = state;
+    const base = sumBefore(log, first) + given;
+    const end = base + used;
+    const keep = collapsed ? log.times.length : search(log.sums, first, (sum) => sum > base);
+    forget(log, keep, base);
+    if (used > 0 && (added > 0 || collapsed)) {
+      if (log.head < log.times.length && log.times.at(-1) === time) log.sums[log.sums.length - 1] = end;
+      else {
+        log.times.push(time);
+        log.sums.push(end);
+      }
+    }
+    return state;
+  },
+
+  remaining: ({ quota }, { used }) => Math.max(0, quota - used),
+  retryAfter({ quota, interval }, { log, first, time, collapsed, given, now, used }, cost) {
+    const excess = sumBefore(log, first) + given + used + cost - quota;
+    const freed = collapsed ? log.times.length : search(log.sums, first, (sum) => sum >= excess);
+    return (log.times[freed] ?? time) + interval - now;
+  },
+  resetAfter: ({ interval }, { log, time, collapsed, added, now, used }) =>
+    used === 0 ? 0 : (added > 0 || collapsed ? time : log.times.at(-1)!) + interval - now,
+};
+
+function sumBefore({ sums, head, base }: Log, index: number): number {
+  return index === head ? base : sums[index - 1]!;
+}
+
+/** Moves the head of the log; the cost of cutting off what lies before it is spread over many requests. */
+function forget(log: Log, head: number, base: number): void {
+  log.head = head;
+  log.base = base;
+  if (head > MAX_FORGOTTEN && head * 2 > log.times.length) {
+    log.times.splice(0, head);
+    log.sums.splice(0, head);
+    log.head = 0;
+  }
+}
+
+/** The first index from `low` on whose value passes the test; the values that do come last. */
+function search(values: readonly number[], low: number, test: (value: number) => boolean): number {
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (test(values[middle]!)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

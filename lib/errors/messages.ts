@@ -1,0 +1,68 @@
+import { inspect } from 'node:util';
+
+/** How a value that a user gave is shown in a message: short, on one line. */
+export function show(value: unknown): string {
+  const text = inspect(value, { depth: 1, breakLength: Infinity, maxArrayLength: 5, maxStringLength: 80 });
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text;
+}
+
+/** Every message of the package, in one place. `place` says where the user wrote what is wrong. */
+export const messages = {
+  wrongOption: (place: string, option: string, got: unknown, wants: string) =>
+    `${place}: option '${option}' is ${show(got)}, wants ${wants}`,
+  missingOption: (place: string, option: string, wants: string) =>
+    `${place}: option '${option}' is missing, wants ${wants}`,
+  unknownAlgorithm: (place: string, got: unknown, known: readonly string[]) =>
+    `${place}: option 'algo' is ${show(got)}, wants one of ${known.join(', ')}`,
+  foreignOption: (place: string, option: string, algo: string, own: readonly string[], owners: readonly string[]) =>
+    `${place}: option '${option}' is not one of '${algo}'` +
+    (owners.length > 0 ? ` (it belongs to ${owners.join(', ')})` : '') +
+    `, wants only ${own.join(', ')}`,
+  tooFine: (place: string, rate: number, interval: number, units: number) =>
+    `${place}: options 'rate', 'interval' and 'burst' (or 'queue') are ${rate}, ${interval / 1000} ms and ${units}, which cannot be ` +
+    `counted exactly in whole numbers below 2^53; wants a rounder or smaller 'rate', a shorter 'interval' or less 'burst'`,
+  notALimit: (place: string, got: unknown) =>
+    `${place}: got ${show(got)}, wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }`,
+  unknownName: (place: string, name: string, known: readonly string[]) =>
+    `${place}: got the name ${show(name)}, wants a defined limit: ` +
+    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : "none is defined; add it to 'define'"),
+  twice: (place: string, name: string) =>
+    `${place}: two limits are named '${name}', wants a different 'name' for each limit of one place`,
+  sameScope: (scope: string) =>
+    `@RateLimit on ${scope}: two controllers are named ${scope} and would share their counters, wants different class names`,
+  definedTwice: (name: string) =>
+    `define: the limit '${name}' is defined twice with different options, wants one definition a name`,
+  unknownOption: (place: string, option: string, known: readonly string[]) =>
+    `${place}: option '${option}' is unknown, wants only ${known.join(', ')}`,
+  notOptions: (place: string, got: unknown) => `${place}: got ${show(got)}, wants an object of options`,
+  misplacedGuard: () =>
+    "RateLimitModule: option 'guard' came from the factory, wants it beside useFactory, useClass or useExisting",
+  skipsNothing: (place: string, name: string, known: readonly string[]) =>
+    `${place}: got the name ${show(name)}, wants a limit that holds there: ` +
+    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does'),
+  injectsUnknown: (className: string, name: string, known: readonly string[]) =>
+    messages.unknownName(`@InjectLimiter in ${className}`, name, known),
+  noAddress: (name: string) =>
+    `limit '${name}' does not apply where a request has neither its key nor an address; give it another 'key' there`,
+  noUser: () => 'Authentication is required',
+  noKey: (key: string) => `The request has no ${key}`,
+  exceeded: () => 'Too many requests',
+  unavailable: () => 'Rate limits cannot be checked at the moment',
+  clientLeft: () => 'Client Closed Request',
+  wrongHistory: (got: unknown) => `the number of windows is ${show(got)}, wants a whole number >= 1`,
+  storeFailing: (reason: string) => `the store failed, so each limit does what its 'onStoreError' says: ${reason}`,
+  storeRecovered: () => 'the store answers again',
+  wrongCost: (got: unknown) => `cost is ${show(got)}, wants a whole number >= 1`,
+  wrongUnits: (got: unknown) => `units is ${show(got)}, wants a whole number >= 1`,
+  wrongKey: (got: unknown) => `key is ${show(got)}, wants a string that is not empty`,
+  emptyCheck: () => 'check got no limits, wants at least one { limit, key }',
+  sameKeyTwice: (name: string, key: string) =>
+    `check holds the limit '${name}' twice for the key ${show(key)}, wants it once, with the sum of the costs`,
+  noHistory: (name: string) => `limit '${name}' keeps no history, wants algo 'calendar-window' with 'retain'`,
+  noIoredis: () => "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice",
+  storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
+  storeNotReady: (status: string) => `Redis is not connected (status '${status}')`,
+  storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',
+  storeFailed: (reason: string) => `the store failed: ${reason}`,
+  clockUnsettled: () => "the server's clock and the calendar window did not settle after 3 tries",
+} as const;

@@ -1,0 +1,71 @@
+-- Leaky bucket that shapes. Parameters: arrival-time.lua, with a quota of queue + 1.
+-- Stored: as arrival-time.lua, then two doubles a free place: the tick at which it leaves, its units. A place is free if its
+-- request went away while others waited behind it; the earliest comes first.
+
+do
+  local FIXED = 40 -- bytes before the free places
+
+  -- The earliest free place that is large enough.
+  local function place_for(s, cost)
+    for i, place in ipairs(s.free) do
+      if place.units >= cost then return i end
+    end
+  end
+
+  -- The tick at which the last unit of the queue would leave if `cost` units joined its end.
+  local function departure(p, s, cost) return s.time + ceil((s.debt + (cost - 1) * p[1]) / p[2]) end
+
+  algorithms['leaky-bucket'] = {
+    open = function(p, raw, now)
+      local s = arrival_time.open(p, raw and string.sub(raw, 1, FIXED), now)
+      s.free = {}
+      if raw and not s.moved then
+        for at = FIXED + 1, #raw, 16 do
+          local time, units = unpack_doubles('<dd', raw, at)
+          if time >= s.time then s.free[#s.free + 1] = { time = time, units = units } end
+        end
+      end
+      return s
+    end,
+
+    fits = function(p, s, cost) return arrival_time.fits(p, s, cost) or place_for(s, cost) ~= nil end,
+
+    take = function(p, s, cost)
+      local i = place_for(s, cost)
+      if not i then return arrival_time.take(p, s, cost) end
+      s.free[i].units = s.free[i].units - cost
+      if s.free[i].units == 0 then table.remove(s.free, i) end
+    end,
+
+    give = function(p, s, units, place)
+      if place < 0 or place == departure(p, s, 0) then
+        arrival_time.give(p, s, units)
+      elseif place >= s.time and s.debt > 0 then
+        local i = 1
+        while s.free[i] and s.free[i].time <= place do i = i + 1 end
+        table.insert(s.free, i, { time = place, units = units })
+      end
+    end,
+
+    remaining = function(p, s)
+      local most = arrival_time.remaining(p, s)
+      for _, place in ipairs(s.free) do most = max(most, place.units) end
+      return most
+    end,
+
+    delay = function(p, s, cost)
+      local i = place_for(s, cost)
+      local leaves = i and s.free[i].time or departure(p, s, cost)
+      return max(0, leaves * p[3] - max(s.now, s.time * p[3])), leaves
+    end,
+
+    retry = arrival_time.retry,
+    reset = arrival_time.reset,
+
+    save = function(p, s, key)
+      local raw = { arrival_time.raw(p, s) }
+      for i, place in ipairs(s.free) do raw[i + 1] = pack('<dd', place.time, place.units) end
+      put(key, table.concat(raw), arrival_time.reset(p, s))
+    end,
+  }
+end

@@ -1,0 +1,48 @@
+-- The core of gcra and leaky-bucket: a theoretical arrival time, kept exactly as the weight that is owed at a tick.
+-- Parameters: unit, speed, tick, interval (ticks). A unit weighs `unit`; `speed` of that weight flows off a tick.
+-- Stored: five doubles: debt, time (a tick), unit, speed, tick.
+
+local arrival_time = {}
+
+function arrival_time.open(p, raw, now)
+  local unit, speed, tick_length, interval = p[1], p[2], p[3], p[4]
+  local tick = floor(now / tick_length)
+  local s = { now = now, moved = false, debt = 0, time = tick }
+  if not raw then return s end
+  local debt, time, old_unit, old_speed, old_length = unpack_doubles('<ddddd', raw)
+  if old_unit ~= unit or old_speed ~= speed or old_length ~= tick_length then
+    local old_tick = floor(now / old_length)
+    debt = ceil(max(0, debt - max(0, old_tick - time) * old_speed) / old_unit * unit)
+    time = tick + ceil(max(0, time - old_tick) * old_length / tick_length)
+    s.moved = true
+  end
+  if tick >= time then
+    debt = max(0, debt - (tick - time) * speed)
+    time = tick
+  elseif time - tick >= interval then
+    time = tick
+    s.moved = true
+  end
+  if debt > p.quota * unit then
+    debt = p.quota * unit
+    s.moved = true
+  end
+  s.debt, s.time = debt, time
+  return s
+end
+
+function arrival_time.fits(p, s, cost) return s.debt + cost * p[1] <= p.quota * p[1] end
+
+function arrival_time.take(p, s, cost) s.debt = s.debt + cost * p[1] end
+
+function arrival_time.give(p, s, units) s.debt = max(0, s.debt - units * p[1]) end
+
+function arrival_time.remaining(p, s) return floor((p.quota * p[1] - s.debt) / p[1]) end
+
+local function until_flowed(p, s, weight) return (s.time + ceil(weight / p[2])) * p[3] - s.now end
+
+function arrival_time.retry(p, s, cost) return until_flowed(p, s, s.debt + cost * p[1] - p.quota * p[1]) end
+
+function arrival_time.reset(p, s) return s.debt > 0 and until_flowed(p, s, s.debt) or 0 end
+
+function arrival_time.raw(p, s) return pack('<ddddd', s.debt, s.time, p[1], p[2], p[3]) end
