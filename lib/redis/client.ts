@@ -1,0 +1,107 @@
+import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+
+/** A connection that the app made: it is used, and never closed, by this package. */
+export type RedisClient = Redis | Cluster;
+
+/** The nodes of a Cluster from which the others are found. */
+export interface ClusterConnection {
+  nodes: ClusterNode[];
+  options?: ClusterOptions;
+}
+
+/** How to reach Redis: a URL, ioredis options (also for Sentinel), a connection that exists, or the nodes of a Cluster. */
+export type RedisConnection = string | RedisOptions | RedisClient | ClusterConnection;
+
+/** How long a connection may take to come up before the app starts without it. */
+const CONNECT_TIMEOUT_MS = 2000;
+
+/**
+ * What makes a dead server answer at once: nothing waits in a queue for a connection, and nothing is sent a second time,
+ * since a check that was already counted would count twice.
+ */
+const PROMPT = {
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+} as const;
+
+const PROMPT_CLUSTER = {
+  enableOfflineQueue: false,
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  scaleReads: 'master',
+} as const;
+
+const backOff = (times: number): number => Math.min(times * 50, 1000);
+
+export function isClient(redis: unknown): redis is RedisClient {
+  return typeof redis === 'object' && redis !== null && 'evalsha' in redis && 'status' in redis;
+}
+
+export function isClusterConnection(redis: unknown): redis is ClusterConnection {
+  return typeof redis === 'object' && redis !== null && !isClient(redis) && 'nodes' in redis;
+}
+
+export function isCluster(client: RedisClient): client is Cluster {
+  return client.isCluster;
+}
+
+/** Makes a connection that `connect` has yet to bring up. ioredis is loaded only here. */
+export async function createClient(redis: Exclude<RedisConnection, RedisClient>): Promise<RedisClient> {
+  const { Cluster, Redis } = await loadIoredis();
+  if (isClusterConnection(redis)) {
+    const { redisOptions, ...options } = redis.options ?? {};
+    const nodeOptions = { connectTimeout: CONNECT_TIMEOUT_MS, ...redisOptions, autoResendUnfulfilledCommands: false };
+    return new Cluster(redis.nodes, {
+      clusterRetryStrategy: backOff,
+      ...options,
+      ...PROMPT_CLUSTER,
+      lazyConnect: true,
+      redisOptions: nodeOptions,
+    });
+  }
+  const options = { connectTimeout: CONNECT_TIMEOUT_MS, retryStrategy: backOff };
+  const always = { ...PROMPT, lazyConnect: true };
+  return typeof redis === 'string'
+    ? new Redis(redis, { ...options, ...always })
+    : new Redis({ ...options, ...redis, ...always });
+}
+
+/** Resolves when the client is ready; rejects if it is not before the time is over. It keeps trying either way. */
+export async function connect(client: RedisClient): Promise<void> {
+  if (client.status === 'ready') return;
+  const ready = new Promise<void>((resolve) => client.once('ready', resolve));
+  let failure: unknown;
+  const remember = (error: unknown) => (failure = error);
+  client.on('error', remember);
+  if (client.status === 'wait') client.connect().catch(remember);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const reason = failure instanceof Error && failure.message !== '' ? failure : undefined;
+      reject(reason ?? new Error(messages.storeNotReady(client.status)));
+    }, CONNECT_TIMEOUT_MS);
+  });
+  try {
+    await Promise.race([ready, late]);
+  } finally {
+    clearTimeout(timer);
+    client.off('error', remember);
+  }
+}
+
+/** What is used of ioredis, in terms that hold for versions 5 and 6. */
+interface Ioredis {
+  Redis: new (...connection: [url: string, options: object] | [options: object]) => Redis;
+  Cluster: new (nodes: ClusterNode[], options: object) => Cluster;
+}
+
+async function loadIoredis(): Promise<Ioredis> {
+  try {
+    return await import('ioredis');
+  } catch (cause) {
+    throw new RateLimitConfigError(messages.noIoredis(), { cause });
+  }
+}

@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto';
+import type { Counter } from '../stores/store.js';
+
+/** Identities that stand in a key as they are; all others are hashed, behind a sign that none of these holds. */
+const PLAIN = /^[\w.:@-]{1,64}$/;
+
+/**
+ * The key of a counter: `prefix:{identity}:scope:name:code`. The braces make the identity the hash tag, so that all limits of
+ * one identity lie in one slot of a Cluster and can be decided atomically.
+ */
+export function keyOf(prefix: string, { limit, identity }: Counter): string {
+  return `${prefix}:{${PLAIN.test(identity) ? identity : hashed(identity)}}:${limit.id}`;
+}
+
+/** The keys that a fragment may touch besides the counter's own. */
+export function companionsOf(key: string, { limit }: Counter): string[] {
+  return limit.algorithm.history ? [`${key}:history`] : [];
+}
+
+/** UTF-16 tells apart what UTF-8 would merge: unpaired surrogates. */
+function hashed(identity: string): string {
+  return `#${createHash('sha256').update(identity, 'utf16le').digest('base64url')}`;
+}

@@ -1,0 +1,135 @@
+import type { WindowCount } from '../algorithms/algorithm.js';
+import type { CompiledLimit } from '../algorithms/limit.js';
+import type { Check, CheckEntry, Counter, Refund, StoreDecision } from '../stores/store.js';
+import { companionsOf, keyOf } from './keys.js';
+
+const CONSUME = 0;
+const PEEK = 1;
+const REFUND = 2;
+const HISTORY = 3;
+const UNDECIDED = -1;
+const NO_PLACE = -1;
+
+/** The time that the script uses instead of the server's, for tests. */
+export interface TestClock {
+  /** Whole microseconds since the epoch. */
+  now(): number;
+  /** Milliseconds added to every time to live, for a clock that is slower than the server's. */
+  readonly slackMs: number;
+}
+
+/** Writes one call of the script: its keys and its program, as `lua/header.lua` describes them. */
+export class Program {
+  readonly keys: string[] = [];
+  private readonly keyNumbers = new Map<string, number>();
+  private readonly limitNumbers = new Map<CompiledLimit, number>();
+  private limits = '';
+  private body = '';
+
+  /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
+  constructor(
+    private readonly prefix: string,
+    private readonly now: number,
+    private readonly clock?: TestClock,
+  ) {}
+
+  check({ entries, peek = false }: Check): void {
+    this.body += `,${peek ? PEEK : CONSUME},${entries.length}`;
+    for (const entry of entries) this.body += `,${this.limit(entry.limit)},${this.key(entry)},${entry.cost}`;
+  }
+
+  refund(refund: Refund): void {
+    const { limit, units, place = NO_PLACE } = refund;
+    this.body += `,${REFUND},1,${this.limit(limit)},${this.key(refund)},${units},${place}`;
+  }
+
+  history(counter: Counter): void {
+    this.body += `,${HISTORY},1,${this.limit(counter.limit)},${this.key(counter)}`;
+  }
+
+  toString(): string {
+    return `[${this.clock?.now() ?? 0},${this.clock?.slackMs ?? 0},${this.limitNumbers.size}${this.limits}${this.body}]`;
+  }
+
+  private limit(limit: CompiledLimit): number {
+    const known = this.limitNumbers.get(limit);
+    if (known !== undefined) return known;
+    const { algorithm, parameters, shadow } = limit;
+    const values = algorithm.scriptParameters(parameters, this.now);
+    this.limits += `,"${algorithm.name}",${shadow ? 1 : 0},${parameters.quota},${[values.length, ...values].join(',')}`;
+    const number = this.limitNumbers.size + 1;
+    this.limitNumbers.set(limit, number);
+    return number;
+  }
+
+  private key(counter: Counter): number {
+    const key = keyOf(this.prefix, counter);
+    const known = this.keyNumbers.get(key);
+    if (known !== undefined) return known;
+    const number = this.keys.push(key);
+    this.keyNumbers.set(key, number);
+    this.keys.push(...companionsOf(key, counter));
+    return number;
+  }
+}
+
+/** Reads the script's reply in the order in which the program was written. */
+export class Reply {
+  private at = 0;
+  /** The server's time in microseconds, once it has told that a calendar window was another one's. */
+  serverTime: number | undefined;
+
+  constructor(private readonly values: readonly number[]) {}
+
+  /** The decisions of a check, or nothing if it was not decided. */
+  check({ entries }: Check): StoreDecision[] | undefined {
+    if (this.undecided()) return undefined;
+    return entries.map((entry) => this.decision(entry));
+  }
+
+  /** The windows of a counter, the newest first, or nothing if they were not read. */
+  history(): WindowCount[] | undefined {
+    if (this.undecided()) return undefined;
+    return Array.from({ length: this.next() }, () => ({
+      start: this.next(),
+      end: this.next(),
+      count: this.next(),
+    })).toReversed();
+  }
+
+  private decision({ limit, cost }: CheckEntry): StoreDecision {
+    const first = this.next();
+    const outcome = first % 4;
+    const decision: StoreDecision = {
+      allowed: outcome !== 0,
+      limit: limit.name,
+      quota: limit.quota,
+      remaining: this.next(),
+      retryAfterMs: 0,
+      resetAfterMs: (first - outcome) / 4,
+      delayMs: 0,
+      source: 'redis',
+    };
+    if (outcome === 0) {
+      const wait = this.next();
+      decision.retryAfterMs = cost > limit.quota ? Infinity : wait;
+    } else if (outcome === 2) {
+      decision.delayMs = this.next();
+      decision.place = this.next();
+    }
+    return decision;
+  }
+
+  private undecided(): boolean {
+    if (this.values[this.at] !== UNDECIDED) return false;
+    this.at++;
+    this.serverTime = this.next();
+    return true;
+  }
+
+  private next(): number {
+    const value = this.values[this.at++];
+    if (typeof value !== 'number') throw new TypeError(`the script's reply ends at ${this.at - 1}`);
+    return value;
+  }
+}

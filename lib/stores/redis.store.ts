@@ -1,0 +1,245 @@
+import calculateSlot from 'cluster-key-slot';
+import type { WindowCount } from '../algorithms/algorithm.js';
+import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { connect, isCluster, type RedisClient } from '../redis/client.js';
+import { withDeadline } from '../redis/deadline.js';
+import { companionsOf, keyOf } from '../redis/keys.js';
+import { Program, Reply, type TestClock } from '../redis/program.js';
+import { Script } from '../redis/script.js';
+import type { Check, CheckEntry, Counter, Refund, Store, StoreDecision } from './store.js';
+
+export interface RedisStoreOptions {
+  /**
+   * What every key begins with; no braces.
+   * @default 'sluice'
+   */
+  prefix?: string;
+  /**
+   * How long a check may take, in milliseconds, with all that it waits for.
+   * @default 250
+   */
+  timeoutMs?: number;
+  /**
+   * Whether `close` closes the connection.
+   * @default false
+   */
+  ownsClient?: boolean;
+  /** @internal */
+  clock?: TestClock;
+}
+
+/** A check on its way to Redis. */
+interface Job {
+  readonly check: Check;
+  readonly resolve: (decisions: StoreDecision[]) => void;
+  readonly reject: (error: RateLimitStoreError) => void;
+  tries: number;
+}
+
+/** The checks of one call at most; more are sent in further calls. */
+const MAX_BATCH = 500;
+/** How often a check is asked again whose calendar window was not the server's. */
+const MAX_TRIES = 3;
+
+/** Counts on Redis: all checks that are made in one turn of the event loop travel in one call of one script. */
+export class RedisStore implements Store {
+  private readonly script: Script;
+  private readonly prefix: string;
+  private readonly timeoutMs: number;
+  private readonly ownsClient: boolean;
+  private readonly clock: TestClock | undefined;
+  private readonly cluster: boolean;
+  private queue: Job[] = [];
+  /** How far the server's clock is ahead of ours, in microseconds, as far as it matters: to find calendar windows. */
+  private clockOffset = 0;
+
+  constructor(
+    private readonly client: RedisClient,
+    { prefix = 'sluice', timeoutMs = 250, ownsClient = false, clock }: RedisStoreOptions = {},
+  ) {
+    this.script = new Script(client);
+    this.cluster = isCluster(client);
+    this.prefix = prefix;
+    this.timeoutMs = timeoutMs;
+    this.ownsClient = ownsClient;
+    this.clock = clock;
+  }
+
+  /** Connects and loads the script. */
+  async open(): Promise<void> {
+    await connect(this.client);
+    await this.script.load();
+  }
+
+  async close(): Promise<void> {
+    if (!this.ownsClient) return;
+    try {
+      if (this.client.status === 'ready') await withDeadline(this.client.quit(), this.timeoutMs);
+    } catch {
+      // The server has gone: there is nobody to say goodbye to.
+    } finally {
+      this.client.disconnect();
+    }
+  }
+
+  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+    const only = checks[0];
+    if (checks.length === 1 && only !== undefined) return this.decide(only).then((decisions) => [decisions]);
+    return Promise.all(checks.map((check) => this.decide(check)));
+  }
+
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    await Promise.all(
+      refunds.map((refund) => {
+        const program = this.program();
+        program.refund(refund);
+        return this.run(program);
+      }),
+    );
+  }
+
+  async reset(counters: readonly Counter[]): Promise<void> {
+    const calls = counters.map((counter) => {
+      const key = keyOf(this.prefix, counter);
+      return this.guarded(() => this.client.del(key, ...companionsOf(key, counter)));
+    });
+    await Promise.all(calls);
+  }
+
+  async history(counter: Counter): Promise<WindowCount[]> {
+    if (counter.limit.algorithm.history === undefined) {
+      throw new RateLimitArgumentError(messages.noHistory(counter.limit.name));
+    }
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const program = this.program();
+      program.history(counter);
+      const reply = new Reply(await this.run(program));
+      const windows = reply.history();
+      if (windows !== undefined) return windows;
+      this.setClock(reply);
+    }
+    throw new RateLimitStoreError(messages.clockUnsettled());
+  }
+
+  private decide(check: Check): Promise<StoreDecision[]> {
+    if (this.cluster && check.entries.length > 1) {
+      const parts = this.bySlot(check.entries);
+      if (parts.length > 1) return this.decideAcrossSlots(check, parts);
+    }
+    return new Promise((resolve, reject) => {
+      if (this.queue.length === 0) setImmediate(() => this.flush());
+      this.queue.push({ check, resolve, reject, tries: 0 });
+    });
+  }
+
+  /** Slot by slot; what was charged is given back when a later slot refuses. */
+  private async decideAcrossSlots(check: Check, parts: CheckEntry[][]): Promise<StoreDecision[]> {
+    const decisions = new Map<CheckEntry, StoreDecision>();
+    const charged: Refund[] = [];
+    let peek = check.peek ?? false;
+    try {
+      for (const entries of parts) {
+        const answers = await this.decide({ entries, peek });
+        for (const [index, entry] of entries.entries()) {
+          const decision = answers[index]!;
+          decisions.set(entry, decision);
+          if (!peek && decision.allowed) charged.push({ ...entry, units: entry.cost, place: decision.place });
+        }
+        if (peek || entries.every(({ limit }, index) => limit.shadow || answers[index]!.allowed)) continue;
+        charged.length -= entries.filter((_, index) => answers[index]!.allowed).length;
+        await this.giveBack(charged, decisions);
+        peek = true;
+      }
+    } catch (error) {
+      await this.giveBack(charged, decisions).catch(() => undefined);
+      throw error;
+    }
+    return check.entries.map((entry) => decisions.get(entry)!);
+  }
+
+  private async giveBack(charged: Refund[], decisions: Map<CheckEntry, StoreDecision>): Promise<void> {
+    await this.refund(charged.splice(0));
+    const entries = [...decisions.keys()].filter((entry) => decisions.get(entry)!.allowed);
+    for (const part of this.bySlot(entries)) {
+      const answers = await this.decide({ entries: part, peek: true });
+      for (const [index, entry] of part.entries()) decisions.set(entry, answers[index]!);
+    }
+  }
+
+  private bySlot(entries: readonly CheckEntry[]): CheckEntry[][] {
+    return groupBy(entries, (entry) => this.slotOf(entry));
+  }
+
+  private slotOf(counter: Counter): number {
+    return calculateSlot(keyOf(this.prefix, counter));
+  }
+
+  private flush(): void {
+    const jobs = this.queue;
+    this.queue = [];
+    const groups = this.cluster ? groupBy(jobs, ({ check }) => this.slotOf(check.entries[0]!)) : [jobs];
+    for (const group of groups) {
+      for (let from = 0; from < group.length; from += MAX_BATCH) void this.send(group.slice(from, from + MAX_BATCH));
+    }
+  }
+
+  private async send(jobs: Job[]): Promise<void> {
+    try {
+      const program = this.program();
+      for (const { check } of jobs) program.check(check);
+      const reply = new Reply(await this.run(program));
+      for (const job of jobs) {
+        const decisions = reply.check(job.check);
+        if (decisions !== undefined) job.resolve(decisions);
+        else if (++job.tries < MAX_TRIES) this.queue.push(job);
+        else job.reject(new RateLimitStoreError(messages.clockUnsettled()));
+      }
+      if (reply.serverTime === undefined) return;
+      this.setClock(reply);
+      this.flush();
+    } catch (error) {
+      for (const { reject } of jobs) reject(asStoreError(error));
+    }
+  }
+
+  private setClock({ serverTime }: Reply): void {
+    if (serverTime !== undefined) this.clockOffset = serverTime - Date.now() * 1000;
+  }
+
+  private program(): Program {
+    return new Program(this.prefix, this.clock?.now() ?? Date.now() * 1000 + this.clockOffset, this.clock);
+  }
+
+  private run(program: Program): Promise<number[]> {
+    return this.guarded(() => this.script.run(program.keys, program.toString()));
+  }
+
+  /** Asks Redis only if it is there, and waits no longer than the deadline. */
+  private async guarded<T>(call: () => Promise<T>): Promise<T> {
+    const { status } = this.client;
+    if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
+    try {
+      return await withDeadline(call(), this.timeoutMs);
+    } catch (error) {
+      throw asStoreError(error);
+    }
+  }
+}
+
+function asStoreError(error: unknown): RateLimitStoreError {
+  if (error instanceof RateLimitStoreError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new RateLimitStoreError(messages.storeFailed(reason), { cause: error });
+}
+
+function groupBy<T>(values: readonly T[], group: (value: T) => number): T[][] {
+  const groups = new Map<number, T[]>();
+  for (const value of values) {
+    const number = group(value);
+    const members = groups.get(number);
+    if (members === undefined) groups.set(number, [value]);
+    else members.push(value);
+  }
+  return [...groups.values()];
+}

@@ -1,0 +1,83 @@
+import type { WindowCount } from '../algorithms/algorithm.js';
+import type { CompiledLimit } from '../algorithms/limit.js';
+
+/** The answer of one limit for one request. */
+export interface Decision {
+  /** Whether this limit lets the request pass. The request passes if all of its limits do. */
+  allowed: boolean;
+  /** The limit's name. */
+  limit: string;
+  /** The most units that can be allowed at once. */
+  quota: number;
+  /** Whole units that a request could still take now: 0 <= remaining <= quota. */
+  remaining: number;
+  /** 0 if allowed, else the shortest wait in milliseconds after which this very request would fit; `Infinity` if it never can. */
+  retryAfterMs: number;
+  /** Milliseconds until nothing of what was consumed counts any more. */
+  resetAfterMs: number;
+  /** Milliseconds to hold the request (`leaky-bucket`), else 0. */
+  delayMs: number;
+  /** Who decided: Redis, the in-process store, or, while Redis fails, what `onStoreError` says. */
+  source: 'redis' | 'memory' | 'fallback' | 'cache';
+}
+
+/** The answer of all limits of one request, which is allowed by all of them, or charged to none. */
+export interface CheckResult {
+  /** Whether the request may pass. */
+  allowed: boolean;
+  /** One decision a limit, in the order of the limits. */
+  decisions: Decision[];
+  /** The decision that binds most: of those that refused the one with the longest wait, else the one with the least left. */
+  tightest: Decision;
+  /** Milliseconds to hold the request: the longest of its decisions. */
+  delayMs: number;
+}
+
+/** One limit's counter for one identity. */
+export interface Counter {
+  readonly limit: CompiledLimit;
+  /** Whom it counts, such as `ip:203.0.113.7`. */
+  readonly identity: string;
+}
+
+/** What a check asks of one counter. */
+export interface CheckEntry extends Counter {
+  /** Units: a whole number >= 1. */
+  readonly cost: number;
+}
+
+/** One request against all of its limits. No two entries share a counter. */
+export interface Check {
+  readonly entries: readonly CheckEntry[];
+  /** Only look: decide, but charge and write nothing. */
+  readonly peek?: boolean;
+}
+
+/** A decision as stores make it: with what is needed to give the request's place in a queue back. */
+export interface StoreDecision extends Decision {
+  /** The place in a `leaky-bucket`'s queue, on the store's clock. */
+  place?: number;
+}
+
+/** Units to give back. */
+export interface Refund extends Counter {
+  readonly units: number;
+  /** The place that the decision named. */
+  readonly place?: number | undefined;
+}
+
+/** Where counters live. */
+export interface Store {
+  /** Decides each check atomically: allowed by all of its limits, or charged to none. Rejects with `RateLimitStoreError`. */
+  check(checks: readonly Check[]): Promise<StoreDecision[][]>;
+  /** Gives units back, never more than were taken. */
+  refund(refunds: readonly Refund[]): Promise<void>;
+  /** Forgets counters. */
+  reset(counters: readonly Counter[]): Promise<void>;
+  /** The windows of a `calendar-window` that can still be read, the newest first. */
+  history(counter: Counter): Promise<WindowCount[]>;
+  /** Resolves when the store is ready to be asked, or has reported that it is not. */
+  open?(): Promise<void>;
+  /** Ends connections and timers that the store made itself. */
+  close(): Promise<void>;
+}

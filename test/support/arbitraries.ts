@@ -1,0 +1,77 @@
+import fc from 'fast-check';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { PERIODS } from '../../lib/algorithms/calendar.js';
+
+const rate = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 5000 }));
+const interval = fc.oneof(
+  fc.integer({ min: 1, max: 50 }),
+  fc.integer({ min: 1, max: 100_000 }),
+  fc.constantFrom(0.007, 0.5, '1s', '10s', '1m', '1h', '1d', '30d', '1y'),
+);
+const units = fc.integer({ min: 1, max: 30 });
+
+/** Random options of each algorithm. */
+export const optionsOf = {
+  'fixed-window': fc.record({ algo: fc.constant('fixed-window' as const), rate, interval }),
+  'calendar-window': fc.record(
+    {
+      algo: fc.constant('calendar-window' as const),
+      rate,
+      period: fc.constantFrom(...PERIODS),
+      timezone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kathmandu'),
+    },
+    { requiredKeys: ['algo', 'rate', 'period'] },
+  ),
+  'sliding-window': fc.record(
+    { algo: fc.constant('sliding-window' as const), rate, interval, slices: fc.integer({ min: 1, max: 15 }) },
+    { requiredKeys: ['algo', 'rate', 'interval'] },
+  ),
+  'sliding-log': fc.record({ algo: fc.constant('sliding-log' as const), rate, interval }),
+  'token-bucket': fc.record(
+    {
+      algo: fc.constant('token-bucket' as const),
+      rate,
+      interval,
+      burst: units,
+      refill: fc.constantFrom('greedy' as const, 'intervally' as const),
+    },
+    { requiredKeys: ['algo', 'rate', 'interval'] },
+  ),
+  'leaky-bucket': fc.record(
+    { algo: fc.constant('leaky-bucket' as const), rate, interval, queue: fc.integer({ min: 0, max: 30 }) },
+    { requiredKeys: ['algo', 'rate', 'interval'] },
+  ),
+  gcra: fc.record(
+    { algo: fc.constant('gcra' as const), rate, interval, burst: units },
+    { requiredKeys: ['algo', 'rate', 'interval'] },
+  ),
+} satisfies Record<string, fc.Arbitrary<unknown>>;
+
+export const algorithmNames = Object.keys(optionsOf) as (keyof typeof optionsOf)[];
+
+export const anyOptions = fc.oneof(...Object.values(optionsOf)) as fc.Arbitrary<AlgorithmOptions>;
+
+/** How far the clock goes, as a share of the limit's window: mostly forward, now and then back, now and then far. */
+export const clockStep = fc.oneof(
+  { weight: 6, arbitrary: fc.double({ min: 0, max: 0.3, noNaN: true }) },
+  { weight: 3, arbitrary: fc.double({ min: 0, max: 2, noNaN: true }) },
+  { weight: 1, arbitrary: fc.double({ min: -0.9, max: 0, noNaN: true }) },
+  { weight: 1, arbitrary: fc.double({ min: -40, max: 40, noNaN: true }) },
+);
+
+/** How far the clock goes if it only goes forward. */
+export const forwardStep = fc.oneof(
+  { weight: 6, arbitrary: fc.double({ min: 0, max: 0.3, noNaN: true }) },
+  { weight: 2, arbitrary: fc.double({ min: 0, max: 2, noNaN: true }) },
+);
+
+/** A cost as a share of the quota; most are small, some are more than ever fits. */
+export const costShare = fc.oneof(
+  { weight: 5, arbitrary: fc.constant(0) },
+  { weight: 4, arbitrary: fc.double({ min: 0, max: 0.6, noNaN: true }) },
+  { weight: 1, arbitrary: fc.double({ min: 0, max: 1.2, noNaN: true }) },
+);
+
+export function costOf(share: number, quota: number): number {
+  return Math.max(1, Math.round(share * quota));
+}

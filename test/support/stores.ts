@@ -1,0 +1,62 @@
+import { Redis } from 'ioredis';
+import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis.store.js';
+import type { CheckEntry, Store, StoreDecision } from '../../lib/stores/store.js';
+
+/** A clock that tests move, in microseconds. It begins on an even, but not a round, moment. */
+export class ManualClock {
+  micros = 1_790_000_123_456_789;
+  /** Redis runs keys out on its own clock; an hour more keeps it from doing so under a clock that is moved. */
+  readonly slackMs = 3_600_000;
+
+  now = (): number => this.micros;
+
+  advanceMs(ms: number): void {
+    this.micros += Math.round(ms * 1000);
+  }
+}
+
+/** A connection, ready, to the server that all tests share. */
+export async function connectRedis(): Promise<Redis> {
+  const url = process.env['TEST_REDIS_URL'];
+  if (url === undefined) throw new Error('TEST_REDIS_URL is not set: the global set-up did not run');
+  const redis = new Redis(url, { lazyConnect: true });
+  await redis.connect();
+  return redis;
+}
+
+let prefixes = 0;
+
+/** A prefix that no other test uses, so that tests share one server. */
+export function freshPrefix(): string {
+  return `test-${process.pid}-${++prefixes}`;
+}
+
+/** Every store that has to behave alike. */
+export const storeKinds: Record<string, (clock: ManualClock, redis: Redis, prefix?: string) => Store> = {
+  MemoryStore: (clock) => new MemoryStore({ clock: clock.now }),
+  RedisStore: (clock, redis, prefix = freshPrefix()) => new RedisStore(redis, { clock, prefix, timeoutMs: 5000 }),
+};
+
+export function compile(options: AlgorithmOptions, name?: string): CompiledLimit {
+  return new CompiledLimit(options, { place: 'test', name });
+}
+
+/** One check of a store, of one limit. */
+export async function ask(
+  store: Store,
+  limit: CompiledLimit,
+  { identity = 'ip:203.0.113.7', cost = 1, peek = false }: { identity?: string; cost?: number; peek?: boolean } = {},
+): Promise<StoreDecision> {
+  const [decisions] = await store.check([{ entries: [{ limit, identity, cost }], peek }]);
+  return decisions![0]!;
+}
+
+/** What stores must agree on: all of a decision but who made it. */
+export function comparable(decisions: StoreDecision[][]): Omit<StoreDecision, 'source'>[][] {
+  return decisions.map((each) => each.map(({ source: _, ...decision }) => decision));
+}
+
+export type { CheckEntry };
