@@ -79,7 +79,7 @@ export class RedisStore implements Store {
     } catch {
       // The server has gone: there is nobody to say goodbye to.
     } finally {
-      this.client.disconnect();
+      if (this.client.status !== 'end') this.client.disconnect();
     }
   }
 

@@ -1,0 +1,18 @@
+/** Ends a run with one line: `N passed, N failed`, and `, N skipped` if there were any. */
+export default class ClosingLineReporter {
+  #line;
+
+  constructor() {
+    // Jest puts its coverage table after all reporters, and the teardown after that: only the end of the process is last.
+    process.once('exit', () => {
+      if (this.#line) process.stdout.write(`${this.#line}\n`);
+    });
+  }
+
+  onRunComplete(_contexts, results) {
+    // A spec file that could not run has no failed tests of its own.
+    const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
+    const skipped = results.numPendingTests + results.numTodoTests;
+    this.#line = `${results.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+  }
+}

@@ -1,0 +1,3 @@
+import { stopSharedRedis } from './shared-redis.mjs';
+
+export default stopSharedRedis;

@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The folder of this package. */
+export const PACKAGE_FOLDER = fileURLToPath(new URL('../..', import.meta.url));
+
+interface PackedPackage {
+  filename: string;
+  files: { path: string }[];
+}
+
+/** Runs npm and resolves with what it wrote to stdout. */
+export function npm(args: readonly string[], cwd: string, timeoutMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { cwd, env: ownEnvironment(), timeout: timeoutMs, maxBuffer: 64 * 1024 * 1024 };
+    execFile('npm', args, options, (error, stdout, stderr) => {
+      if (error) reject(new Error(`npm ${args[0]} in ${cwd} failed: ${error.message}\n${stdout}\n${stderr}`));
+      else resolve(stdout);
+    });
+  });
+}
+
+/** What `npm pack` puts, or would put, into the package. */
+export async function pack(...args: string[]): Promise<PackedPackage> {
+  if (!existsSync(join(PACKAGE_FOLDER, 'dist/index.js'))) {
+    throw new Error('dist/index.js is missing: run `npm run build` before the package tests.');
+  }
+  const json = await npm(['pack', '--json', '--ignore-scripts', ...args], PACKAGE_FOLDER, 60_000);
+  const [packed] = Object.values(JSON.parse(json) as Record<string, PackedPackage>);
+  if (!packed) throw new Error(`npm pack answered ${json}`);
+  return packed;
+}
+
+/** Our environment without what `npm test` tells its children about the package and the run they belong to. */
+function ownEnvironment(): NodeJS.ProcessEnv {
+  const ofTheRun = /^npm_(package_|lifecycle_|command$|config_local_prefix$)|^INIT_CWD$/;
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofTheRun.test(name)));
+}

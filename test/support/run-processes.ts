@@ -1,0 +1,74 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+
+export interface RunProcessesOptions {
+  /** How long all of them together may take. @default 20 000 */
+  timeoutMs?: number;
+}
+
+type Message = { ready: true } | { result: unknown };
+
+/**
+ * Runs a `.mjs` script in one Node process per input and resolves with their results, in the order of the inputs.
+ * The script calls `runTask` of `process-task.mjs`. If one process fails or the time is up, all of them are ended.
+ */
+export async function runProcesses<Result>(
+  script: string,
+  inputs: readonly unknown[],
+  { timeoutMs = 20_000 }: RunProcessesOptions = {},
+): Promise<Result[]> {
+  const children = inputs.map((input) =>
+    fork(script, [JSON.stringify(input)], {
+      // The flags of the test runner are not for them.
+      execArgv: [],
+      env: process.env,
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    }),
+  );
+  const startTogether = barrier(children);
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    const error = new Error(`${script}: the processes were not done within ${timeoutMs} ms.`);
+    timer = setTimeout(() => reject(error), timeoutMs);
+  });
+  try {
+    return await Promise.race([Promise.all(children.map((child) => resultOf<Result>(child, startTogether))), timeout]);
+  } finally {
+    clearTimeout(timer);
+    await Promise.all(children.map(end));
+  }
+}
+
+/** Counts those that are ready, and lets all go when the last one is. */
+function barrier(children: readonly ChildProcess[]): () => void {
+  let ready = 0;
+  return () => {
+    ready += 1;
+    if (ready % children.length === 0) for (const child of children) child.send('go');
+  };
+}
+
+function resultOf<Result>(child: ChildProcess, onReady: () => void): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    let result: { value: Result } | undefined;
+    let output = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (output += text));
+    child.on('message', (message: Message) => {
+      if ('ready' in message) onReady();
+      else result = { value: message.result as Result };
+    });
+    child.on('error', reject);
+    // Not 'exit': what it wrote to stderr last may come after that.
+    child.once('close', (code, signal) => {
+      if (result && code === 0) resolve(result.value);
+      else reject(new Error(`Process ${child.pid} ended with ${signal ?? code} and no result:\n${output}`));
+    });
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
