@@ -1,0 +1,30 @@
+import type { CompiledLimit } from '../algorithms/limit.js';
+
+/** What a header formatter is told of a limit, beside its decision. */
+export interface LimitInfo {
+  /** The limit's name. */
+  readonly name: string;
+  /** The value of `algo`. */
+  readonly algo: string;
+  /** The most units that can be allowed at once. */
+  readonly quota: number;
+  /** The length of its window or interval, in milliseconds. That of a calendar window is the running one's. */
+  readonly windowMs: number;
+  /** Whether it only reports. */
+  readonly shadow: boolean;
+}
+
+const cache = new WeakMap<CompiledLimit, { readonly info: LimitInfo; readonly second: number }>();
+
+/** A limit's facts. Calendar windows differ in length, which is worth a look at the calendar once a second, not a request. */
+export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
+  const second = Math.floor(nowMs / 1000);
+  const known = cache.get(limit);
+  if (known?.second === second) return known.info;
+  const { name, quota, shadow, algorithm } = limit;
+  const windowMs = limit.windowMs(nowMs);
+  // The same object as long as nothing changed, so that what is made of it can be kept, too.
+  const info = known?.info.windowMs === windowMs ? known.info : { name, algo: algorithm.name, quota, windowMs, shadow };
+  cache.set(limit, { info, second });
+  return info;
+}

@@ -1,0 +1,40 @@
+export type { WindowCount } from './algorithms/algorithm.js';
+export type { AlgorithmOptions } from './algorithms/index.js';
+export type { OnStoreError } from './algorithms/limit.js';
+export type { Duration } from './algorithms/options.js';
+export { getLimiterToken, InjectLimiter } from './decorators/inject-limiter.decorator.js';
+export { RateLimitDecision } from './decorators/rate-limit-decision.decorator.js';
+export { RateLimit } from './decorators/rate-limit.decorator.js';
+export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
+export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from './errors/errors.js';
+export type { HeaderFormat, HeaderFormatter, HeaderOption } from './http/header-format.js';
+export type { LimitInfo } from './http/limit-info.js';
+export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
+export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './key-resolvers/key-resolver.js';
+export type {
+  CommonLimitOptions,
+  LimitAnswer,
+  LimitDefinition,
+  LimitFunction,
+  LimitSpec,
+  OnMissingKey,
+  Phase,
+} from './limit-definition.js';
+export { Limiter } from './limiter.js';
+export { type LimitCheck, LimiterService } from './limiter.service.js';
+export { RateLimitGuard } from './rate-limit.guard.js';
+export { RateLimitModule } from './rate-limit.module.js';
+export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
+export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
+export { MemoryStore, type MemoryStoreOptions } from './stores/memory.store.js';
+export { RedisStore, type RedisStoreOptions } from './stores/redis.store.js';
+export type {
+  Check,
+  CheckEntry,
+  CheckResult,
+  Counter,
+  Decision,
+  Refund,
+  Store,
+  StoreDecision,
+} from './stores/store.js';

@@ -1,0 +1,4 @@
+import type { Identify } from './key-resolver.js';
+
+/** Counts all requests together. */
+export const globally: Identify = () => 'global';

@@ -1,0 +1,78 @@
+import { Injectable, type Type } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { globally } from './global.js';
+import { byHeader } from './header.js';
+import { byIp } from './ip.js';
+import type { Identify, KeyResolver, LimitKey } from './key-resolver.js';
+import { byUser } from './user.js';
+
+/** The name of an HTTP header (RFC 9110). */
+const HEADER = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/;
+const WANTS = "'ip', 'user', 'global', 'header:<name>', a function or a class that implements KeyResolver";
+
+/** Makes a key resolver of the `key` of a limit. */
+@Injectable()
+export class KeyResolverFactory {
+  private readonly instances = new Map<Type<KeyResolver>, KeyResolver | Promise<KeyResolver> | undefined>();
+
+  constructor(private readonly modules: ModuleRef) {}
+
+  create(key: LimitKey, place: string, ipv6Prefix: number): Identify {
+    if (key === 'ip') return byIp(ipv6Prefix);
+    if (key === 'user') return byUser;
+    if (key === 'global') return globally;
+    if (isResolverClass(key)) return this.byInstance(key);
+    if (typeof key === 'function') return (context) => key(context);
+    const header = typeof key === 'string' ? HEADER.exec(key)?.[1] : undefined;
+    if (header !== undefined) return byHeader(header);
+    throw new RateLimitConfigError(messages.wrongOption(place, 'key', key, WANTS));
+  }
+
+  /** Resolves when all classes that were named as a `key` so far have an instance. */
+  async ready(): Promise<void> {
+    for (const type of this.instances.keys()) await this.instance(type);
+  }
+
+  private byInstance(type: Type<KeyResolver>): Identify {
+    if (!this.instances.has(type)) this.instances.set(type, undefined);
+    return (context) => {
+      const instance = this.instance(type);
+      return instance instanceof Promise
+        ? instance.then((resolver) => resolver.resolve(context))
+        : instance.resolve(context);
+    };
+  }
+
+  private instance(type: Type<KeyResolver>): KeyResolver | Promise<KeyResolver> {
+    const known = this.instances.get(type);
+    if (known !== undefined) return known;
+    const made = this.find(type).then((instance) => {
+      this.instances.set(type, instance);
+      return instance;
+    });
+    this.instances.set(type, made);
+    return made;
+  }
+
+  /** The app's own instance, or one of ours if no module provides the class. */
+  private async find(type: Type<KeyResolver>): Promise<KeyResolver> {
+    let own: KeyResolver | undefined;
+    try {
+      own = this.modules.get(type, { strict: false });
+    } catch {
+      own = undefined;
+    }
+    const instance = own ?? (await this.modules.create(type));
+    if (typeof instance.resolve === 'function') return instance;
+    throw new RateLimitConfigError(messages.wrongOption('@RateLimit', 'key', type, WANTS));
+  }
+}
+
+/** A class has its `resolve` on the prototype, or in an instance; a function has neither. */
+function isResolverClass(key: LimitKey): key is Type<KeyResolver> {
+  if (typeof key !== 'function') return false;
+  const { resolve } = (key.prototype ?? {}) as Partial<KeyResolver>;
+  return typeof resolve === 'function' || /^class\b/.test(Function.prototype.toString.call(key));
+}

@@ -1,0 +1,20 @@
+import type { ExecutionContext, Type } from '@nestjs/common';
+import type { Transport } from '../http/transport.js';
+
+/** What a key resolver gives: the identity, or nothing if the request has none. */
+export type ResolvedKey = string | null | undefined;
+
+/** An injectable class that says whom a request counts for. */
+export interface KeyResolver {
+  /** The identity, such as `tenant:42`. Nothing, or an empty string, leaves the matter to `onMissingKey`. */
+  resolve(context: ExecutionContext): ResolvedKey | Promise<ResolvedKey>;
+}
+
+/** A function that says whom a request counts for. Its string is the identity as it is. */
+export type KeyFunction = (context: ExecutionContext) => ResolvedKey | Promise<ResolvedKey>;
+
+/** Whom a limit counts. */
+export type LimitKey = 'ip' | 'user' | 'global' | `header:${string}` | KeyFunction | Type<KeyResolver>;
+
+/** A key resolver at work. */
+export type Identify = (context: ExecutionContext, transport: Transport) => ResolvedKey | Promise<ResolvedKey>;

@@ -1,0 +1,17 @@
+import type { Identify } from './key-resolver.js';
+
+/** Counts by the authenticated user: the `id`, `sub` or `userId` of `request.user`, or `request.user` itself. */
+export const byUser: Identify = (_, { request }) => {
+  const user = request?.user;
+  const id = idOf(user) ?? (isRecord(user) ? (idOf(user.id) ?? idOf(user.sub) ?? idOf(user.userId)) : undefined);
+  return id === undefined ? undefined : `user:${id}`;
+};
+
+function idOf(value: unknown): string | undefined {
+  if (typeof value === 'string' && value !== '') return value;
+  return Number.isFinite(value) || typeof value === 'bigint' ? String(value) : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,77 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { AlgorithmOptions } from './algorithms/index.js';
+import type { OnStoreError } from './algorithms/limit.js';
+import type { LimitKey } from './key-resolvers/key-resolver.js';
+
+/** What happens to a request that has no key for a limit. */
+export type OnMissingKey = 'ip' | 'skip' | 'refuse';
+
+/** When a limit is checked. */
+export type Phase = 'guard' | 'authenticated';
+
+/** What every limit has, whatever its algorithm. */
+export interface CommonLimitOptions {
+  /**
+   * Tells the limit from others, in headers, in `@SkipRateLimit` and where a nearer limit replaces it: 1 to 128 printable
+   * ASCII characters.
+   * @default the algorithm with its rate, such as `gcra:20/1s`
+   */
+  name?: string;
+  /**
+   * Whom the limit counts: `'ip'`, `'user'` (the `id`, `sub` or `userId` of `request.user`), `'global'` (everyone together),
+   * `'header:<name>'`, a function of the context, or an injectable class that implements `KeyResolver`.
+   * @default 'ip'
+   */
+  key?: LimitKey;
+  /**
+   * How many units a request takes: a whole number >= 1, or a function that says it.
+   * @default 1
+   */
+  cost?: number | ((context: ExecutionContext) => number | Promise<number>);
+  /**
+   * Says which requests the limit leaves alone.
+   * @default none
+   */
+  skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
+  /**
+   * `'shadow'` evaluates, counts and reports, and never refuses or delays.
+   * @default 'enforce'
+   */
+  mode?: 'enforce' | 'shadow';
+  /**
+   * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
+   * @default 'authenticated' for key 'user', else 'guard'
+   */
+  phase?: Phase;
+  /**
+   * While the store fails: `'local'` counts in process, `'allow'` lets pass, `'deny'` answers 503.
+   * @default the module's `onStoreError`
+   */
+  onStoreError?: OnStoreError;
+  /**
+   * For a request that has no key: `'ip'` counts its address instead, `'skip'` does not apply the limit, `'refuse'` answers
+   * 401 for `'user'` and 400 for any other key.
+   * @default the module's `onMissingKey`
+   */
+  onMissingKey?: OnMissingKey;
+  /**
+   * The `message` of the response when this limit refuses.
+   * @default 'Too many requests'
+   */
+  message?: string;
+}
+
+/** One rule: an algorithm with its parameters, and what every limit has. */
+export type LimitDefinition = AlgorithmOptions & CommonLimitOptions;
+
+/** What a limit function may answer: the name of a defined limit, a limit, several of these, or none. */
+export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDefinition)[] | null | undefined;
+
+/**
+ * Chooses limits by the request. It is asked once a request: in the guard, unless no user is known yet and the route has
+ * guards of its own that may find one; then it is asked after them, and its limits are checked there.
+ */
+export type LimitFunction = (context: ExecutionContext) => LimitAnswer | Promise<LimitAnswer>;
+
+/** What `@RateLimit` takes. */
+export type LimitSpec = string | LimitDefinition | LimitFunction;

@@ -1,0 +1,94 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { Transport } from '../http/transport.js';
+import type { LimitFunction } from '../limit-definition.js';
+import { type Awaitable, mapAll } from './promises.js';
+import type { Rule } from './rule.js';
+
+/** A function in `@RateLimit`, with what makes rules of its answers. */
+export interface RuleSource {
+  readonly ask: LimitFunction;
+  readonly rules: (answer: Awaited<ReturnType<LimitFunction>>) => Rule[];
+}
+
+/** What is declared in one place: the module, a controller, a route. */
+export interface Place {
+  /** For messages. */
+  readonly place: string;
+  /** The limits of places farther out that do not hold from here on. */
+  readonly skips: 'all' | readonly string[];
+  readonly specs: readonly (Rule | RuleSource)[];
+}
+
+type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
+
+/** What holds for one route, worked out once. */
+export class Plan {
+  /** The rules that are checked in the guard. */
+  readonly guard: readonly Rule[];
+  /** The rules that are checked after all guards. */
+  readonly authenticated: readonly Rule[];
+  private readonly places: readonly Place[];
+  private readonly sources: readonly RuleSource[];
+
+  /** `places` from the outermost to the nearest; `guarded`: the route has guards of its own, which may find a user. */
+  constructor(
+    places: readonly Place[],
+    private readonly guarded: boolean,
+  ) {
+    const bare = places.findLastIndex(({ skips }) => skips === 'all');
+    this.places = places.slice(Math.max(bare, 0));
+    this.sources = this.places.flatMap(({ specs }) => specs.filter(isSource));
+    const rules = merge(this.places, new Map());
+    this.guard = rules.filter(({ phase }) => phase === 'guard');
+    this.authenticated = rules.filter(({ phase }) => phase === 'authenticated');
+  }
+
+  /** Whether nothing is ever checked in the guard or after it. */
+  get isEmpty(): boolean {
+    return this.guard.length === 0 && !this.goesOn;
+  }
+
+  /** Whether something may have to be checked after the guards. */
+  get goesOn(): boolean {
+    return this.authenticated.length > 0 || this.sources.length > 0;
+  }
+
+  get hasSources(): boolean {
+    return this.sources.length > 0;
+  }
+
+  /** Whether functions must wait for the route's own guards: they choose by the user, and no one has looked for one yet. */
+  asksLater({ request }: Transport): boolean {
+    return this.guarded && (request?.user === undefined || request.user === null);
+  }
+
+  /** All rules, those that functions give for this request included. */
+  ask(context: ExecutionContext): Awaitable<Rule[]> {
+    const answers = mapAll(this.sources, (source) => source.ask(context));
+    const merged = (given: Awaited<typeof answers>) =>
+      merge(this.places, new Map(this.sources.map((source, index) => [source, source.rules(given[index])])));
+    return Array.isArray(answers) ? merged(answers) : answers.then(merged);
+  }
+}
+
+/** The nearer limit of a name replaces the farther one; two of one place are a mistake. */
+function merge(places: readonly Place[], answers: Answers): Rule[] {
+  const merged = new Map<string, Rule>();
+  for (const { place, skips, specs } of places) {
+    if (skips === 'all') merged.clear();
+    else for (const name of skips) merged.delete(name);
+    const here = new Set<string>();
+    for (const rule of specs.flatMap((spec) => (isSource(spec) ? (answers.get(spec) ?? []) : [spec]))) {
+      if (here.has(rule.name)) throw new RateLimitConfigError(messages.twice(place, rule.name));
+      here.add(rule.name);
+      merged.set(rule.name, rule);
+    }
+  }
+  return [...merged.values()];
+}
+
+export function isSource(spec: Rule | RuleSource): spec is RuleSource {
+  return 'ask' in spec;
+}

@@ -1,0 +1,99 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { algorithms } from '../algorithms/index.js';
+import { CompiledLimit } from '../algorithms/limit.js';
+import { oneOf, wholeNumber } from '../algorithms/options.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
+import type { CommonLimitOptions, LimitDefinition } from '../limit-definition.js';
+import { ON_MISSING_KEY, ON_STORE_ERROR, RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
+import { Rule } from './rule.js';
+
+const COMMON: readonly (keyof CommonLimitOptions)[] = [
+  'name',
+  'key',
+  'cost',
+  'skip',
+  'mode',
+  'phase',
+  'onStoreError',
+  'onMissingKey',
+  'message',
+];
+
+/** What a structured field's String can hold, since the name goes into the headers. */
+const NAME = /^[\x20-\x7e]{1,128}$/;
+
+/** Where a limit is written. */
+export interface Declaration {
+  /** For messages. */
+  readonly place: string;
+  /** What shares its counters; nothing if the limit's name alone does. */
+  readonly scope: string;
+  /** The name of a limit that has none of its own. */
+  readonly name?: string;
+}
+
+/** Reads what users write as a limit. */
+@Injectable()
+export class RuleCompiler {
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly keys: KeyResolverFactory,
+  ) {}
+
+  compile(definition: LimitDefinition, { place, scope, name: givenName }: Declaration): Rule {
+    if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
+      throw new RateLimitConfigError(messages.notALimit(place, definition));
+    }
+    refuseUnknownOptions(definition, place);
+    const { name = givenName, cost = 1, skip, mode = 'enforce', message, key = 'ip' } = definition;
+    check(place, 'name', name, '1 to 128 printable ASCII characters', isName);
+    check(place, 'skip', skip, 'a function of the context', isFunction);
+    check(place, 'message', message, 'a string', isString);
+    const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
+    const { phase = key === 'user' ? 'authenticated' : 'guard' } = definition;
+    const limit = new CompiledLimit(algorithmOptions(definition), {
+      place,
+      scope,
+      name,
+      shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
+      onStoreError: oneOf(place, 'onStoreError', definition.onStoreError ?? onStoreError, ON_STORE_ERROR),
+    });
+    return new Rule(limit, {
+      key,
+      identify: this.keys.create(key, place, ipv6Prefix),
+      ipv6Prefix,
+      onMissingKey: oneOf(place, 'onMissingKey', definition.onMissingKey ?? onMissingKey, ON_MISSING_KEY),
+      phase: oneOf(place, 'phase', phase, ['guard', 'authenticated']),
+      cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', cost),
+      skip,
+      message,
+    });
+  }
+}
+
+/** The common options are no algorithm's business. */
+function algorithmOptions(definition: LimitDefinition): LimitDefinition {
+  const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as keyof CommonLimitOptions));
+  return Object.fromEntries(own) as unknown as LimitDefinition;
+}
+
+/** Options that no algorithm knows are spelling mistakes; those of another algorithm are `CompiledLimit`'s to refuse. */
+function refuseUnknownOptions(definition: LimitDefinition, place: string): void {
+  const algorithm = algorithms.get(definition.algo);
+  if (algorithm === undefined) return;
+  const all = new Set<string>(['algo', ...COMMON, ...[...algorithms.values()].flatMap(({ options }) => options)]);
+  for (const option of Object.keys(definition)) {
+    if (all.has(option)) continue;
+    throw new RateLimitConfigError(messages.unknownOption(place, option, [...algorithm.options, ...COMMON]));
+  }
+}
+
+function check(place: string, option: string, got: unknown, wants: string, right: (value: unknown) => boolean): void {
+  if (got !== undefined && !right(got)) throw new RateLimitConfigError(messages.wrongOption(place, option, got, wants));
+}
+
+const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
+const isFunction = (value: unknown) => typeof value === 'function';
+const isString = (value: unknown) => typeof value === 'string';

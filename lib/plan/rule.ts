@@ -1,0 +1,104 @@
+import { BadRequestException, type ExecutionContext, Logger, UnauthorizedException } from '@nestjs/common';
+import type { CompiledLimit } from '../algorithms/limit.js';
+import { assertCost } from '../arguments.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { Transport } from '../http/transport.js';
+import { ipIdentity } from '../key-resolvers/ip.js';
+import type { Identify, LimitKey, ResolvedKey } from '../key-resolvers/key-resolver.js';
+import type { CommonLimitOptions, OnMissingKey, Phase } from '../limit-definition.js';
+import type { CheckEntry } from '../stores/store.js';
+import { andThen, type Awaitable } from './promises.js';
+
+/** What a rule asks of the store for one request. */
+export interface RuleEntry extends CheckEntry {
+  readonly rule: Rule;
+}
+
+export interface RuleSettings {
+  readonly key: LimitKey;
+  readonly identify: Identify;
+  readonly ipv6Prefix: number;
+  readonly onMissingKey: OnMissingKey;
+  readonly phase: Phase;
+  readonly cost: NonNullable<CommonLimitOptions['cost']>;
+  readonly skip: CommonLimitOptions['skip'];
+  readonly message: string | undefined;
+}
+
+const logger = new Logger('RateLimit');
+
+/** A limit as a request meets it: whom it counts, what the request costs, and whether it applies at all. */
+export class Rule {
+  private warned = false;
+
+  constructor(
+    readonly limit: CompiledLimit,
+    private readonly settings: RuleSettings,
+  ) {}
+
+  get name(): string {
+    return this.limit.name;
+  }
+
+  get phase(): Phase {
+    return this.settings.phase;
+  }
+
+  /** What the response says when this limit refuses. */
+  get message(): string | undefined {
+    return this.settings.message;
+  }
+
+  /** What a call costs from code, where there is no request to ask. */
+  get fixedCost(): number {
+    return typeof this.settings.cost === 'number' ? this.settings.cost : 1;
+  }
+
+  /** What to ask of the store, or nothing if the limit does not apply to the request. */
+  entry(context: ExecutionContext, transport: Transport): Awaitable<RuleEntry | undefined> {
+    const { skip, identify } = this.settings;
+    const identified = () =>
+      andThen(identify(context, transport), (key) => this.charge(this.identity(key, transport), context));
+    return skip === undefined
+      ? identified()
+      : andThen<boolean, RuleEntry | undefined>(skip(context), (skipped) => (skipped ? undefined : identified()));
+  }
+
+  private identity(key: ResolvedKey, transport: Transport): string | undefined {
+    if (key === undefined || key === null || key === '') return this.missing(transport);
+    if (typeof key !== 'string') throw new RateLimitArgumentError(messages.wrongKey(key));
+    return key;
+  }
+
+  private missing({ request }: Transport): string | undefined {
+    const { key, onMissingKey, ipv6Prefix } = this.settings;
+    if (onMissingKey === 'skip') return undefined;
+    if (onMissingKey === 'refuse') {
+      if (key === 'user') throw new UnauthorizedException(messages.noUser());
+      throw new BadRequestException(messages.noKey(describeKey(key)));
+    }
+    const identity = ipIdentity(request?.ip, ipv6Prefix);
+    if (identity === undefined && !this.warned) {
+      this.warned = true;
+      logger.warn(messages.noAddress(this.name));
+    }
+    return identity;
+  }
+
+  private charge(identity: string | undefined, context: ExecutionContext): Awaitable<RuleEntry | undefined> {
+    if (identity === undefined) return undefined;
+    const { limit, settings } = this;
+    const { cost } = settings;
+    if (typeof cost === 'number') return { rule: this, limit, identity, cost };
+    return andThen(cost(context), (units) => {
+      assertCost(units);
+      return { rule: this, limit, identity, cost: units };
+    });
+  }
+}
+
+function describeKey(key: LimitKey): string {
+  if (key === 'ip') return 'address';
+  return typeof key === 'string' && key.startsWith('header:') ? `header '${key.slice('header:'.length)}'` : 'key';
+}

@@ -1,0 +1,17 @@
+import { ConfigurableModuleBuilder } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
+
+export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<RateLimitModuleOptions>({ moduleName: 'RateLimit' })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createRateLimitOptions')
+    .setExtras<RateLimitModuleExtras>({ guard: true }, (definition, { guard }) => ({
+      ...definition,
+      providers: [
+        ...(definition.providers ?? []),
+        ...(guard === false ? [] : [{ provide: APP_GUARD, useExisting: RateLimitGuard }]),
+      ],
+    }))
+    .build();

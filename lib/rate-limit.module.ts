@@ -1,0 +1,132 @@
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Global,
+  Inject,
+  Logger,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { APP_INTERCEPTOR, MetadataScanner } from '@nestjs/core';
+import { getLimiterToken, recordedLimiters } from './decorators/inject-limiter.decorator.js';
+import { messages } from './errors/messages.js';
+import { ResponseHeaders } from './http/response-headers.js';
+import { KeyResolverFactory } from './key-resolvers/key-resolver.factory.js';
+import type { LimitDefinition } from './limit-definition.js';
+import { LimiterService } from './limiter.service.js';
+import { LimitRegistry } from './plan/limit-registry.js';
+import { PlanRegistry } from './plan/plan-registry.js';
+import { RuleCompiler } from './plan/rule-compiler.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { RateLimitInterceptor } from './rate-limit.interceptor.js';
+import {
+  type ASYNC_OPTIONS_TYPE,
+  ConfigurableModuleClass,
+  MODULE_OPTIONS_TOKEN,
+  type OPTIONS_TYPE,
+} from './rate-limit.module-definition.js';
+import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE, type RateLimitSettings, readSettings } from './rate-limit.settings.js';
+import { RequestLimiter } from './request/request-limiter.js';
+import { createStore } from './stores/create-store.js';
+import type { StoreReport } from './stores/fallback.store.js';
+import type { Store } from './stores/store.js';
+
+const logger = new Logger('RateLimitModule');
+
+/** Says once that the store fails, and once that it is back. */
+function report(news: StoreReport): void {
+  if (news.state === 'failing') logger.error(messages.storeFailing(news.error.message));
+  else logger.log(messages.storeRecovered());
+}
+
+/** The limits of the app: of all its routes, and of its code through `LimiterService`. */
+@Global()
+@Module({
+  providers: [
+    { provide: RATE_LIMIT_SETTINGS, useFactory: readSettings, inject: [MODULE_OPTIONS_TOKEN] },
+    {
+      provide: RATE_LIMIT_STORE,
+      useFactory: ({ options, prefix, timeoutMs, maxKeys }: RateLimitSettings) =>
+        options.store ?? createStore({ redis: options.redis, prefix, timeoutMs, maxKeys, report }),
+      inject: [RATE_LIMIT_SETTINGS],
+    },
+    MetadataScanner,
+    KeyResolverFactory,
+    RuleCompiler,
+    LimitRegistry,
+    PlanRegistry,
+    ResponseHeaders,
+    RequestLimiter,
+    RateLimitGuard,
+    RateLimitInterceptor,
+    LimiterService,
+    { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor },
+  ],
+  exports: [LimiterService, RateLimitGuard, RequestLimiter, LimitRegistry],
+})
+export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+  constructor(
+    private readonly plans: PlanRegistry,
+    private readonly keys: KeyResolverFactory,
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+  ) {
+    super();
+  }
+
+  static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    return withLimiters(super.forRoot(options));
+  }
+
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    return withLimiters(super.forRootAsync(options));
+  }
+
+  /** Defines further limits by name, for the module that imports it and for all others. */
+  static forFeature(definitions: Readonly<Record<string, LimitDefinition>>): DynamicModule {
+    const define: FactoryProvider = {
+      provide: Symbol('RATE_LIMIT_FEATURE'),
+      useFactory: (registry: LimitRegistry) => registry.define(definitions, 'forFeature'),
+      inject: [LimitRegistry],
+    };
+    return { module: RateLimitFeatureModule, providers: [define] };
+  }
+
+  async onModuleInit(): Promise<void> {
+    this.plans.prepare();
+    await this.keys.ready();
+    await this.store.open?.();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    if (this.settings.options.store === undefined) await this.store.close();
+  }
+}
+
+/** Holds the definitions of one `forFeature`. */
+@Module({})
+class RateLimitFeatureModule {}
+
+/**
+ * Provides a `Limiter` for every name that is injected anywhere. The names are complete only when all files have been
+ * loaded, which is when Nest reads the module, not when `forRoot` is called.
+ */
+function withLimiters(definition: DynamicModule): DynamicModule {
+  return Object.defineProperties(definition, {
+    providers: { enumerable: true, get: withAdded(definition.providers, limiters) },
+    exports: { enumerable: true, get: withAdded(definition.exports, () => limiters().map(({ provide }) => provide)) },
+  });
+}
+
+function limiters(): FactoryProvider[] {
+  return recordedLimiters().map((name) => ({
+    provide: getLimiterToken(name),
+    useFactory: (service: LimiterService) => service.lazily(name),
+    inject: [LimiterService],
+  }));
+}
+
+function withAdded<T>(before: readonly T[] = [], added: () => readonly T[]): () => T[] {
+  return () => [...before, ...added()];
+}

@@ -1,0 +1,78 @@
+import type { OnStoreError } from './algorithms/limit.js';
+import type { Duration } from './algorithms/options.js';
+import type { HeaderOption } from './http/header-format.js';
+import type { LimitDefinition, OnMissingKey } from './limit-definition.js';
+import type { RedisConnection } from './redis/client.js';
+import type { Store } from './stores/store.js';
+
+/** The options of `RateLimitModule.forRoot`, and what the factory of `forRootAsync` gives. */
+export interface RateLimitModuleOptions {
+  /**
+   * Where counters live: a URL, ioredis options, a connection of ioredis (which stays open when the app closes), or
+   * `{ nodes, options }` for a Cluster.
+   * @default the counters live in this process
+   */
+  redis?: RedisConnection | undefined;
+  /**
+   * Limits that apply to every route, counted across routes.
+   * @default none
+   */
+  limits?: readonly LimitDefinition[];
+  /**
+   * Limits that routes and code refer to by name.
+   * @default none
+   */
+  define?: Readonly<Record<string, LimitDefinition>>;
+  /**
+   * The headers that tell of limits: `'draft-8'` (RateLimit and RateLimit-Policy of the IETF drafts 08 to 11), `'draft-6'`,
+   * `'legacy'` (X-RateLimit-*), a function, a list of these (of two that set one header, the later wins), or `false`.
+   * A refusal has its `Retry-After` in any case.
+   * @default 'draft-8'
+   */
+  headers?: HeaderOption;
+  /**
+   * How long a check on Redis may take: milliseconds or a duration such as `'250ms'`. Then `onStoreError` decides.
+   * @default 250
+   */
+  timeout?: Duration;
+  /**
+   * While the store fails: `'local'` counts in process, `'allow'` lets pass, `'deny'` answers 503. A limit may say otherwise.
+   * @default 'local'
+   */
+  onStoreError?: OnStoreError;
+  /**
+   * For a request that has no key for a limit: `'ip'` counts its address instead, `'skip'` does not apply the limit,
+   * `'refuse'` answers 401 for key `'user'` and 400 for any other. A limit may say otherwise.
+   * @default 'ip'
+   */
+  onMissingKey?: OnMissingKey;
+  /**
+   * How many leading bits of an IPv6 address tell clients apart: 1 to 128.
+   * @default 64
+   */
+  ipv6Prefix?: number;
+  /**
+   * What every Redis key begins with; no braces.
+   * @default 'sluice'
+   */
+  prefix?: string;
+  /**
+   * How many counters the in-process store keeps at most; the least recently used goes first.
+   * @default 100_000
+   */
+  maxKeys?: number;
+  /**
+   * A store of your own instead of `redis`. It stays open when the app closes.
+   * @default made from `redis`
+   */
+  store?: Store;
+}
+
+/** What shapes the module itself, so it stands beside `useFactory` in `forRootAsync`. */
+export interface RateLimitModuleExtras {
+  /**
+   * Whether the guard holds for every route. If not, bind it with `@UseGuards(RateLimitGuard)`.
+   * @default true
+   */
+  guard?: boolean;
+}

@@ -1,0 +1,84 @@
+import type { OnStoreError } from './algorithms/limit.js';
+import { duration, oneOf, wholeNumber } from './algorithms/options.js';
+import { RateLimitConfigError } from './errors/errors.js';
+import { messages } from './errors/messages.js';
+import { type HeaderFormatter, headerFormatters } from './http/header-format.js';
+import type { OnMissingKey } from './limit-definition.js';
+import type { RateLimitModuleOptions } from './rate-limit.options.js';
+
+/** The module's options once they have been read and checked. */
+export interface RateLimitSettings {
+  readonly options: RateLimitModuleOptions;
+  readonly formatters: readonly HeaderFormatter[];
+  readonly onStoreError: OnStoreError;
+  readonly onMissingKey: OnMissingKey;
+  readonly ipv6Prefix: number;
+  readonly timeoutMs: number;
+  readonly prefix: string;
+  readonly maxKeys: number;
+}
+
+/** The token of the module's settings. */
+export const RATE_LIMIT_SETTINGS = Symbol('RATE_LIMIT_SETTINGS');
+/** The token of the store. */
+export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
+
+export const ON_STORE_ERROR: readonly OnStoreError[] = ['local', 'allow', 'deny'];
+export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
+
+const PLACE = 'RateLimitModule';
+const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
+  'redis',
+  'limits',
+  'define',
+  'headers',
+  'timeout',
+  'onStoreError',
+  'onMissingKey',
+  'ipv6Prefix',
+  'prefix',
+  'maxKeys',
+  'store',
+];
+
+/** Reads the module's options. The limits among them are compiled elsewhere. */
+export function readSettings(options: RateLimitModuleOptions): RateLimitSettings {
+  if (typeof options !== 'object' || options === null) {
+    throw new RateLimitConfigError(messages.notOptions(PLACE, options));
+  }
+  for (const option of Object.keys(options)) {
+    if (option === 'guard') throw new RateLimitConfigError(messages.misplacedGuard());
+    if (!KNOWN.includes(option as keyof RateLimitModuleOptions)) {
+      throw new RateLimitConfigError(messages.unknownOption(PLACE, option, KNOWN));
+    }
+  }
+  const { limits = [], define = {}, maxKeys = 100_000, prefix = 'sluice', store, redis } = options;
+  wants('limits', limits, 'a list of limits', Array.isArray(limits));
+  wants('define', define, 'an object of limits by their names', isRecord(define) && !Array.isArray(define));
+  wants(
+    'prefix',
+    prefix,
+    'a string that is not empty and holds no braces',
+    typeof prefix === 'string' && /^[^{}]+$/.test(prefix),
+  );
+  wants('store', store, 'a Store', store === undefined || (isRecord(store) && typeof store.check === 'function'));
+  wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
+  return {
+    options,
+    formatters: headerFormatters(options.headers ?? 'draft-8', PLACE),
+    onStoreError: oneOf(PLACE, 'onStoreError', options.onStoreError ?? 'local', ON_STORE_ERROR),
+    onMissingKey: oneOf(PLACE, 'onMissingKey', options.onMissingKey ?? 'ip', ON_MISSING_KEY),
+    ipv6Prefix: wholeNumber(PLACE, 'ipv6Prefix', options.ipv6Prefix ?? 64, { max: 128 }),
+    timeoutMs: duration(PLACE, 'timeout', options.timeout ?? 250) / 1000,
+    prefix,
+    maxKeys: wholeNumber(PLACE, 'maxKeys', maxKeys),
+  };
+}
+
+function wants(option: string, got: unknown, wanted: string, right: boolean): void {
+  if (!right) throw new RateLimitConfigError(messages.wrongOption(PLACE, option, got, wanted));
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,42 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { callOf } from '../http/transport.js';
+import type { CheckResult, StoreDecision } from '../stores/store.js';
+import type { Rule } from '../plan/rule.js';
+
+/** What was checked for one call of one handler so far. */
+export interface RequestState {
+  readonly type: object;
+  readonly handler: object;
+  /** The guard's check. A second guard on the same request takes part in it. */
+  guard?: Promise<void>;
+  /** The check after the guards. */
+  authenticated?: Promise<void>;
+  /** All rules of the request, once the route's functions have been asked. */
+  rules?: readonly Rule[];
+  readonly checked: Rule[];
+  readonly decisions: StoreDecision[];
+  /** The sum of all decisions so far. */
+  result?: CheckResult;
+}
+
+/** By request, so that it is gone with it; a request seldom has more than one handler. */
+const states = new WeakMap<object, RequestState[]>();
+
+/** The state of a call, if it has been opened. */
+export function findState(context: ExecutionContext): RequestState | undefined {
+  const type = context.getClass();
+  const handler = context.getHandler();
+  return states.get(callOf(context))?.find((state) => state.handler === handler && state.type === type);
+}
+
+/** The state of a call. */
+export function openState(context: ExecutionContext): RequestState {
+  const found = findState(context);
+  if (found !== undefined) return found;
+  const state: RequestState = { type: context.getClass(), handler: context.getHandler(), checked: [], decisions: [] };
+  const call = callOf(context);
+  const others = states.get(call);
+  if (others === undefined) states.set(call, [state]);
+  else others.push(state);
+  return state;
+}

@@ -1,0 +1,89 @@
+import type { Server } from 'node:http';
+import type { INestApplication, ModuleMetadata, Type } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { ManualClock } from '../support/stores.js';
+
+export type Framework = 'express' | 'fastify';
+export const frameworks: readonly Framework[] = ['express', 'fastify'];
+
+export interface AppOptions extends ModuleMetadata {
+  limits?: RateLimitModuleOptions & RateLimitModuleExtras;
+  /** Whether the framework believes X-Forwarded-For. */
+  trustProxy?: boolean;
+  configure?: (app: INestApplication) => void;
+}
+
+/** An app that listens, on a clock that tests move. */
+export class HttpApp {
+  private constructor(
+    readonly nest: INestApplication,
+    readonly url: string,
+    readonly clock: ManualClock,
+    readonly store: MemoryStore,
+  ) {}
+
+  static async start(framework: Framework, options: AppOptions): Promise<HttpApp> {
+    const { limits = {}, trustProxy = false, configure, imports = [], ...metadata } = options;
+    const clock = new ManualClock();
+    const store = new MemoryStore({ clock: clock.now });
+    const testing = await Test.createTestingModule({
+      ...metadata,
+      imports: [RateLimitModule.forRoot({ store, ...limits }), ...imports],
+    }).compile();
+    testing.useLogger(false);
+    let nest: INestApplication;
+    if (framework === 'fastify') {
+      nest = testing.createNestApplication<NestFastifyApplication>(new FastifyAdapter({ trustProxy }));
+    } else {
+      const app = testing.createNestApplication<NestExpressApplication>();
+      if (trustProxy) app.set('trust proxy', true);
+      nest = app;
+    }
+    configure?.(nest);
+    await nest.listen(0, '127.0.0.1');
+    return new HttpApp(nest, await nest.getUrl(), clock, store);
+  }
+
+  get(path: string, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(this.url + path, { headers });
+  }
+
+  /** The statuses of so many requests, one after the other. */
+  async statuses(count: number, path: string, headers?: Record<string, string>): Promise<number[]> {
+    const statuses: number[] = [];
+    for (let request = 0; request < count; request++) statuses.push((await this.get(path, headers)).status);
+    return statuses;
+  }
+
+  async close(): Promise<void> {
+    // The client keeps connections for later, and the server would wait for them.
+    (this.nest.getHttpServer() as Server).closeAllConnections();
+    await this.nest.close();
+    await this.store.close();
+  }
+}
+
+/** Compiles an app and starts it up without listening; for what has to fail. */
+export async function startUp(
+  limits: RateLimitModuleOptions,
+  controllers: Type[] = [],
+  metadata: ModuleMetadata = {},
+): Promise<void> {
+  const testing = await Test.createTestingModule({
+    ...metadata,
+    controllers,
+    imports: [RateLimitModule.forRoot(limits), ...(metadata.imports ?? [])],
+  }).compile();
+  testing.useLogger(false);
+  const app = testing.createNestApplication();
+  try {
+    await app.init();
+  } finally {
+    await app.close();
+  }
+}

@@ -1,0 +1,274 @@
+import { describe, expect, it } from '@jest/globals';
+import { Controller, Get, Inject, Injectable, Module, type Type } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { getLimiterToken, InjectLimiter } from '../../lib/decorators/inject-limiter.decorator.js';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { SkipRateLimit } from '../../lib/decorators/skip-rate-limit.decorator.js';
+import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import type { LimitDefinition, LimitSpec } from '../../lib/limit-definition.js';
+import { Limiter } from '../../lib/limiter.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { startUp } from './http-app.js';
+
+const login: LimitDefinition = { algo: 'fixed-window', rate: 3, interval: '1m' };
+
+async function messageOf(starting: Promise<unknown>): Promise<string> {
+  const error = await starting.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(RateLimitConfigError);
+  return (error as Error).message;
+}
+
+function controllerWith(...specs: [LimitSpec, ...LimitSpec[]]): Type {
+  @Controller('reports')
+  class ReportsController {
+    @Get()
+    @RateLimit(...specs)
+    list() {}
+  }
+  return ReportsController;
+}
+
+const wrong = (more: object): LimitDefinition => ({ ...login, ...more });
+
+describe('start-up errors', () => {
+  const place = '@RateLimit on ReportsController.list';
+  const common = 'name, key, cost, skip, mode, phase, onStoreError, onMissingKey, message';
+
+  it.each<[LimitSpec, string]>([
+    ['nope', `got the name 'nope', wants a defined limit: 'login'`],
+    [wrong({ ratee: 5 }), `option 'ratee' is unknown, wants only rate, interval, ${common}`],
+    [wrong({ algo: 'leaky' }), ''],
+    [wrong({ rate: 1.5 }), "option 'rate' is 1.5, wants a whole number >= 1"],
+    [wrong({ burst: 2 }), ''],
+    [wrong({ name: 'naïve' }), "option 'name' is 'naïve', wants 1 to 128 printable ASCII characters"],
+    [wrong({ name: '' }), "option 'name' is '', wants 1 to 128 printable ASCII characters"],
+    [wrong({ cost: 0 }), "option 'cost' is 0, wants a whole number >= 1"],
+    [wrong({ cost: '1' }), "option 'cost' is '1', wants a whole number >= 1"],
+    [wrong({ skip: true }), "option 'skip' is true, wants a function of the context"],
+    [wrong({ message: 7 }), "option 'message' is 7, wants a string"],
+    [wrong({ mode: 'off' }), "option 'mode' is 'off', wants one of enforce, shadow"],
+    [wrong({ phase: 'late' }), "option 'phase' is 'late', wants one of guard, authenticated"],
+    [wrong({ onStoreError: 'x' }), "option 'onStoreError' is 'x', wants one of local, allow, deny"],
+    [wrong({ onMissingKey: 'x' }), "option 'onMissingKey' is 'x', wants one of ip, skip, refuse"],
+    [
+      wrong({ key: 'header:' }),
+      "option 'key' is 'header:', wants 'ip', 'user', 'global', 'header:<name>', a function or a class that implements KeyResolver",
+    ],
+    [5 as unknown as LimitSpec, "got 5, wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }"],
+  ])('@RateLimit(%p)', async (spec, message) => {
+    const told = await messageOf(startUp({ define: { login } }, [controllerWith(spec)]));
+    expect(told.startsWith(`${place}: `)).toBe(true);
+    if (message !== '') expect(told).toBe(`${place}: ${message}`);
+  });
+
+  it('a key resolver that resolves nothing', async () => {
+    class NoResolver {}
+    expect(await messageOf(startUp({}, [controllerWith(wrong({ key: NoResolver }))]))).toContain(
+      "option 'key' is [class NoResolver], wants 'ip'",
+    );
+  });
+
+  it('an option of another algorithm, already in the editor', async () => {
+    // @ts-expect-error -- slices belong to sliding-window
+    const definition: LimitDefinition = { algo: 'gcra', rate: 1, interval: '1s', slices: 5 };
+    expect(await messageOf(startUp({ limits: [definition] }))).toContain("limits[0]: option 'slices'");
+  });
+
+  it('two limits of one name in one place', async () => {
+    const told = await messageOf(startUp({}, [controllerWith(login, { ...login, key: 'user' })]));
+    expect(told).toBe(
+      `${place}: two limits are named 'fixed-window:3/1m', wants a different 'name' for each limit of one place`,
+    );
+    expect(await messageOf(startUp({ limits: [login, login] }, [controllerWith(login)]))).toContain(
+      'limits: two limits',
+    );
+  });
+
+  it('a controller whose own limit is wrong, though it has no routes', async () => {
+    @Controller()
+    @RateLimit('nope')
+    class EmptyController {}
+    expect(await messageOf(startUp({}, [EmptyController]))).toBe(
+      "@RateLimit on EmptyController: got the name 'nope', wants a defined limit: none is defined; add it to 'define'",
+    );
+  });
+
+  it('@RateLimit without a limit', async () => {
+    const specs = [] as unknown as [LimitSpec];
+    expect(await messageOf(startUp({}, [controllerWith(...specs)]))).toContain(
+      `${place}: got undefined, wants a limit`,
+    );
+  });
+
+  it('a skip of a limit that does not hold there', async () => {
+    @Controller()
+    class SkipController {
+      @Get()
+      @SkipRateLimit('houry')
+      list() {}
+    }
+    expect(await messageOf(startUp({ limits: [{ ...login, name: 'hourly' }] }, [SkipController]))).toBe(
+      "@SkipRateLimit on SkipController.list: got the name 'houry', wants a limit that holds there: 'hourly'",
+    );
+  });
+
+  it('two controllers of one name that both have limits of their own', async () => {
+    await expect(startUp({ define: { login } }, [controllerWith('login'), controllerWith('login')])).resolves.toBe(
+      undefined,
+    );
+    expect(await messageOf(startUp({}, [controllerWith(login), controllerWith(login)]))).toBe(
+      '@RateLimit on ReportsController: two controllers are named ReportsController and would share their counters, ' +
+        'wants different class names',
+    );
+  });
+
+  it.each<[object, string]>([
+    [{ header: false }, "option 'header' is unknown, wants only redis, limits, define, headers"],
+    [{ headers: 'draft-9' }, "option 'headers' is 'draft-9', wants one of draft-8, draft-6, legacy, a function"],
+    [{ timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
+    [{ onStoreError: 'x' }, "option 'onStoreError' is 'x', wants one of local, allow, deny"],
+    [{ onMissingKey: 'x' }, "option 'onMissingKey' is 'x', wants one of ip, skip, refuse"],
+    [{ ipv6Prefix: 129 }, "option 'ipv6Prefix' is 129, wants a whole number >= 1 and <= 128"],
+    [{ prefix: 'a{b' }, "option 'prefix' is 'a{b', wants a string that is not empty and holds no braces"],
+    [{ maxKeys: 0 }, "option 'maxKeys' is 0, wants a whole number >= 1"],
+    [{ store: {} }, "option 'store' is {}, wants a Store"],
+    [{ limits: login }, "option 'limits' is { algo: 'fixed-window', rate: 3, interval: '1m' }, wants a list of limits"],
+    [{ define: [] }, "option 'define' is [], wants an object of limits by their names"],
+  ])('forRoot(%p)', async (options, message) => {
+    expect(await messageOf(startUp(options as RateLimitModuleOptions))).toContain(`RateLimitModule: ${message}`);
+  });
+
+  it('wrong limits of the module', async () => {
+    expect(await messageOf(startUp({ limits: [login, wrong({ rate: 0 })] }))).toBe(
+      "limits[1]: option 'rate' is 0, wants a whole number >= 1",
+    );
+    expect(await messageOf(startUp({ define: { login: wrong({ rate: 0 }) } }))).toBe(
+      "define.login: option 'rate' is 0, wants a whole number >= 1",
+    );
+    expect(await messageOf(startUp({ define: { login: { ...login, name: 'other' } } }))).toBe(
+      "define.login: option 'name' is 'other', wants 'login' or none",
+    );
+  });
+
+  it('a feature that defines a name otherwise than another, but not the same again', async () => {
+    const imports = [RateLimitModule.forFeature({ login: { ...login } })];
+    await expect(startUp({ define: { login } }, [], { imports })).resolves.toBe(undefined);
+    expect(await messageOf(startUp({ define: { login: { ...login, rate: 4 } } }, [], { imports }))).toBe(
+      "define: the limit 'login' is defined twice with different options, wants one definition a name",
+    );
+  });
+
+  it('an injected limiter that is not defined, in a class of this app only', async () => {
+    @Injectable()
+    class Mailer {
+      constructor(@InjectLimiter('mails') readonly mails: Limiter) {}
+    }
+    await expect(startUp({ define: { login } })).resolves.toBe(undefined);
+    expect(await messageOf(startUp({ define: { login } }, [], { providers: [Mailer] }))).toBe(
+      "@InjectLimiter in Mailer: got the name 'mails', wants a defined limit: 'login'",
+    );
+    const factory = {
+      provide: 'FACTORY',
+      useFactory: (limiter: Limiter) => limiter,
+      inject: [getLimiterToken('faxes')],
+    };
+    expect(await messageOf(startUp({ define: { login } }, [], { providers: [factory] }))).toContain("'faxes'");
+  });
+});
+
+describe('the module', () => {
+  @Injectable()
+  class Consumer {
+    @InjectLimiter('login') readonly byProperty!: Limiter;
+
+    constructor(
+      @InjectLimiter('login') readonly logins: Limiter,
+      readonly service: LimiterService,
+    ) {}
+  }
+
+  @Injectable()
+  class Options {
+    createRateLimitOptions(): RateLimitModuleOptions {
+      return { define: { login } };
+    }
+  }
+
+  @Module({ providers: [Options, { provide: 'RATE', useValue: 3 }], exports: [Options, 'RATE'] })
+  class OptionsModule {}
+
+  it.each([
+    ['forRoot', RateLimitModule.forRoot({ define: { login } })],
+    [
+      'useFactory',
+      RateLimitModule.forRootAsync({
+        imports: [OptionsModule],
+        inject: ['RATE'],
+        useFactory: (rate: number) => Promise.resolve({ define: { login: { ...login, rate } } }),
+      }),
+    ],
+    ['useClass', RateLimitModule.forRootAsync({ useClass: Options })],
+    ['useExisting', RateLimitModule.forRootAsync({ imports: [OptionsModule], useExisting: Options, guard: false })],
+    ['forFeature', RateLimitModule.forRoot()],
+  ])('gives the limits of %s to code', async (how, module) => {
+    const imports = how === 'forFeature' ? [module, RateLimitModule.forFeature({ login })] : [module];
+    const app = await Test.createTestingModule({ imports, providers: [Consumer] }).compile();
+    await app.init();
+    const consumer = app.get(Consumer);
+    expect(await consumer.logins.consume('user:1')).toMatchObject({ limit: 'login', allowed: true, remaining: 2 });
+    expect(await consumer.byProperty.consume('user:1')).toMatchObject({ remaining: 1 });
+    expect(await consumer.service.for('login').consume('user:1')).toMatchObject({ remaining: 0 });
+    await app.close();
+  });
+
+  it('refuses guard among what a factory gives', async () => {
+    const options = { guard: false } as RateLimitModuleOptions;
+    const module = RateLimitModule.forRootAsync({ useFactory: () => options });
+    expect(await messageOf(Test.createTestingModule({ imports: [module] }).compile())).toContain('beside useFactory');
+    const nothing = RateLimitModule.forRootAsync({ useFactory: () => undefined as never });
+    expect(await messageOf(Test.createTestingModule({ imports: [nothing] }).compile())).toContain('got undefined');
+  });
+
+  it('opens the store at start-up, and closes it at the end unless it is the app’s own', async () => {
+    const calls: string[] = [];
+    class OwnStore extends MemoryStore {
+      open(): Promise<void> {
+        calls.push('open');
+        return Promise.resolve();
+      }
+
+      override close(): Promise<void> {
+        calls.push('close');
+        return super.close();
+      }
+    }
+    const store = new OwnStore();
+    const own = await Test.createTestingModule({ imports: [RateLimitModule.forRoot({ store })] }).compile();
+    await own.init();
+    await own.close();
+    expect(calls).toEqual(['open']);
+  });
+
+  it('can replace a limiter in tests', async () => {
+    @Injectable()
+    class Wants {
+      constructor(@Inject(getLimiterToken('login')) readonly logins: object) {}
+    }
+    const stub = {};
+    const app = await Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ define: { login } })],
+      providers: [Wants],
+    })
+      .overrideProvider(getLimiterToken('login'))
+      .useValue(stub)
+      .compile();
+    expect(app.get(Wants).logins).toBe(stub);
+    await app.close();
+  });
+});

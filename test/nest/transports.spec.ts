@@ -1,0 +1,167 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { type CallHandler, Controller, type ExecutionContext, HttpException, Logger } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { firstValueFrom, of } from 'rxjs';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { RateLimitGuard } from '../../lib/rate-limit.guard.js';
+import { RateLimitInterceptor } from '../../lib/rate-limit.interceptor.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { findState } from '../../lib/request/request-state.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import type { Store } from '../../lib/stores/store.js';
+
+const byAddress: LimitDefinition = { name: 'address', algo: 'fixed-window', rate: 2, interval: '1m' };
+const byAll: LimitDefinition = { name: 'all', algo: 'fixed-window', rate: 5, interval: '1m', key: 'global' };
+const late: LimitDefinition = { ...byAll, name: 'late', phase: 'authenticated' };
+
+@Controller()
+class Handlers {
+  @RateLimit(byAddress, byAll, late)
+  handle() {}
+
+  @RateLimit(byAll)
+  other() {}
+}
+
+/** A call as Nest hands it to guards and interceptors; each gets a context of its own. */
+function contextOf(type: string, args: unknown[], handler: 'handle' | 'other' = 'handle'): ExecutionContext {
+  const context = {
+    getType: () => type,
+    getArgs: () => args,
+    getClass: () => Handlers,
+    getHandler: () => Handlers.prototype[handler],
+  };
+  return context as unknown as ExecutionContext;
+}
+
+const next: CallHandler = { handle: () => of('handled') };
+
+function failing(reason: Error): Store {
+  const store = new MemoryStore();
+  store.check = () => Promise.reject(reason);
+  return store;
+}
+
+describe('transports', () => {
+  let app: TestingModule | undefined;
+
+  async function start(options: RateLimitModuleOptions = {}) {
+    app = await Test.createTestingModule({
+      imports: [RateLimitModule.forRoot(options)],
+      controllers: [Handlers],
+    }).compile();
+    await app.init();
+    const guard = app.get(RateLimitGuard);
+    const interceptor = app.get(RateLimitInterceptor, { strict: false });
+    const service = app.get(LimiterService);
+    const call = async (context: ExecutionContext) => {
+      expect(await guard.canActivate(context)).toBe(true);
+      return firstValueFrom(await interceptor.intercept(context, next));
+    };
+    return { guard, interceptor, service, call };
+  }
+
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await app?.close();
+  });
+
+  it.each([
+    ['rpc', () => ['data', {}]],
+    ['rpc', () => [{ some: 'data' }]],
+    ['ws', () => [{ id: 'client' }, { some: 'data' }]],
+    ['graphql', () => [undefined, {}, {}, {}]],
+    ['graphql', () => [undefined, {}, undefined, undefined]],
+    ['telegraf', () => []],
+  ])('%s without a request: a limit by address does not apply, and one warning says so', async (type, args) => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const { call } = await start();
+    for (const remaining of [4, 3, 2]) {
+      const context = contextOf(type, args());
+      expect(await call(context)).toBe('handled');
+      const { decisions } = findState(context)?.result ?? { decisions: [] };
+      expect(decisions.map((decision) => [decision.limit, decision.remaining])).toEqual([
+        ['all', remaining],
+        ['late', remaining],
+      ]);
+    }
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/^limit 'address' does not apply where a request has neither its key nor an address/)],
+    ]);
+  });
+
+  it.each(['res', 'reply', 'req.res'])('GraphQL: sets headers on %s and counts every field', async (where) => {
+    const { call, guard } = await start();
+    const headers: Record<string, string> = {};
+    const response = { header: () => undefined };
+    const req: Record<string, unknown> = { ip: '203.0.113.7', headers: {} };
+    const shared: Record<string, unknown> = { req };
+    if (where === 'req.res') req['res'] = response;
+    else shared[where] = response;
+    // No server listens here; this is the part of its adapter that is used.
+    const host = app?.get(HttpAdapterHost) as HttpAdapterHost;
+    const setHeader = (_: unknown, name: string, value: string) => (headers[name] = value);
+    jest.spyOn(host, 'httpAdapter', 'get').mockReturnValue({ setHeader } as never);
+    const field = () => contextOf('graphql', [undefined, {}, shared, { path: {} }]);
+    await call(field());
+    expect(headers['RateLimit']).toBe('"address";r=1;t=60, "all";r=4;t=60, "late";r=4;t=60');
+    const twice = field();
+    await guard.canActivate(twice);
+    await guard.canActivate(twice);
+    expect(headers['RateLimit']).toBe('"address";r=0;t=60, "all";r=3;t=60');
+    await expect(guard.canActivate(field())).rejects.toThrow(RateLimitExceededException);
+    expect(headers['Retry-After']).toBe('60');
+  });
+
+  it('keeps two handlers of one request apart', async () => {
+    const { guard, service } = await start();
+    const req = { ip: '203.0.113.7', headers: {} };
+    await guard.canActivate(contextOf('http', [req, {}]));
+    await guard.canActivate(contextOf('http', [req, {}], 'other'));
+    await guard.canActivate(contextOf('http', [req, {}]));
+    expect(findState(contextOf('http', [req, {}]))?.result?.decisions).toHaveLength(2);
+    expect(findState(contextOf('http', [req, {}], 'other'))?.result?.decisions).toHaveLength(1);
+    expect(await service.for(byAll).peek('global')).toMatchObject({ remaining: 5 });
+  });
+
+  it('sets no header once the response is on its way', async () => {
+    const { guard } = await start();
+    const setHeader = jest.fn();
+    const host = app?.get(HttpAdapterHost) as HttpAdapterHost;
+    jest.spyOn(host, 'httpAdapter', 'get').mockReturnValue({ setHeader } as never);
+    for (const gone of [{ headersSent: true }, { sent: true }]) {
+      const response = { ...gone, header: () => undefined, setHeader: () => undefined };
+      await guard.canActivate(contextOf('http', [{ ip: '203.0.113.7' }, response]));
+    }
+    expect(setHeader).not.toHaveBeenCalled();
+  });
+
+  describe('a store that fails', () => {
+    it('is a 503 with Retry-After that keeps the cause', async () => {
+      const cause = new RateLimitStoreError('down');
+      const { guard } = await start({ store: failing(cause) });
+      const setHeader = jest.fn();
+      const host = app?.get(HttpAdapterHost) as HttpAdapterHost;
+      jest.spyOn(host, 'httpAdapter', 'get').mockReturnValue({ setHeader } as never);
+      const response = { header: () => undefined };
+      const error: unknown = await Promise.resolve(
+        guard.canActivate(contextOf('http', [{ ip: '203.0.113.7' }, response])),
+      ).catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(HttpException);
+      expect(error).toMatchObject({ status: 503, cause });
+      expect(setHeader.mock.calls).toEqual([[response, 'Retry-After', '1']]);
+    });
+
+    it('any other error stays what it is', async () => {
+      const bug = new TypeError('a bug');
+      const { guard } = await start({ store: failing(bug) });
+      await expect(guard.canActivate(contextOf('http', [{ ip: '203.0.113.7' }, {}]))).rejects.toBe(bug);
+    });
+  });
+});
