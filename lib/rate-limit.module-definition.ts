@@ -6,7 +6,6 @@ import type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
   new ConfigurableModuleBuilder<RateLimitModuleOptions>({ moduleName: 'RateLimit' })
     .setClassMethodName('forRoot')
-    .setFactoryMethodName('createRateLimitOptions')
     .setExtras<RateLimitModuleExtras>({ guard: true }, (definition, { guard }) => ({
       ...definition,
       providers: [

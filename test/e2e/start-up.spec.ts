@@ -195,7 +195,7 @@ describe('the module', () => {
 
   @Injectable()
   class Options {
-    createRateLimitOptions(): RateLimitModuleOptions {
+    create(): RateLimitModuleOptions {
       return { define: { login } };
     }
   }
