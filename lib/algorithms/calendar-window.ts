@@ -123,6 +123,6 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
     count > 0 ? end - now + retain : (finished.at(-1)?.end ?? now - retain) + retain - now,
   history: (_, { count, start, end, finished }) =>
     [...finished, ...(count > 0 ? [{ count, start, end }] : [])]
-      .map((window): WindowCount => ({ count: window.count, start: window.start / 1000, end: window.end / 1000 }))
+      .map((window): WindowCount => ({ start: window.start / 1000, end: window.end / 1000, count: window.count }))
       .toReversed(),
 };

@@ -1,24 +1,21 @@
 import { HttpException, HttpStatus } from '@nestjs/common';
-import type { CompiledLimit } from '../algorithms/limit.js';
 import { messages } from '../errors/messages.js';
 import type { CheckResult } from '../stores/store.js';
 
 /** A request was refused: 429 Too Many Requests. Its body names the limits that refused. */
 export class RateLimitExceededException extends HttpException {
+  /**
+   * @param result what all limits of the request said
+   * @param message the body's message, 'Too many requests' unless given
+   * @param limits the names of the limits that refused, those of `result` unless given
+   */
   constructor(
-    /** What all limits of the request said. */
     readonly result: CheckResult,
-    limits: readonly CompiledLimit[],
     message: string = messages.exceeded(),
+    limits: readonly string[] = result.decisions.filter(({ allowed }) => !allowed).map(({ limit }) => limit),
   ) {
-    const refused = result.decisions.filter(({ allowed }, index) => !allowed && limits[index]?.shadow !== true);
     super(
-      {
-        statusCode: HttpStatus.TOO_MANY_REQUESTS,
-        message,
-        error: 'Too Many Requests',
-        limits: refused.map(({ limit }) => limit),
-      },
+      { statusCode: HttpStatus.TOO_MANY_REQUESTS, message, error: 'Too Many Requests', limits },
       HttpStatus.TOO_MANY_REQUESTS,
     );
   }

@@ -15,7 +15,7 @@ export interface ClusterConnection {
 export type RedisConnection = string | RedisOptions | RedisClient | ClusterConnection;
 
 /** How long a connection may take to come up before the app starts without it. */
-const CONNECT_TIMEOUT_MS = 2000;
+export const CONNECT_TIMEOUT_MS = 2000;
 
 /**
  * What makes a dead server answer at once: nothing waits in a queue for a connection, and nothing is sent a second time,

@@ -84,7 +84,9 @@ export class RequestLimiter {
     this.headers.tell(transport.response, result, limits);
     if (!result.allowed) {
       const refusing = state.checked[result.decisions.indexOf(result.tightest)];
-      throw new RateLimitExceededException(result, limits, refusing?.message);
+      const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
+      const names = refused.map(({ name }) => name);
+      throw new RateLimitExceededException(result, refusing?.message, names);
     }
     // Of this check alone: what the first one held has been held.
     const delayMs = Math.max(...decisions.map((each, index) => (entries[index]?.limit.shadow ? 0 : each.delayMs)));

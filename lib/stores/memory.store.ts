@@ -14,6 +14,11 @@ export interface MemoryStoreOptions {
    * @default the system's clock
    */
   clock?: () => number;
+  /**
+   * Milliseconds added to every time to live, as the script does for a clock that tests move.
+   * @internal
+   */
+  slackMs?: number;
 }
 
 interface Entry {
@@ -32,12 +37,14 @@ export class MemoryStore implements Store {
   private readonly entries = new Map<string, Entry>();
   private readonly maxKeys: number;
   private readonly clock: () => number;
+  private readonly slackMs: number;
   private timer: NodeJS.Timeout | undefined;
   private sweeping: MapIterator<[string, Entry]> | undefined;
 
-  constructor({ maxKeys = 100_000, clock = () => Date.now() * 1000 }: MemoryStoreOptions = {}) {
+  constructor({ maxKeys = 100_000, clock = () => Date.now() * 1000, slackMs = 0 }: MemoryStoreOptions = {}) {
     this.maxKeys = maxKeys;
     this.clock = clock;
+    this.slackMs = slackMs;
   }
 
   /** How many counters are kept. */
@@ -56,7 +63,7 @@ export class MemoryStore implements Store {
     for (const { limit, identity, units, place } of refunds) {
       const { algorithm, parameters } = limit;
       const key = keyOf({ limit, identity });
-      const stored = this.entries.get(key);
+      const stored = this.find(key, now);
       if (stored === undefined) continue;
       const state = algorithm.open(parameters, stored.state, now);
       algorithm.give(parameters, state, units, place);
@@ -75,8 +82,8 @@ export class MemoryStore implements Store {
     if (algorithm.history === undefined) {
       return Promise.reject(new RateLimitArgumentError(messages.noHistory(counter.limit.name)));
     }
-    const stored = this.entries.get(keyOf(counter))?.state;
-    const state = algorithm.open(parameters, stored, this.clock());
+    const now = this.clock();
+    const state = algorithm.open(parameters, this.find(keyOf(counter), now)?.state, now);
     return Promise.resolve(algorithm.history(parameters, state));
   }
 
@@ -110,7 +117,7 @@ export class MemoryStore implements Store {
     const { limit, cost, identity } = entry;
     const { algorithm, parameters } = limit;
     const key = keyOf(entry);
-    const stored = this.entries.get(key);
+    const stored = this.find(key, now);
     const state = algorithm.open(parameters, stored?.state, now);
     const fits = cost <= parameters.quota && algorithm.fits(parameters, state, cost);
     return { limit, identity, cost, key, stored, state, fits };
@@ -142,7 +149,13 @@ export class MemoryStore implements Store {
     const saved = algorithm.save(parameters, state);
     const keepFor = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
     if (keepFor <= 0) this.entries.delete(key);
-    else this.touch(key, { state: saved, expiresAt: state.now + keepFor });
+    else this.touch(key, { state: saved, expiresAt: state.now + keepFor + this.slackMs * 1000 });
+  }
+
+  /** The entry of a key, if it has not run out: as on Redis, what has run out is gone, whether it was swept or not. */
+  private find(key: string, now: number): Entry | undefined {
+    const entry = this.entries.get(key);
+    return entry === undefined || entry.expiresAt <= now ? undefined : entry;
   }
 
   /** Makes an entry the most recently used. */

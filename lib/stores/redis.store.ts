@@ -2,7 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { connect, isCluster, type RedisClient } from '../redis/client.js';
+import { connect, CONNECT_TIMEOUT_MS, isCluster, type RedisClient } from '../redis/client.js';
 import { withDeadline } from '../redis/deadline.js';
 import { companionsOf, keyOf } from '../redis/keys.js';
 import { Program, Reply, type TestClock } from '../redis/program.js';
@@ -69,7 +69,7 @@ export class RedisStore implements Store {
   /** Connects and loads the script. */
   async open(): Promise<void> {
     await connect(this.client);
-    await this.script.load();
+    await withDeadline(this.script.load(), CONNECT_TIMEOUT_MS);
   }
 
   async close(): Promise<void> {

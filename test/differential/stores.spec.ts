@@ -44,7 +44,7 @@ describe('the stores decide alike, field by field, on any history', () => {
 
   async function agree(first: AlgorithmOptions, changed: AlgorithmOptions, others: AlgorithmOptions[], history: Steps) {
     const clock = new ManualClock();
-    const memory = new MemoryStore({ clock: clock.now });
+    const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
     const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
     const limits = [first, ...others].map((options, index) => compile(options, `limit ${index}`));
     let isFirst = true;
