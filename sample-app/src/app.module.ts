@@ -1,0 +1,50 @@
+import { Module } from '@nestjs/common';
+import { RateLimitModule } from 'nestjs-sluice';
+import { LoginController } from './auth/login.controller.js';
+import { ExportsController } from './exports/exports.controller.js';
+import { ForecastController } from './forecast/forecast.controller.js';
+import { MailController } from './mail/mail.controller.js';
+import { MailQueue } from './mail/mail-queue.js';
+import { ReportsController } from './reports/reports.controller.js';
+import { SearchController } from './search/search.controller.js';
+import { Settings } from './settings/settings.js';
+import { SettingsModule } from './settings/settings.module.js';
+import { ThumbnailsController } from './thumbnails/thumbnails.controller.js';
+import { TranslationsController } from './translations/translations.controller.js';
+
+@Module({
+  imports: [
+    SettingsModule,
+    RateLimitModule.forRootAsync({
+      imports: [SettingsModule],
+      inject: [Settings],
+      useFactory: ({ redisUrl }: Settings) => ({
+        redis: redisUrl,
+        limits: [{ name: 'burst', algo: 'gcra', rate: 50, interval: '1s', burst: 100 }],
+        define: {
+          login: { algo: 'sliding-log', rate: 5, interval: '15m', message: 'Too many attempts to log in' },
+          'daily-translations': {
+            algo: 'calendar-window',
+            rate: 5,
+            period: 'day',
+            timezone: 'Europe/Berlin',
+            retain: '7d',
+            key: 'user',
+          },
+        },
+      }),
+    }),
+  ],
+  controllers: [
+    LoginController,
+    SearchController,
+    ExportsController,
+    ReportsController,
+    TranslationsController,
+    ForecastController,
+    MailController,
+    ThumbnailsController,
+  ],
+  providers: [MailQueue],
+})
+export class AppModule {}

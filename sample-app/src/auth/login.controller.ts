@@ -1,0 +1,21 @@
+import { Body, Controller, HttpCode, Post, UnauthorizedException } from '@nestjs/common';
+import { RateLimit } from 'nestjs-sluice';
+
+interface Credentials {
+  user?: unknown;
+  password?: unknown;
+}
+
+@Controller('login')
+export class LoginController {
+  /** `login` is defined in the module: 5 attempts in any 15 minutes, whether they succeed or not. */
+  @Post()
+  @HttpCode(200)
+  @RateLimit('login')
+  login(@Body() credentials: Credentials | undefined) {
+    if (credentials?.user !== 'ada' || credentials.password !== 'analytical-engine') {
+      throw new UnauthorizedException('Wrong user or password');
+    }
+    return { user: 'ada', token: 'a-demo-token' };
+  }
+}

@@ -1,0 +1,35 @@
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from './app.module.js';
+import { Settings } from './settings/settings.js';
+import { tour } from './tour.js';
+
+/** The guard of this demo believes everyone, so only this machine may ask. */
+const HOST = '127.0.0.1';
+
+async function main(): Promise<void> {
+  const app = await NestFactory.create(AppModule, { logger: ['log', 'warn', 'error'], abortOnError: false });
+  app.enableShutdownHooks();
+  const settings = app.get(Settings);
+  try {
+    await app.listen(settings.port, HOST);
+  } catch (error) {
+    await app.close();
+    throw isPortTaken(error) ? new Error(`Port ${settings.port} is taken; set another: PORT=3001`) : error;
+  }
+  console.log(`
+${tour((await app.getUrl()).replace(/\/$/, ''))}
+
+Counters: ${settings.store}.
+Each line asks until the limit refuses: look for RateLimit, 429 and Retry-After.`);
+}
+
+function isPortTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,77 @@
+/** A route to try, with as many requests as bring it to its limit. */
+interface Stop {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly limit: string;
+  readonly requests: number;
+  readonly headers?: readonly string[];
+  readonly body?: string;
+  /** All requests at once, for a limit that holds them. */
+  readonly parallel?: boolean;
+}
+
+const STOPS: readonly Stop[] = [
+  {
+    method: 'POST',
+    path: '/login',
+    limit: 'sliding-log, 5 attempts in 15 minutes',
+    requests: 6,
+    body: 'user=ada&password=guess',
+  },
+  { method: 'GET', path: '/search?q=nest', limit: 'gcra, 10 a minute, 5 at once', requests: 6 },
+  { method: 'GET', path: '/exports?rows=4000', limit: 'token-bucket, 10,000 rows a minute', requests: 3 },
+  { method: 'GET', path: '/reports', limit: 'sliding-window, 10 a minute and 100 an hour', requests: 11 },
+  { method: 'GET', path: '/reports/1', limit: 'the same counters as /reports', requests: 11 },
+  {
+    method: 'POST',
+    path: '/translations',
+    limit: 'calendar-window, 5 a day for each user',
+    requests: 6,
+    headers: ['x-user: ada'],
+    body: 'text=sluice',
+  },
+  {
+    method: 'GET',
+    path: '/translations/usage',
+    limit: 'fixed-window, 5 in 10 seconds for each user',
+    requests: 6,
+    headers: ['x-user: ada'],
+  },
+  {
+    method: 'GET',
+    path: '/forecast',
+    limit: 'by plan (free, pro, partner): token-bucket, 3 a minute for free',
+    requests: 4,
+    headers: ['x-user: ada', 'x-plan: free'],
+  },
+  {
+    method: 'POST',
+    path: '/mails',
+    limit: 'leaky-bucket in code, one mail every 2 seconds, 4 wait',
+    requests: 6,
+    body: 'to=ada@example.org',
+  },
+  {
+    method: 'GET',
+    path: '/thumbnails/1',
+    limit: 'leaky-bucket, 2 a second, 3 are held, the others refused',
+    requests: 8,
+    parallel: true,
+  },
+];
+
+/** The routes, and a line to try for each. */
+export function tour(origin: string): string {
+  const stops = STOPS.map((stop) => `${stop.method} ${stop.path}   ${stop.limit}\n  ${curl(origin, stop)}`);
+  return stops.join('\n\n');
+}
+
+/** curl repeats a request for every number of `#[1-6]`, which is not sent. */
+function curl(origin: string, { path, requests, headers = [], body, parallel = false }: Stop): string {
+  const options = [
+    parallel ? '-iZ' : '-i',
+    ...headers.map((header) => `-H "${header}"`),
+    ...(body === undefined ? [] : [`-d "${body}"`]),
+  ];
+  return `curl ${options.join(' ')} "${origin}${path}#[1-${requests}]"`;
+}
