@@ -37,7 +37,12 @@ local function open(p, key)
     if changed[key] then save(key) end
     raw[key] = redis.call('MGET', KEYS[key])[1]
   end
-  local s = p.algorithm.open(p, raw[key], now, KEYS[key])
+  local readable, s = pcall(p.algorithm.open, p, raw[key], now, KEYS[key])
+  if not readable then
+    -- Not what a counter stores: it counts as none, and does not fail the other checks of the call.
+    redis.call('DEL', KEYS[key])
+    s = p.algorithm.open(p, nil, now, KEYS[key])
+  end
   if s then owners[key], states[key] = p, s end
   return s
 end

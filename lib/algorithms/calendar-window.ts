@@ -42,6 +42,8 @@ export interface CalendarWindowState extends State {
   count: number;
   start: number;
   end: number;
+  /** When it was last charged. */
+  last: number;
   /** Windows that ended before this one, the oldest first. */
   readonly finished: readonly Window[];
 }
@@ -93,7 +95,7 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
 
   open({ calendar, retain }, stored, now) {
     const { start, end } = calendar.windowAt(now);
-    const fresh = { now, moved: false, count: 0, start, end };
+    const fresh = { now, moved: false, count: 0, start, end, last: now };
     if (stored === undefined) return { ...fresh, finished: [] };
     const finished = stored.finished.filter((window) => window.end + retain > now);
     if (stored.count === 0) return { ...fresh, finished };
@@ -101,15 +103,16 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
       const { count, start, end } = stored;
       return { ...fresh, finished: end + retain > now ? [...finished, { count, start, end }] : finished };
     }
-    if (now < stored.start && stored.start - now < stored.end - stored.start) {
-      return { now, moved: false, count: stored.count, start: stored.start, end: stored.end, finished };
+    if (now < stored.start && stored.last - now < stored.end - stored.start) {
+      return { ...stored, now, moved: false, finished };
     }
     const moved = stored.start !== start || stored.end !== end;
-    return { ...fresh, moved, count: stored.count, finished };
+    return { ...fresh, moved, count: stored.count, last: moved ? now : stored.last, finished };
   },
   fits: ({ quota }, { count }, cost) => count + cost <= quota,
   take(_, state, cost) {
     state.count += cost;
+    state.last = Math.max(state.last, state.now);
   },
   give(_, state, units) {
     state.count = Math.max(0, state.count - units);

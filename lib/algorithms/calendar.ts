@@ -5,6 +5,9 @@ export const PERIODS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'qua
 
 export type Period = (typeof PERIODS)[number];
 
+/** Periods of one length in milliseconds, also where clocks change by half an hour. */
+const WITHIN_A_DAY: Partial<Record<Period, number>> = { second: 1000, minute: 60_000, hour: 3_600_000 };
+
 /** A window of the calendar in microseconds since the epoch, its end excluded. */
 export interface CalendarWindow {
   readonly start: number;
@@ -31,9 +34,22 @@ export class Calendar {
   }
 
   private compute(now: number): CalendarWindow {
-    const at = DateTime.fromMillis(Math.floor(now / 1000), { zone: this.timezone });
-    const start = at.startOf(this.period satisfies DateTimeUnit);
-    const end = start.plus({ [this.period]: 1 }).startOf(this.period);
+    const millis = Math.floor(now / 1000);
+    const at = DateTime.fromMillis(millis, { zone: this.timezone });
+    const length = WITHIN_A_DAY[this.period];
+    if (length !== undefined) {
+      const start = millis - ((millis + at.offset * 60_000) % length);
+      return { start: start * 1000, end: (start + length) * 1000 };
+    }
+    const start = this.startOf(at);
+    const end = this.startOf(start.plus({ [this.period]: 1 }));
     return { start: start.toMillis() * 1000, end: end.toMillis() * 1000 };
+  }
+
+  /** Where summer time ends at midnight, a day has two of them and begins with the first. */
+  private startOf(at: DateTime): DateTime {
+    const start = at.startOf(this.period satisfies DateTimeUnit);
+    const before = start.minus({ milliseconds: 1 });
+    return before.day === start.day ? before.startOf(this.period) : start;
   }
 }

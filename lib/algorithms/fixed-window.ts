@@ -21,6 +21,8 @@ export interface FixedWindowState extends State {
   count: number;
   start: number;
   end: number;
+  /** When it was last charged. */
+  last: number;
 }
 
 export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, FixedWindowState> = {
@@ -38,16 +40,17 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, F
 
   open({ interval }, stored, now) {
     if (stored !== undefined && stored.count > 0) {
-      const { count, start } = stored;
+      const { count, start, last } = stored;
       const end = Math.min(stored.end, start + interval);
-      if (start - now >= interval) return { now, moved: true, count, start: now, end: now + interval };
-      if (now < end) return { now, moved: false, count, start, end };
+      if (last - now >= interval) return { now, moved: true, count, start: now, end: now + interval, last: now };
+      if (now < end) return { now, moved: false, count, start, end, last };
     }
-    return { now, moved: false, count: 0, start: now, end: now + interval };
+    return { now, moved: false, count: 0, start: now, end: now + interval, last: now };
   },
   fits: ({ quota }, { count }, cost) => count + cost <= quota,
   take(_, state, cost) {
     state.count += cost;
+    state.last = Math.max(state.last, state.now);
   },
   give(_, state, units) {
     state.count = Math.max(0, state.count - units);

@@ -72,7 +72,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
   },
   give({ scale }, state, units, place) {
     if (place === undefined || place === departure(state, 0)) {
-      state.debt = Math.max(0, state.debt - units * scale.unit);
+      shorten(state, units * scale.unit);
     } else if (place >= state.time && state.debt > 0) {
       state.free = [...state.free, { time: place, units }].sort((a, b) => a.time - b.time);
     }
@@ -97,6 +97,17 @@ function fitsAtEnd({ scale, capacity }: ArrivalParameters, { debt }: ArrivalStat
 /** The earliest place that was given back and is large enough. */
 function placeFor({ free }: LeakyBucketState, cost: number): FreePlace | undefined {
   return free.find(({ units }) => units >= cost);
+}
+
+/** Takes a weight off the end of the queue, and the places there that are free already. */
+function shorten(state: LeakyBucketState, weight: number): void {
+  state.debt = Math.max(0, state.debt - weight);
+  for (let last = state.free.at(-1); last !== undefined; last = state.free.at(-1)) {
+    const end = departure(state, 0);
+    if (last.time < end) return;
+    if (last.time === end) state.debt = Math.max(0, state.debt - last.units * state.scale.unit);
+    state.free = state.free.slice(0, -1);
+  }
 }
 
 /** The tick at which a request of `cost` units would leave; for 0, the tick at which the last one in the queue leaves. */

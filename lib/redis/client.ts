@@ -73,15 +73,14 @@ export async function createClient(redis: Exclude<RedisConnection, RedisClient>)
 export async function connect(client: RedisClient): Promise<void> {
   if (client.status === 'ready') return;
   const ready = new Promise<void>((resolve) => client.once('ready', resolve));
-  let failure: unknown;
-  const remember = (error: unknown) => (failure = error);
+  let failure: Error | undefined;
+  const remember = (error: Error) => (failure = error);
   client.on('error', remember);
   if (client.status === 'wait') client.connect().catch(remember);
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const reason = failure instanceof Error && failure.message !== '' ? failure : undefined;
-      reject(reason ?? new Error(messages.storeNotReady(client.status)));
+      reject(failure?.message ? failure : new Error(messages.storeNotReady(client.status)));
     }, CONNECT_TIMEOUT_MS);
   });
   try {

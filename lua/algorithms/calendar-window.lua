@@ -1,6 +1,6 @@
 -- Calendar window. Parameters: start and end of the window that holds now, by the caller's time zone; retain.
--- Stored: three doubles: count, start, end of the running window. With retain, finished windows are in a list at
--- key .. ':history', which is in KEYS too: start, end, count of each, the newest last.
+-- Stored: four doubles: count, start, end of the running window, when it was last charged. With retain, finished windows
+-- are in a list at key .. ':history', which is in KEYS too: start, end, count of each, the newest last.
 
 do
   local function history_key(key) return key .. ':history' end
@@ -9,22 +9,26 @@ do
     open = function(p, raw, now)
       local start, stop = p[1], p[2]
       if now < start or now >= stop then return nil end
-      local s = { now = now, moved = false, count = 0, start = start, stop = stop }
+      local s = { now = now, moved = false, count = 0, start = start, stop = stop, last = now }
       if not raw then return s end
-      local old_count, old_start, old_stop = unpack_doubles('<ddd', raw)
+      local old_count, old_start, old_stop, last = unpack_doubles('<dddd', raw)
       if now >= old_stop then
         if p[3] > 0 and old_stop + p[3] > now then s.finished = { old_start, old_stop, old_count } end
-      elseif now < old_start and old_start - now < old_stop - old_start then
-        s.count, s.start, s.stop = old_count, old_start, old_stop
+      elseif now < old_start and last - now < old_stop - old_start then
+        s.count, s.start, s.stop, s.last = old_count, old_start, old_stop, last
       else
         s.count = old_count
         s.moved = old_start ~= start or old_stop ~= stop
+        if not s.moved then s.last = last end
       end
       return s
     end,
 
     fits = function(p, s, cost) return s.count + cost <= p.quota end,
-    take = function(p, s, cost) s.count = s.count + cost end,
+    take = function(p, s, cost)
+      s.count = s.count + cost
+      s.last = max(s.last, s.now)
+    end,
     give = function(p, s, units) s.count = max(0, s.count - units) end,
     remaining = function(p, s) return max(0, p.quota - s.count) end,
     retry = function(p, s) return s.stop - s.now end,
@@ -38,7 +42,7 @@ do
         while s.now >= redis.call('LINDEX', list, 1) + retain do redis.call('LTRIM', list, 3, -1) end
         redis.call('PEXPIRE', list, ceil((s.finished[2] + retain - s.now) / 1000) + time_to_live_slack)
       end
-      put(key, pack('<ddd', s.count, s.start, s.stop), s.count > 0 and s.stop - s.now + retain or 0)
+      put(key, pack('<dddd', s.count, s.start, s.stop, s.last), s.count > 0 and s.stop - s.now + retain or 0)
     end,
 
     history = function(p, s, key)

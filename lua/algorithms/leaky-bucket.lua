@@ -15,6 +15,17 @@ do
   -- The tick at which the last unit of the queue would leave if `cost` units joined its end.
   local function departure(p, s, cost) return s.time + ceil((s.debt + (cost - 1) * p[1]) / p[2]) end
 
+  -- Takes units off the end of the queue, and the places there that are free already.
+  local function shorten(p, s, units)
+    arrival_time.give(p, s, units)
+    while #s.free > 0 do
+      local last, stop = s.free[#s.free], departure(p, s, 0)
+      if last.time < stop then return end
+      if last.time == stop then arrival_time.give(p, s, last.units) end
+      s.free[#s.free] = nil
+    end
+  end
+
   algorithms['leaky-bucket'] = {
     open = function(p, raw, now)
       local s = arrival_time.open(p, raw and string.sub(raw, 1, FIXED), now)
@@ -39,7 +50,7 @@ do
 
     give = function(p, s, units, place)
       if place < 0 or place == departure(p, s, 0) then
-        arrival_time.give(p, s, units)
+        shorten(p, s, units)
       elseif place >= s.time and s.debt > 0 then
         local i = 1
         while s.free[i] and s.free[i].time <= place do i = i + 1 end
