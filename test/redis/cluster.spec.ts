@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import calculateSlot from 'cluster-key-slot';
+import { Redis, type Cluster } from 'ioredis';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { createClient, isCluster } from '../../lib/redis/client.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis.store.js';
+import type { Check, CheckEntry, StoreDecision } from '../../lib/stores/store.js';
+import { algorithmNames } from '../support/arbitraries.js';
+import { startCluster, startSentinel, type RedisCluster, type RedisSentinel } from '../support/redis-servers.js';
+import { ask, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';
+
+/** A limit of so many units of which none comes back while a test runs. */
+function optionsOf(algo: (typeof algorithmNames)[number], quota: number): AlgorithmOptions {
+  switch (algo) {
+    case 'calendar-window':
+      return { algo, rate: quota, period: 'year', retain: '1d' };
+    case 'leaky-bucket':
+      return { algo, rate: 1, interval: '1d', queue: quota - 1 };
+    case 'token-bucket':
+    case 'gcra':
+      return { algo, rate: 1, interval: '1d', burst: quota };
+    default:
+      return { algo, rate: quota, interval: '1d' };
+  }
+}
+
+/** Identities that lie in as many slots. */
+function inDifferentSlots(count: number): string[] {
+  const bySlot = new Map<number, string>();
+  for (let i = 0; bySlot.size < count; i++) bySlot.set(calculateSlot(`{user:${i}}`), `user:${i}`);
+  return [...bySlot.values()];
+}
+
+const [one, two, three] = inDifferentSlots(3) as [string, string, string];
+
+describe('RedisStore on a Cluster', () => {
+  let cluster: RedisCluster;
+  let client: Cluster;
+  let store: RedisStore;
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+    const made = await createClient({ nodes: cluster.nodes });
+    if (!isCluster(made)) throw new Error('made no client of a Cluster');
+    client = made;
+    client.on('error', () => undefined);
+    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    await store.open();
+  }, 60_000);
+  afterAll(async () => {
+    await store?.close();
+    await cluster?.stop();
+  });
+
+  const calls = async (): Promise<number> => {
+    const stats = await Promise.all(client.nodes('master').map((node) => node.info('commandstats')));
+    return stats.reduce((sum, text) => sum + Number(/cmdstat_evalsha:calls=(\d+)/.exec(text)?.[1] ?? 0), 0);
+  };
+  const decide = async (...entries: CheckEntry[]): Promise<StoreDecision[]> => (await store.check([{ entries }]))[0]!;
+  const remaining = async (limit: CompiledLimit, identity: string): Promise<number> =>
+    (await ask(store, limit, { identity, peek: true })).remaining;
+
+  it('decides all limits of one identity in one call, all or none', async () => {
+    const limits = algorithmNames.map((algo, index) => compile(optionsOf(algo, 5 + index), `atomic-${algo}`));
+    const entries = limits.map((limit) => ({ limit, identity: 'user:atomic', cost: 3 }));
+    const before = await calls();
+    const first = await decide(...entries);
+    expect(await calls()).toBe(before + 1);
+    expect(first.map(({ allowed }) => allowed)).toEqual(limits.map(() => true));
+    expect(first.map(({ remaining }) => remaining)).toEqual([2, 3, 4, 5, 6, 7, 8]);
+    // The first one refuses, so none is charged.
+    const second = await decide(...entries);
+    expect(second.map(({ allowed }) => allowed)).toEqual([false, ...limits.slice(1).map(() => true)]);
+    const after = await Promise.all(limits.map((limit) => remaining(limit, 'user:atomic')));
+    expect(after).toEqual([2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  it('counts 200 identities in their slots', async () => {
+    const limit = compile(optionsOf('gcra', 2), 'many');
+    const identities = Array.from({ length: 200 }, (_, i) => `user:${i}:${Math.random().toString(36).slice(2)}`);
+    for (const expected of [1, 0]) {
+      const decisions = await Promise.all(identities.map((identity) => ask(store, limit, { identity })));
+      expect(decisions.map(({ allowed }) => allowed)).toEqual(identities.map(() => true));
+      expect(decisions.map(({ remaining }) => remaining)).toEqual(identities.map(() => expected));
+    }
+    const refused = await Promise.all(identities.map((identity) => ask(store, limit, { identity })));
+    expect(refused.map(({ allowed }) => allowed)).toEqual(identities.map(() => false));
+    const sizes = await Promise.all(client.nodes('master').map((node) => node.dbsize()));
+    expect(sizes).toHaveLength(3);
+    expect(Math.min(...sizes)).toBeGreaterThan(0);
+  });
+
+  it('is given the script again after all nodes lost it', async () => {
+    const limit = compile(optionsOf('fixed-window', 1000), 'flushed');
+    const identities = Array.from({ length: 200 }, (_, i) => `user:${i % 100}`);
+    await Promise.all(client.nodes('master').map((node) => node.script('FLUSH')));
+    const decisions = await Promise.all(identities.map((identity) => ask(store, limit, { identity })));
+    expect(decisions.every(({ allowed, source }) => allowed && source === 'redis')).toBe(true);
+    // Each was counted once.
+    const used = await Promise.all(identities.slice(0, 100).map((identity) => remaining(limit, identity)));
+    expect(used).toEqual(Array(100).fill(998));
+  });
+
+  describe.each(algorithmNames)('a check of several slots, with %s', (algo) => {
+    const limits = (name: string, ...quotas: number[]) =>
+      quotas.map((quota, index) => compile(optionsOf(algo, quota), `${name}-${index}`));
+
+    it('is allowed by all', async () => {
+      const [a, b, c] = limits('all', 10, 20, 30) as [CompiledLimit, CompiledLimit, CompiledLimit];
+      const decisions = await decide(
+        { limit: a, identity: one, cost: 1 },
+        { limit: b, identity: two, cost: 2 },
+        { limit: c, identity: three, cost: 3 },
+      );
+      expect(decisions.map(({ limit }) => limit)).toEqual([a.name, b.name, c.name]);
+      expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true]);
+      expect(decisions.map(({ remaining }) => remaining)).toEqual([9, 18, 27]);
+      expect([await remaining(a, one), await remaining(b, two), await remaining(c, three)]).toEqual([9, 18, 27]);
+    });
+
+    it.each([0, 1, 2])('charges nothing if the slot at %d refuses', async (refusing) => {
+      const quotas = [10, 20, 30];
+      const [a, b, c] = limits(`refused-${refusing}`, ...quotas) as [CompiledLimit, CompiledLimit, CompiledLimit];
+      const entries = [
+        { limit: a, identity: one, cost: 2 },
+        { limit: b, identity: two, cost: 2 },
+        { limit: c, identity: three, cost: 2 },
+      ];
+      // Some was used before; the one that refuses has a single unit left.
+      const used = quotas.map((quota, index) => (index === refusing ? quota - 1 : 3));
+      for (const [index, entry] of entries.entries()) await decide({ ...entry, cost: used[index]! });
+      const left = quotas.map((quota, index) => quota - used[index]!);
+
+      const decisions = await decide(...entries);
+      expect(decisions.map(({ allowed }) => allowed)).toEqual(entries.map((_, index) => index !== refusing));
+      expect(decisions.map(({ remaining }) => remaining)).toEqual(left);
+      expect(decisions[refusing]!.retryAfterMs).toBeGreaterThan(0);
+      expect([await remaining(a, one), await remaining(b, two), await remaining(c, three)]).toEqual(left);
+    });
+
+    it('decides as one process would', async () => {
+      const clock = new ManualClock();
+      const onCluster = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, clock });
+      const inProcess = new MemoryStore({ clock: clock.now, slackMs: clock.slackMs });
+      const [a, b] = limits('like', 6, 4) as [CompiledLimit, CompiledLimit];
+      const peeked: Check = {
+        entries: [
+          { limit: a, identity: one, cost: 1 },
+          { limit: b, identity: two, cost: 1 },
+        ],
+        peek: true,
+      };
+      const check: Check = { entries: peeked.entries };
+      const tooMuch: Check = { entries: [check.entries[0]!, { limit: b, identity: two, cost: 5 }] };
+      for (const each of [peeked, tooMuch, check, check, peeked, check, check]) {
+        const [actual, expected] = [await onCluster.check([each]), await inProcess.check([each])];
+        expect(comparable(actual)).toEqual(comparable(expected));
+      }
+      await inProcess.close();
+    });
+
+    it('never allows too much when many ask at once, and gives all back', async () => {
+      const [a, b] = limits('crowd', 100, 10) as [CompiledLimit, CompiledLimit];
+      const entries = [
+        { limit: a, identity: one, cost: 1 },
+        { limit: b, identity: two, cost: 1 },
+      ];
+      const all = await Promise.all(Array.from({ length: 50 }, () => decide(...entries)));
+      const passed = all.filter((decisions) => decisions.every(({ allowed }) => allowed));
+      expect(passed).toHaveLength(10);
+      expect(await remaining(b, two)).toBe(0);
+      // The first one has room for as many as the second one refused, and was left unused.
+      expect(await remaining(a, one)).toBe(90);
+    });
+  });
+
+  it('is not refused by a shadow limit in another slot', async () => {
+    const limit = compile(optionsOf('gcra', 10), 'beside-shadow');
+    const shadow = new CompiledLimit(optionsOf('gcra', 1), { place: 'test', name: 'shadow', shadow: true });
+    const entries = [
+      { limit: shadow, identity: one, cost: 1 },
+      { limit, identity: two, cost: 1 },
+    ];
+    await decide(...entries);
+    const decisions = await decide(...entries);
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([false, true]);
+    expect(await remaining(limit, two)).toBe(8);
+  });
+
+  it('gives nothing back of a limit that took nothing', async () => {
+    const limit = compile(optionsOf('gcra', 10), 'only-last');
+    const shadow = new CompiledLimit(optionsOf('gcra', 2), { place: 'test', name: 'first-shadow', shadow: true });
+    await decide({ limit: shadow, identity: one, cost: 2 });
+    const decisions = await decide({ limit: shadow, identity: one, cost: 1 }, { limit, identity: two, cost: 11 });
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([false, false]);
+    expect(decisions[1]!.retryAfterMs).toBe(Infinity);
+    expect(await remaining(shadow, one)).toBe(0);
+    expect(await remaining(limit, two)).toBe(10);
+  });
+
+  it('forgets and tells of the windows of a calendar', async () => {
+    const limit = compile(optionsOf('calendar-window', 5), 'windows');
+    await ask(store, limit, { identity: one, cost: 2 });
+    expect(await store.history({ limit, identity: one })).toMatchObject([{ count: 2 }]);
+    await store.reset([{ limit, identity: one }]);
+    expect(await remaining(limit, one)).toBe(5);
+  });
+});
+
+describe('RedisStore with Sentinels', () => {
+  let sentinel: RedisSentinel;
+  let store: RedisStore;
+
+  beforeAll(async () => {
+    sentinel = await startSentinel();
+    const client = await createClient({ sentinels: sentinel.sentinels, name: sentinel.name });
+    client.on('error', () => undefined);
+    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    await store.open();
+  }, 60_000);
+  afterAll(async () => {
+    await store?.close();
+    await sentinel?.stop();
+  });
+
+  it.each(algorithmNames)('%s is decided by the master', async (algo) => {
+    const limit = compile(optionsOf(algo, 2), `sentinel-${algo}`);
+    const decisions = [await ask(store, limit), await ask(store, limit), await ask(store, limit)];
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+    expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['redis']));
+    const master = new Redis(sentinel.master.url);
+    expect(await master.dbsize()).toBeGreaterThan(0);
+    await master.quit();
+  });
+});

@@ -1,0 +1,341 @@
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { CompiledLimit, type OnStoreError } from '../../lib/algorithms/limit.js';
+import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import { createClient } from '../../lib/redis/client.js';
+import { FallbackStore, type StoreReport } from '../../lib/stores/fallback.store.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis.store.js';
+import type { Store, StoreDecision } from '../../lib/stores/store.js';
+import { startRedis, type RedisServer } from '../support/redis-servers.js';
+import { ask, freshPrefix } from '../support/stores.js';
+
+const TIMEOUT_MS = 250;
+const MARGIN_MS = 50;
+/** So many failures in a row open the breaker. */
+const FAILURES = 5;
+
+const cleanups: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+  jest.restoreAllMocks();
+});
+
+/** A Redis of its own, and the store that asks it. */
+async function start() {
+  const server = await startRedis();
+  cleanups.push(() => server.stop());
+  const redis = await createClient(server.url);
+  redis.on('error', () => undefined);
+  const reports: StoreReport[] = [];
+  const local = new MemoryStore();
+  const primary = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: TIMEOUT_MS, ownsClient: true });
+  const store = new FallbackStore(primary, local, { report: (report) => reports.push(report) });
+  await store.open();
+  cleanups.push(() => store.close());
+  const states = () => reports.map(({ state }) => state);
+  return { server, redis, local, store, states };
+}
+
+function limitOf(onStoreError: OnStoreError, { rate = 3, shadow = false, name = 'limit' } = {}): CompiledLimit {
+  const settings = { place: 'test', name, shadow, onStoreError };
+  return new CompiledLimit({ algo: 'fixed-window', rate, interval: '1h' }, settings);
+}
+
+async function timed<T>(call: () => Promise<T>): Promise<{ answer: T; ms: number }> {
+  const start = performance.now();
+  const answer = await call();
+  return { answer, ms: performance.now() - start };
+}
+
+/** Asks until Redis decides again. */
+async function untilRedis(store: Store, limit: CompiledLimit): Promise<StoreDecision> {
+  const deadline = Date.now() + 10_000;
+  for (;;) {
+    const decision = await ask(store, limit, { identity: 'probe' });
+    if (decision.source === 'redis') return decision;
+    if (Date.now() > deadline) throw new Error('Redis was not asked again within 10 s');
+    await sleep(50);
+  }
+}
+
+function blockFor(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+/** A store that answers nothing but an error. */
+function failing(reason: Error): Store {
+  const fail = () => Promise.reject(reason);
+  return {
+    check: fail,
+    refund: fail,
+    reset: fail,
+    history: fail,
+    open: fail,
+    close: () => Promise.resolve(),
+  };
+}
+
+describe('while Redis does not answer', () => {
+  it('a check is answered within its deadline, by the fallback', async () => {
+    const { server, store } = await start();
+    const limit = limitOf('local');
+    expect((await ask(store, limit)).source).toBe('redis');
+    server.pause();
+    const { answer, ms } = await timed(() => ask(store, limit));
+    expect(answer).toMatchObject({ allowed: true, source: 'fallback' });
+    expect(ms).toBeGreaterThan(TIMEOUT_MS - 10);
+    expect(ms).toBeLessThan(TIMEOUT_MS + MARGIN_MS);
+  });
+
+  it('many checks at once are as well', async () => {
+    const { server, store } = await start();
+    const limit = limitOf('local', { rate: 1000 });
+    server.pause();
+    const { answer, ms } = await timed(() => Promise.all(Array.from({ length: 200 }, () => ask(store, limit))));
+    expect(new Set(answer.map(({ source }) => source))).toEqual(new Set(['fallback']));
+    expect(answer.at(-1)!.remaining).toBe(800);
+    expect(ms).toBeLessThan(TIMEOUT_MS + MARGIN_MS);
+  });
+
+  it("'local' counts in process and refuses beyond the quota", async () => {
+    const { server, store } = await start();
+    const limit = limitOf('local');
+    server.pause();
+    const decisions = await Promise.all([1, 2, 3, 4].map(() => ask(store, limit)));
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
+    expect(decisions.map(({ remaining }) => remaining)).toEqual([2, 1, 0, 0]);
+    expect(decisions.map(({ source }) => source)).toEqual(Array(4).fill('fallback'));
+    expect(decisions[3]!.retryAfterMs).toBeGreaterThan(3_590_000);
+  });
+
+  it("'allow' lets all pass", async () => {
+    const { server, store } = await start();
+    server.pause();
+    const decisions = await Promise.all(Array.from({ length: 10 }, () => ask(store, limitOf('allow'))));
+    for (const decision of decisions) {
+      expect(decision).toEqual({
+        allowed: true,
+        limit: 'limit',
+        quota: 3,
+        remaining: 3,
+        retryAfterMs: 0,
+        resetAfterMs: 0,
+        delayMs: 0,
+        source: 'fallback',
+      });
+    }
+  });
+
+  it("'deny' rejects, unless the limit is a shadow", async () => {
+    const { server, store } = await start();
+    server.pause();
+    await expect(ask(store, limitOf('deny'))).rejects.toBeInstanceOf(RateLimitStoreError);
+    const shadow = limitOf('deny', { shadow: true });
+    await expect(ask(store, shadow)).resolves.toMatchObject({ allowed: true, source: 'fallback' });
+  });
+
+  it('each limit of one check does what it says', async () => {
+    const { server, store, local } = await start();
+    server.pause();
+    const limits = [
+      limitOf('allow', { name: 'a', rate: 7 }),
+      limitOf('local', { name: 'b', rate: 2 }),
+      limitOf('deny', { name: 'c', shadow: true }),
+      limitOf('local', { name: 'd', rate: 9 }),
+    ];
+    const entries = limits.map((limit) => ({ limit, identity: 'user:1', cost: 2 }));
+    const [first] = await store.check([{ entries }]);
+    expect(first!.map(({ limit, allowed, remaining }) => [limit, allowed, remaining])).toEqual([
+      ['a', true, 7],
+      ['b', true, 0],
+      ['c', true, 3],
+      ['d', true, 7],
+    ]);
+    const [second] = await store.check([{ entries }]);
+    expect(second!.map(({ limit, allowed, remaining }) => [limit, allowed, remaining])).toEqual([
+      ['a', true, 7],
+      ['b', false, 0],
+      ['c', true, 3],
+      ['d', true, 7],
+    ]);
+    expect(local.size).toBe(2);
+    const mixed = [...entries, { limit: limitOf('deny', { name: 'e' }), identity: 'user:1', cost: 1 }];
+    await expect(store.check([{ entries: mixed }])).rejects.toBeInstanceOf(RateLimitStoreError);
+  });
+
+  it('it is asked no more, and comes back by itself', async () => {
+    const { server, store, states } = await start();
+    const limit = limitOf('local', { rate: 1000 });
+    server.pause();
+    for (let i = 0; i < FAILURES; i++) {
+      const { ms } = await timed(() => ask(store, limit));
+      expect(ms).toBeGreaterThan(TIMEOUT_MS - 10);
+    }
+    for (let i = 0; i < 5; i++) {
+      const { answer, ms } = await timed(() => ask(store, limit));
+      expect(answer.source).toBe('fallback');
+      expect(ms).toBeLessThan(5);
+    }
+    expect(states()).toEqual(['failing']);
+    server.resume();
+    const decision = await untilRedis(store, limit);
+    expect(decision.allowed).toBe(true);
+    expect((await ask(store, limit)).source).toBe('redis');
+    expect(states()).toEqual(['failing', 'recovered']);
+  });
+
+  it('one check probes it, and the others do not wait for the answer', async () => {
+    const { server, store } = await start();
+    const limit = limitOf('local', { rate: 1000 });
+    server.pause();
+    await Promise.all(Array.from({ length: FAILURES }, () => ask(store, limit)));
+    await sleep(1050);
+    const times = await Promise.all(Array.from({ length: 20 }, () => timed(() => ask(store, limit))));
+    const waited = times.filter(({ ms }) => ms > TIMEOUT_MS / 2);
+    expect(waited).toHaveLength(1);
+  });
+});
+
+describe('when Redis is killed and comes back', () => {
+  it('the fallback decides meanwhile, and Redis again afterwards', async () => {
+    const { server, redis, store, states } = await start();
+    const limit = limitOf('local');
+    expect(await ask(store, limit)).toMatchObject({ source: 'redis', remaining: 2 });
+    await server.kill();
+    while (redis.status === 'ready') await sleep(5);
+    const answers = [];
+    for (let i = 0; i < 10; i++) answers.push(await timed(() => ask(store, limit)));
+    for (const { answer, ms } of answers) {
+      expect(answer.source).toBe('fallback');
+      expect(ms).toBeLessThan(MARGIN_MS);
+    }
+    expect(answers.map(({ answer }) => answer.allowed)).toEqual([...Array(3).fill(true), ...Array(7).fill(false)]);
+    expect(states()).toEqual(['failing']);
+    await server.start();
+    await untilRedis(store, limit);
+    // The server is a new one: it is given the script, and counts from nothing.
+    expect(await ask(store, limit)).toMatchObject({ source: 'redis', remaining: 2 });
+    expect(states()).toEqual(['failing', 'recovered']);
+  });
+
+  it('a check that is on its way is answered within its deadline', async () => {
+    const { server, store } = await start();
+    server.pause();
+    const checking = timed(() => ask(store, limitOf('local')));
+    await sleep(50);
+    await server.kill();
+    const { answer, ms } = await checking;
+    expect(answer.source).toBe('fallback');
+    expect(ms).toBeLessThan(TIMEOUT_MS + MARGIN_MS);
+  });
+
+  it('what was refunded meanwhile does not fail', async () => {
+    const { server, store } = await start();
+    const limit = limitOf('local');
+    server.pause();
+    await ask(store, limit, { cost: 3 });
+    await store.refund([{ limit, identity: 'ip:203.0.113.7', units: 2 }]);
+    expect((await ask(store, limit)).remaining).toBe(1);
+  });
+});
+
+describe('while Redis answers errors', () => {
+  const prepare: Record<
+    string,
+    (redis: Awaited<ReturnType<typeof start>>['redis'], server: RedisServer) => Promise<unknown>
+  > = {
+    'OOM, its memory being full': (redis) => redis.config('SET', 'maxmemory', '1'),
+    'READONLY, being a replica': (redis) => redis.call('REPLICAOF', '127.0.0.1', '1'),
+    'NOPERM, the user having no right': (redis) => redis.call('ACL', 'SETUSER', 'default', '-evalsha'),
+  };
+
+  it.each(Object.entries(prepare))('%s, the fallback decides', async (_, change) => {
+    const { redis, server, store, states } = await start();
+    const limit = limitOf('local');
+    await change(redis, server);
+    const decisions = await Promise.all([1, 2, 3, 4].map(() => ask(store, limit)));
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
+    expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['fallback']));
+    await expect(ask(store, limitOf('deny'))).rejects.toBeInstanceOf(RateLimitStoreError);
+    expect(states()).toEqual(['failing']);
+  });
+
+  it.each(['LOADING Redis is loading the dataset in memory', 'CLUSTERDOWN The cluster is down', 'BUSY Redis is busy'])(
+    '%s, the fallback decides',
+    async (message) => {
+      const primary = failing(new RateLimitStoreError(message));
+      const report = jest.fn();
+      const store = new FallbackStore(primary, new MemoryStore(), { report });
+      const limit = limitOf('local');
+      for (const remaining of [2, 1, 0]) {
+        expect(await ask(store, limit)).toMatchObject({ allowed: true, remaining, source: 'fallback' });
+      }
+      expect(await ask(store, limit)).toMatchObject({ allowed: false, source: 'fallback' });
+      expect(report).toHaveBeenCalledTimes(1);
+      expect(report).toHaveBeenCalledWith({ state: 'failing', error: expect.objectContaining({ message }) });
+      await store.close();
+    },
+  );
+
+  it('asks it no more after five, and says why', async () => {
+    const primary = failing(new RateLimitStoreError('LOADING'));
+    const check = jest.spyOn(primary, 'check');
+    const store = new FallbackStore(primary, new MemoryStore());
+    for (let i = 0; i < 20; i++) await ask(store, limitOf('allow'));
+    expect(check).toHaveBeenCalledTimes(FAILURES);
+    await expect(ask(store, limitOf('deny'))).rejects.toThrow(
+      'Redis failed repeatedly and is not asked for the moment',
+    );
+    await store.close();
+  });
+
+  it('what is no failure of the store is told to the caller', async () => {
+    const report = jest.fn();
+    const store = new FallbackStore(failing(new TypeError('a mistake')), new MemoryStore(), { report });
+    await expect(ask(store, limitOf('local'))).rejects.toThrow(TypeError);
+    expect(report).not.toHaveBeenCalled();
+    await store.close();
+  });
+
+  it('open does not reject, and tells of it', async () => {
+    const report = jest.fn();
+    const store = new FallbackStore(failing(new Error('nobody there')), new MemoryStore(), { report });
+    await store.open();
+    await ask(store, limitOf('allow')).catch(() => undefined);
+    expect(report).toHaveBeenCalledTimes(1);
+    await store.close();
+  });
+});
+
+describe('while Redis answers', () => {
+  it('a refusal does not reach the fallback', async () => {
+    const { store, local, states } = await start();
+    const check = jest.spyOn(local, 'check');
+    const limit = limitOf('local');
+    const decisions = [];
+    for (let i = 0; i < 20; i++) decisions.push(await ask(store, limit));
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(3);
+    expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['redis']));
+    expect(check).not.toHaveBeenCalled();
+    expect(states()).toEqual([]);
+  });
+
+  it.each([
+    ['before the check was sent', 0],
+    ['after the check was sent', 1],
+  ])('a process that was busy for longer than the deadline, from a moment %s, takes the answer', async (_, turns) => {
+    const { store, local, states } = await start();
+    const check = jest.spyOn(local, 'check');
+    const limit = limitOf('local');
+    await ask(store, limit);
+    const checking = ask(store, limit);
+    for (let i = 0; i < turns; i++) await turn();
+    blockFor(TIMEOUT_MS + 150);
+    expect(await checking).toMatchObject({ allowed: true, remaining: 1, source: 'redis' });
+    expect(check).not.toHaveBeenCalled();
+    expect(states()).toEqual([]);
+  });
+});
