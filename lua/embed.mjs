@@ -6,7 +6,13 @@ const lua = new URL('./', import.meta.url);
 const target = new URL('../lib/redis/script.generated.ts', import.meta.url);
 
 const algorithms = readdirSync(new URL('algorithms/', lua)).toSorted();
-const files = ['header.lua', 'arrival-time.lua', ...algorithms.map((file) => `algorithms/${file}`), 'driver.lua'];
+const files = [
+  'header.lua',
+  'arrival-time.lua',
+  'window-count.lua',
+  ...algorithms.map((file) => `algorithms/${file}`),
+  'driver.lua',
+];
 
 /** Comments and indentation stay in the readable files; the server is sent only what it runs. */
 const strip = (source) =>

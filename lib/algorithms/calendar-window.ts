@@ -1,8 +1,9 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { Algorithm, Parameters, State, WindowCount } from './algorithm.js';
+import type { Algorithm, Parameters, WindowCount } from './algorithm.js';
 import { Calendar, isTimezone, type Period, PERIODS } from './calendar.js';
 import { duration, type Duration, oneOf, wholeNumber } from './options.js';
+import { windowCount, type WindowState } from './window-count.js';
 
 /**
  * A window of the calendar: a request of cost c is allowed if count + c <= rate, where count starts anew with every second,
@@ -38,12 +39,7 @@ interface Window {
   readonly end: number;
 }
 
-export interface CalendarWindowState extends State {
-  count: number;
-  start: number;
-  end: number;
-  /** When it was last charged. */
-  last: number;
+export interface CalendarWindowState extends WindowState {
   /** Windows that ended before this one, the oldest first. */
   readonly finished: readonly Window[];
 }
@@ -109,19 +105,8 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
     const moved = stored.start !== start || stored.end !== end;
     return { ...fresh, moved, count: stored.count, last: moved ? now : stored.last, finished };
   },
-  fits: ({ quota }, { count }, cost) => count + cost <= quota,
-  take(_, state, cost) {
-    state.count += cost;
-    state.last = Math.max(state.last, state.now);
-  },
-  give(_, state, units) {
-    state.count = Math.max(0, state.count - units);
-  },
+  ...windowCount,
   save: (_, state) => state,
-
-  remaining: ({ quota }, { count }) => Math.max(0, quota - count),
-  retryAfter: (_, { end, now }) => end - now,
-  resetAfter: (_, { count, end, now }) => (count > 0 ? end - now : 0),
   keepFor: ({ retain }, { count, end, now, finished }) =>
     count > 0 ? end - now + retain : (finished.at(-1)?.end ?? now - retain) + retain - now,
   history: (_, { count, start, end, finished }) =>

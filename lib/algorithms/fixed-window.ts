@@ -1,5 +1,6 @@
-import type { Algorithm, Parameters, State } from './algorithm.js';
+import type { Algorithm, Parameters } from './algorithm.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { windowCount, type WindowState } from './window-count.js';
 
 /**
  * A fixed window: it opens with its first request and lasts `interval`; a request of cost c is allowed if
@@ -17,15 +18,7 @@ export interface FixedWindowParameters extends Parameters {
   readonly interval: number;
 }
 
-export interface FixedWindowState extends State {
-  count: number;
-  start: number;
-  end: number;
-  /** When it was last charged. */
-  last: number;
-}
-
-export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, FixedWindowState> = {
+export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, WindowState> = {
   name: 'fixed-window',
   code: 'fw',
   options: ['rate', 'interval'],
@@ -47,17 +40,6 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, F
     }
     return { now, moved: false, count: 0, start: now, end: now + interval, last: now };
   },
-  fits: ({ quota }, { count }, cost) => count + cost <= quota,
-  take(_, state, cost) {
-    state.count += cost;
-    state.last = Math.max(state.last, state.now);
-  },
-  give(_, state, units) {
-    state.count = Math.max(0, state.count - units);
-  },
+  ...windowCount,
   save: (_, state) => state,
-
-  remaining: ({ quota }, { count }) => Math.max(0, quota - count),
-  retryAfter: (_, { end, now }) => end - now,
-  resetAfter: (_, { count, end, now }) => (count > 0 ? end - now : 0),
 };

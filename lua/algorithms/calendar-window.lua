@@ -1,6 +1,6 @@
 -- Calendar window. Parameters: start and end of the window that holds now, by the caller's time zone; retain.
--- Stored: four doubles: count, start, end of the running window, when it was last charged. With retain, finished windows
--- are in a list at key .. ':history', which is in KEYS too: start, end, count of each, the newest last.
+-- Stored value: window-count.lua. With retain, finished windows are in a list at key .. ':history', which is in KEYS too:
+-- start, end, count of each, the newest last.
 
 do
   local function history_key(key) return key .. ':history' end
@@ -24,15 +24,12 @@ do
       return s
     end,
 
-    fits = function(p, s, cost) return s.count + cost <= p.quota end,
-    take = function(p, s, cost)
-      s.count = s.count + cost
-      s.last = max(s.last, s.now)
-    end,
-    give = function(p, s, units) s.count = max(0, s.count - units) end,
-    remaining = function(p, s) return max(0, p.quota - s.count) end,
-    retry = function(p, s) return s.stop - s.now end,
-    reset = function(p, s) return s.count > 0 and s.stop - s.now or 0 end,
+    fits = window_count.fits,
+    take = window_count.take,
+    give = window_count.give,
+    remaining = window_count.remaining,
+    retry = window_count.retry,
+    reset = window_count.reset,
 
     save = function(p, s, key)
       local retain = p[3]
@@ -42,7 +39,7 @@ do
         while s.now >= redis.call('LINDEX', list, 1) + retain do redis.call('LTRIM', list, 3, -1) end
         redis.call('PEXPIRE', list, ceil((s.finished[2] + retain - s.now) / 1000) + time_to_live_slack)
       end
-      put(key, pack('<dddd', s.count, s.start, s.stop, s.last), s.count > 0 and s.stop - s.now + retain or 0)
+      put(key, window_count.raw(s), s.count > 0 and s.stop - s.now + retain or 0)
     end,
 
     history = function(p, s, key)

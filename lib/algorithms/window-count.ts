@@ -1,0 +1,24 @@
+import type { Parameters, State } from './algorithm.js';
+
+/** What counts units between two times: the core of fixed and calendar windows. A cost c fits if count + c <= quota. */
+export interface WindowState extends State {
+  count: number;
+  start: number;
+  end: number;
+  /** When it was last charged. */
+  last: number;
+}
+
+export const windowCount = {
+  fits: ({ quota }: Parameters, { count }: WindowState, cost: number): boolean => count + cost <= quota,
+  take(_: Parameters, state: WindowState, cost: number): void {
+    state.count += cost;
+    state.last = Math.max(state.last, state.now);
+  },
+  give(_: Parameters, state: WindowState, units: number): void {
+    state.count = Math.max(0, state.count - units);
+  },
+  remaining: ({ quota }: Parameters, { count }: WindowState): number => Math.max(0, quota - count),
+  retryAfter: (_: Parameters, { end, now }: WindowState): number => end - now,
+  resetAfter: (_: Parameters, { count, end, now }: WindowState): number => (count > 0 ? end - now : 0),
+};
