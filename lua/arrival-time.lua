@@ -1,6 +1,7 @@
 -- The core of gcra and leaky-bucket: a theoretical arrival time, kept exactly as the weight that is owed at a tick.
 -- Parameters: unit, speed, tick, interval (ticks). A unit weighs `unit`; `speed` of that weight flows off a tick.
--- Stored: five doubles: debt, time (a tick), unit, speed, tick.
+-- Stored: five doubles: time (a tick), debt, unit, speed, tick. A negative tick says that more is owed than the quota,
+-- since units were reserved or charged as a penalty; else what is owed beyond a quota that shrank is forgiven.
 
 local arrival_time = {}
 
@@ -9,10 +10,12 @@ function arrival_time.open(p, raw, now)
   local tick = floor(now / tick_length)
   local s = { now = now, moved = false, debt = 0, time = tick }
   if not raw then return s end
-  local debt, time, old_unit, old_speed, old_length = unpack_doubles('<ddddd', raw)
+  local time, debt, old_unit, old_speed, old_length = unpack_doubles('<ddddd', raw)
+  local overdrawn = old_length < 0
+  if overdrawn then old_length = -old_length end
   if old_unit ~= unit or old_speed ~= speed or old_length ~= tick_length then
     local old_tick = floor(now / old_length)
-    debt = ceil(max(0, debt - max(0, old_tick - time) * old_speed) / old_unit * unit)
+    debt = min(ceil(max(0, debt - max(0, old_tick - time) * old_speed) / old_unit * unit), MAX_OWED)
     time = tick + ceil(max(0, time - old_tick) * old_length / tick_length)
     s.moved = true
   end
@@ -23,7 +26,7 @@ function arrival_time.open(p, raw, now)
     time = tick
     s.moved = true
   end
-  if debt > p.quota * unit then
+  if debt > p.quota * unit and not overdrawn then
     debt = p.quota * unit
     s.moved = true
   end
@@ -35,14 +38,28 @@ function arrival_time.fits(p, s, cost) return s.debt + cost * p[1] <= p.quota * 
 
 function arrival_time.take(p, s, cost) s.debt = s.debt + cost * p[1] end
 
-function arrival_time.give(p, s, units) s.debt = max(0, s.debt - units * p[1]) end
+-- The weight that comes back of units which were to be used at the tick `place`: what was reserved after them stays.
+local function returned(p, s, units, place)
+  if place <= s.time then return units * p[1] end
+  return max(0, units * p[1] - max(0, arrival_time.covered(p, s) - place) * p[2])
+end
+
+function arrival_time.give(p, s, units, place) s.debt = max(0, s.debt - returned(p, s, units, place)) end
+
+-- Beyond, weights are no whole numbers.
+function arrival_time.owable(p, s, cost) return s.debt + cost * p[1] <= MAX_OWED end
+
+function arrival_time.covered(p, s) return s.time + max(0, ceil((s.debt - p.quota * p[1]) / p[2])) end
 
 function arrival_time.remaining(p, s) return floor((p.quota * p[1] - s.debt) / p[1]) end
 
 local function until_flowed(p, s, weight) return (s.time + ceil(weight / p[2])) * p[3] - s.now end
 
-function arrival_time.retry(p, s, cost) return until_flowed(p, s, s.debt + cost * p[1] - p.quota * p[1]) end
+function arrival_time.retry(p, s, cost) return until_flowed(p, s, s.debt + (cost * p[1] - p.quota * p[1])) end
 
 function arrival_time.reset(p, s) return s.debt > 0 and until_flowed(p, s, s.debt) or 0 end
 
-function arrival_time.raw(p, s) return pack('<ddddd', s.debt, s.time, p[1], p[2], p[3]) end
+function arrival_time.raw(p, s)
+  local tick_length = s.debt > p.quota * p[1] and -p[3] or p[3]
+  return pack('<ddddd', s.time, s.debt, p[1], p[2], tick_length)
+end

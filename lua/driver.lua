@@ -1,6 +1,6 @@
 -- Runs the program: looks at all limits of a check first, then charges all of them or none.
 
-local CONSUME, REFUND, HISTORY = 0, 2, 3
+local PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 1, 2, 3, 4, 5, 6, 7
 
 local program = cjson.decode(ARGV[1])
 local now, at = program[1], 4
@@ -13,9 +13,10 @@ end
 local limits = {}
 for i = 1, program[3] do
   local p = { algorithm = algorithms[program[at]], shadow = program[at + 1] == 1, quota = program[at + 2] }
-  local length = program[at + 3]
-  for j = 1, length do p[j] = program[at + 3 + j] end
-  at = at + 4 + length
+  p.block_for = program[at + 3]
+  local length = program[at + 4]
+  for j = 1, length do p[j] = program[at + 4 + j] end
+  at = at + 5 + length
   limits[i] = p
 end
 
@@ -25,8 +26,51 @@ local raw = redis.call('MGET', unpack(KEYS))
 -- A key's state as of now, read once a call and written once, after the last check.
 local states, owners, changed = {}, {}, {}
 
+local BLOCKED = 255
+
+-- What a string says of a block, and what is stored behind it.
+local function unblocked(value)
+  if not value or string.byte(value) ~= BLOCKED then return value end
+  local stop, duration = unpack_doubles('<dd', value, 2)
+  value = string.sub(value, 18)
+  return value ~= '' and value, stop, duration
+end
+
+-- Refuses a counter until a time, which ends the block of before.
+local function set_block(s, stop, duration)
+  s.blocked = stop > s.now and stop or nil
+  s.blocked_for = duration
+  s.block_changed = true
+end
+
+local function read(p, key)
+  local value, stop, duration = unblocked(raw[p.algorithm.apart and key + 1 or key])
+  local s = p.algorithm.open(p, value, now, KEYS[key])
+  if s and stop and stop > now then
+    -- If the clock was set back, the block ends no later than if it had just begun.
+    s.blocked, s.blocked_for = min(stop, now + duration), duration
+    if s.blocked < stop then s.moved, s.block_changed = true, true end
+  end
+  return s
+end
+
 local function save(key)
-  owners[key].algorithm.save(owners[key], states[key], KEYS[key])
+  local p, s = owners[key], states[key]
+  local stored_block, stored_block_for = '', 0
+  if s.blocked then
+    stored_block = string.char(BLOCKED) .. pack('<dd', s.blocked, s.blocked_for)
+    stored_block_for = s.blocked - s.now
+  end
+  if p.algorithm.apart then
+    if s.block_changed then
+      block, block_for = stored_block, stored_block_for
+      put(KEYS[key + 1], '', 0)
+    end
+    block, block_for = '', 0
+  else
+    block, block_for = stored_block, stored_block_for
+  end
+  p.algorithm.save(p, s, KEYS[key])
   changed[key] = nil
 end
 
@@ -36,12 +80,18 @@ local function open(p, key)
     -- The same counter under other parameters: they find what the first ones leave.
     if changed[key] then save(key) end
     raw[key] = redis.call('MGET', KEYS[key])[1]
+    if p.algorithm.apart then raw[key + 1] = redis.call('MGET', KEYS[key + 1])[1] end
   end
-  local readable, s = pcall(p.algorithm.open, p, raw[key], now, KEYS[key])
+  local readable, s = pcall(read, p, key)
   if not readable then
     -- Not what a counter stores: it counts as none, and does not fail the other checks of the call.
     redis.call('DEL', KEYS[key])
-    s = p.algorithm.open(p, nil, now, KEYS[key])
+    raw[key] = nil
+    if p.algorithm.apart then
+      redis.call('DEL', KEYS[key + 1])
+      raw[key + 1] = nil
+    end
+    s = read(p, key)
   end
   if s then owners[key], states[key] = p, s end
   return s
@@ -54,88 +104,152 @@ local function add(value)
   reply[size] = value
 end
 
+-- Waits beyond this, 36,000 years, are all the same, and a reply stays a whole number for every client.
+local LONGEST = 2 ^ 50
+
+local function milliseconds(micros) return min(ceil(micros / 1000), LONGEST) end
+
+-- The wait until a cost fits that does not fit now.
+local function wait(p, s, cost)
+  if cost > p.quota then return -1 end
+  local micros = p.algorithm.fits(p, s, cost) and 0 or p.algorithm.retry(p, s, cost)
+  if s.blocked then micros = max(micros, s.blocked - s.now) end
+  return milliseconds(micros)
+end
+
 local function answer(p, s, cost, fits, delay, place)
-  local algorithm = p.algorithm
-  local reset = ceil(algorithm.reset(p, s) / 1000) * 4
+  local reset = p.algorithm.reset(p, s)
+  local remaining = max(0, p.algorithm.remaining(p, s))
+  if s.blocked then
+    reset = max(reset, s.blocked - s.now)
+    remaining = 0
+  end
+  reset = milliseconds(reset) * 4
   if not fits then
     add(reset)
-    add(algorithm.remaining(p, s))
-    add(cost > p.quota and -1 or ceil(algorithm.retry(p, s, cost) / 1000))
+    add(remaining)
+    add(delay and milliseconds(delay) or wait(p, s, cost))
   elseif place then
     add(reset + 2)
-    add(algorithm.remaining(p, s))
-    add(ceil(delay / 1000))
+    add(remaining)
+    add(milliseconds(delay))
     add(place)
   else
     add(reset + 1)
-    add(algorithm.remaining(p, s))
+    add(remaining)
   end
 end
 
-local opened, fitting = {}, {}
+-- Whether units can be had within the longest wait, and how long they have to be waited for.
+local function reserve(p, s, cost, longest)
+  if cost > p.quota or s.blocked then return false end
+  local algorithm = p.algorithm
+  if algorithm.delay then
+    if not algorithm.fits(p, s, cost) then return false end
+    local delay = algorithm.delay(p, s, cost)
+    return delay <= longest, delay
+  end
+  if algorithm.fits(p, s, cost) then return true, 0 end
+  if not algorithm.covered then return false end
+  local delay = algorithm.retry(p, s, cost)
+  return delay <= longest and algorithm.owable(p, s, cost), delay
+end
 
-local function decide(consume, count, from)
+local opened, fitting, delays = {}, {}, {}
+
+local function decide(operation, count, from, width)
   local allowed = true
   for i = 1, count do
-    local entry = from + (i - 1) * 3
+    local entry = from + (i - 1) * width
     local p, cost = limits[program[entry]], program[entry + 2]
     local s = open(p, program[entry + 1])
     if not s then
       add(-1)
       return add(now)
     end
-    local fits = cost <= p.quota and p.algorithm.fits(p, s, cost)
-    opened[i], fitting[i] = s, fits
+    local fits, delay
+    if operation == RESERVE then
+      fits, delay = reserve(p, s, cost, program[entry + 3])
+    else
+      fits = cost <= p.quota and not s.blocked and p.algorithm.fits(p, s, cost)
+    end
+    opened[i], fitting[i], delays[i] = s, fits, delay
     allowed = allowed and (fits or p.shadow)
   end
   for i = 1, count do
-    local entry = from + (i - 1) * 3
+    local entry = from + (i - 1) * width
     local p, key, cost = limits[program[entry]], program[entry + 1], program[entry + 2]
-    local s, fits, delay, place = opened[i], fitting[i], nil, nil
+    local s, fits, delay, place = opened[i], fitting[i], delays[i], nil
     if fits and p.algorithm.delay then delay, place = p.algorithm.delay(p, s, cost) end
-    if consume and allowed and fits then
-      p.algorithm.take(p, s, cost)
-      changed[key] = true
-    elseif consume and s.moved then
-      changed[key] = true
+    if operation ~= PEEK then
+      if allowed and fits then
+        p.algorithm.take(p, s, cost)
+        changed[key] = true
+        if operation == RESERVE and p.algorithm.covered then place = p.algorithm.covered(p, s) end
+      elseif s.moved then
+        changed[key] = true
+      end
+      if not fits and operation ~= RESERVE and p.block_for > 0 and not s.blocked then
+        set_block(s, now + p.block_for, p.block_for)
+        changed[key] = true
+      end
     end
     answer(p, s, cost, fits, delay, place)
   end
 end
 
-local function refund(p, key, units, place)
-  local s = open(p, key)
-  if s then
+-- What is done to one counter, with up to two numbers; each says what it replies first.
+local operations = {
+  [REFUND] = function(p, s, key, units, place)
     p.algorithm.give(p, s, units, place)
     changed[key] = true
-  end
-end
+    add(1)
+  end,
 
-local function history(p, key)
+  [PENALIZE] = function(p, s, key, units)
+    p.algorithm.take(p, s, max(0, min(units, p.quota + p.algorithm.remaining(p, s))))
+    changed[key] = true
+    add(1)
+  end,
+
+  [BLOCK] = function(p, s, key, duration)
+    set_block(s, now + duration, duration)
+    changed[key] = true
+    add(1)
+  end,
+
+  [RENEW] = function(p, s, key, units, place)
+    local held = p.algorithm.renew(p, s, units, place)
+    if held then changed[key] = true end
+    add(held and 1 or 0)
+  end,
+
+  [HISTORY] = function(p, s, key)
+    local windows = p.algorithm.history(p, s, KEYS[key])
+    add(#windows / 3)
+    for _, value in ipairs(windows) do add(value) end
+  end,
+}
+
+local function operate(operation, p, key, first, second)
   local s = open(p, key)
-  if not s then
-    add(-1)
-    return add(now)
-  end
-  local windows = p.algorithm.history(p, s, KEYS[key])
-  add(#windows / 3)
-  for _, value in ipairs(windows) do add(value) end
+  if s then return operations[operation](p, s, key, first, second) end
+  add(-1)
+  add(now)
 end
 
 while program[at] do
   local operation, count = program[at], program[at + 1]
   at = at + 2
-  if operation == REFUND then
-    for _ = 1, count do
-      refund(limits[program[at]], program[at + 1], program[at + 2], program[at + 3])
-      at = at + 4
-    end
-  elseif operation == HISTORY then
-    history(limits[program[at]], program[at + 1])
-    at = at + 2
-  else
-    decide(operation == CONSUME, count, at)
+  if operation <= PEEK then
+    decide(operation, count, at, 3)
     at = at + 3 * count
+  elseif operation == RESERVE then
+    decide(operation, count, at, 4)
+    at = at + 4 * count
+  else
+    operate(operation, limits[program[at]], program[at + 1], program[at + 2], program[at + 3])
+    at = at + 4
   end
 end
 

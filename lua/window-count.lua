@@ -1,5 +1,5 @@
 -- The core of fixed-window and calendar-window: units counted between two times.
--- Stored: four doubles: count, start, end of the window, when it was last charged.
+-- Stored: four doubles: start and end of the window, count, when it was last charged.
 
 local window_count = {}
 
@@ -12,10 +12,10 @@ end
 
 function window_count.give(p, s, units) s.count = max(0, s.count - units) end
 
-function window_count.remaining(p, s) return max(0, p.quota - s.count) end
+function window_count.remaining(p, s) return p.quota - s.count end
 
 function window_count.retry(p, s) return s.stop - s.now end
 
 function window_count.reset(p, s) return s.count > 0 and s.stop - s.now or 0 end
 
-function window_count.raw(s) return pack('<dddd', s.count, s.start, s.stop, s.last) end
+function window_count.raw(s) return pack('<dddd', s.start, s.stop, s.count, s.last) end

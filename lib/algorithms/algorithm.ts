@@ -37,6 +37,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly name: string;
   /** Two letters that end each of its Redis keys, so that one algorithm never reads another's state. */
   readonly code: string;
+  /** What ends the keys that its script fragment uses besides the counter's own. */
+  readonly companions?: readonly string[];
   /** The options that are its own. */
   readonly options: readonly string[];
 
@@ -55,12 +57,15 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   fits(parameters: P, state: S, cost: number): boolean;
   /** Charges `cost` units, which fit. */
   take(parameters: P, state: S, cost: number): void;
-  /** Gives `units` back, never more than were taken. `place` is what `place()` said when they were taken. */
+  /**
+   * Gives `units` back, never more than were taken. `place` is what `place()` or `covered()` said when they were taken: units
+   * that were reserved behind them stay reserved.
+   */
   give(parameters: P, state: S, units: number, place?: number): void;
   /** What has to be stored. */
   save(parameters: P, state: S): S;
 
-  /** The whole units that would fit now. */
+  /** The whole units that would fit now; less than none if more was charged than fits. */
   remaining(parameters: P, state: S): number;
   /** The shortest wait after which `cost` units fit, which do not fit now. */
   retryAfter(parameters: P, state: S, cost: number): number;
@@ -72,6 +77,12 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   delay?(parameters: P, state: S, cost: number): number;
   /** Names the place that a request of `cost` units, which fit, would get in a queue. */
   place?(parameters: P, state: S, cost: number): number;
-  /** The windows that can still be read, the newest first. */
+  /** Where units can be reserved: the tick at which nothing is owed to the future any more. */
+  covered?(parameters: P, state: S): number;
+  /** Where units can be reserved: whether so much can be owed. */
+  owable?(parameters: P, state: S, cost: number): boolean;
+  /** Holds anew what a request of `units` holds since it got its `place`. Says whether it still held it. */
+  renew?(parameters: P, state: S, units: number, place: number): boolean;
+  /** The windows or slices that can still be read, the newest first. */
   history?(parameters: P, state: S): WindowCount[];
 }

@@ -1,5 +1,5 @@
 import type { Parameters, State } from './algorithm.js';
-import { sameScale, type Scale } from './scale.js';
+import { MAX_OWED, sameScale, type Scale } from './scale.js';
 
 /**
  * The core of GCRA and of the shaping leaky bucket: a theoretical arrival time (TAT) that each unit moves forward by
@@ -16,8 +16,32 @@ export interface ArrivalState extends State {
   readonly scale: Scale;
   /** What is owed at `time`, as a weight. */
   debt: number;
+  /** More is owed than the quota, since units were reserved or charged as a penalty: it is not forgiven if the quota shrinks. */
+  overdrawn: boolean;
   /** A tick: now, or later while the clock catches up. */
   time: number;
+}
+
+/** Gives back units which were to be used at the tick `place`: what was reserved after them stays. */
+export function giveArrival(parameters: ArrivalParameters, state: ArrivalState, units: number, place?: number): void {
+  const { unit, speed } = parameters.scale;
+  const later =
+    place === undefined || place <= state.time ? 0 : Math.max(0, arrivalCovered(parameters, state) - place) * speed;
+  state.debt = Math.max(0, state.debt - Math.max(0, units * unit - later));
+}
+
+export function saveArrival<S extends ArrivalState>({ capacity }: ArrivalParameters, state: S): S {
+  state.overdrawn = state.debt > capacity;
+  return state;
+}
+
+/** The tick at which no more is owed than the quota. */
+export function arrivalCovered({ scale, capacity }: ArrivalParameters, { time, debt }: ArrivalState): number {
+  return time + Math.max(0, Math.ceil((debt - capacity) / scale.speed));
+}
+
+export function arrivalOwable({ scale }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
+  return debt + cost * scale.unit <= MAX_OWED;
 }
 
 export function openArrival(
@@ -26,13 +50,14 @@ export function openArrival(
   now: number,
 ): ArrivalState {
   const tick = Math.floor(now / scale.tick);
-  if (stored === undefined) return { now, moved: false, scale, debt: 0, time: tick };
+  if (stored === undefined) return { now, moved: false, scale, debt: 0, overdrawn: false, time: tick };
   let { debt, time } = stored;
   let moved = false;
   if (!sameScale(stored.scale, scale)) {
     const old = stored.scale;
     const oldTick = Math.floor(now / old.tick);
-    debt = Math.ceil((Math.max(0, debt - Math.max(0, oldTick - time) * old.speed) / old.unit) * scale.unit);
+    const owed = Math.max(0, debt - Math.max(0, oldTick - time) * old.speed);
+    debt = Math.min(Math.ceil((owed / old.unit) * scale.unit), MAX_OWED);
     time = tick + Math.ceil((Math.max(0, time - oldTick) * old.tick) / scale.tick);
     moved = true;
   }
@@ -43,11 +68,11 @@ export function openArrival(
     time = tick;
     moved = true;
   }
-  if (debt > capacity) {
+  if (debt > capacity && !stored.overdrawn) {
     debt = capacity;
     moved = true;
   }
-  return { now, moved, scale, debt, time };
+  return { now, moved, scale, debt, overdrawn: debt > capacity, time };
 }
 
 /** Microseconds until `weight` has flowed off. */
@@ -60,7 +85,7 @@ export function arrivalRemaining({ scale, capacity }: ArrivalParameters, { debt 
 }
 
 export function arrivalRetryAfter({ scale, capacity }: ArrivalParameters, state: ArrivalState, cost: number): number {
-  return untilFlowed(state, state.debt + cost * scale.unit - capacity);
+  return untilFlowed(state, state.debt + (cost * scale.unit - capacity));
 }
 
 export function arrivalResetAfter(state: ArrivalState): number {

@@ -62,6 +62,7 @@ const SHORTEST: Record<Period, number> = {
 export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowParameters, CalendarWindowState> = {
   name: 'calendar-window',
   code: 'cw',
+  companions: ['history'],
   options: ['rate', 'period', 'timezone', 'retain'],
 
   compile(options, place) {

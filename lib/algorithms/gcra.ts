@@ -2,10 +2,14 @@ import type { Algorithm } from './algorithm.js';
 import {
   type ArrivalParameters,
   type ArrivalState,
+  arrivalCovered,
+  arrivalOwable,
   arrivalRemaining,
   arrivalResetAfter,
   arrivalRetryAfter,
+  giveArrival,
   openArrival,
+  saveArrival,
 } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { scaleOf } from './scale.js';
@@ -48,12 +52,12 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   take({ scale }, state, cost) {
     state.debt += cost * scale.unit;
   },
-  give({ scale }, state, units) {
-    state.debt = Math.max(0, state.debt - units * scale.unit);
-  },
-  save: (_, state) => state,
+  give: giveArrival,
+  save: saveArrival,
 
   remaining: arrivalRemaining,
   retryAfter: arrivalRetryAfter,
   resetAfter: (_, state) => arrivalResetAfter(state),
+  covered: arrivalCovered,
+  owable: arrivalOwable,
 };

@@ -1,5 +1,6 @@
 import type { Algorithm } from './algorithm.js';
 import { calendarWindow } from './calendar-window.js';
+import { concurrency } from './concurrency.js';
 import { fixedWindow } from './fixed-window.js';
 import { gcra } from './gcra.js';
 import { leakyBucket } from './leaky-bucket.js';
@@ -7,8 +8,17 @@ import { slidingLog } from './sliding-log.js';
 import { slidingWindow } from './sliding-window.js';
 import { tokenBucket } from './token-bucket.js';
 
-/** Every algorithm. Adding one is a line here; `concurrency` will stand here too. */
-const registry = [fixedWindow, calendarWindow, slidingWindow, slidingLog, tokenBucket, leakyBucket, gcra] as const;
+/** Every algorithm. Adding one is a line here. */
+const registry = [
+  fixedWindow,
+  calendarWindow,
+  slidingWindow,
+  slidingLog,
+  tokenBucket,
+  leakyBucket,
+  gcra,
+  concurrency,
+] as const;
 
 /** The options of every algorithm, told apart by `algo`. */
 export type AlgorithmOptions = Parameters<(typeof registry)[number]['compile']>[0];

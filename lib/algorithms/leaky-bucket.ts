@@ -6,6 +6,7 @@ import {
   arrivalResetAfter,
   arrivalRetryAfter,
   openArrival,
+  saveArrival,
 } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { scaleOf } from './scale.js';
@@ -77,7 +78,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
       state.free = [...state.free, { time: place, units }].sort((a, b) => a.time - b.time);
     }
   },
-  save: (_, state) => state,
+  save: saveArrival,
 
   remaining: (parameters, state) =>
     Math.max(arrivalRemaining(parameters, state), ...state.free.map(({ units }) => units)),

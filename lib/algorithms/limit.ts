@@ -14,6 +14,8 @@ export interface LimitSettings {
   readonly name?: string | undefined;
   readonly shadow?: boolean;
   readonly onStoreError?: OnStoreError;
+  /** Whom it refuses, it refuses for so long: microseconds. */
+  readonly blockFor?: number;
 }
 
 /** A limit whose options have been read: what stores work with. */
@@ -25,6 +27,8 @@ export class CompiledLimit {
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
   readonly onStoreError: OnStoreError;
+  /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
+  readonly blockFor: number;
   /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters. */
   readonly id: string;
 
@@ -40,6 +44,7 @@ export class CompiledLimit {
     this.scope = scope;
     this.shadow = shadow;
     this.onStoreError = rest.onStoreError ?? 'local';
+    this.blockFor = rest.blockFor ?? 0;
     this.id = [this.scope, this.name, algorithm.code].join(':');
   }
 

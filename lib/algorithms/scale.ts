@@ -14,6 +14,9 @@ export interface Scale {
   readonly interval: number;
 }
 
+/** The most that can be owed: above it a weight is no whole number any more. */
+export const MAX_OWED = Number.MAX_SAFE_INTEGER;
+
 /** Room for sums of two weights below 2^53. */
 const MAX_WEIGHT = 2 ** 52 - 1;
 

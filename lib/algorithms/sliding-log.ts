@@ -7,14 +7,17 @@ import { duration, type Duration, showDuration, wholeNumber } from './options.js
  */
 export interface SlidingLogOptions {
   algo: 'sliding-log';
-  /** Units that are allowed in any stretch of `interval`: a whole number from 1 to 16,777,215. */
+  /** Units that are allowed in any stretch of `interval`: a whole number from 1 to 8,388,607. */
   rate: number;
   /** The length of the window: milliseconds or a duration such as `'15m'`, at most 1 year. */
   interval: Duration;
 }
 
-/** The script keeps sums modulo 2^24, which take 5 bytes in a Redis list; more units would be told apart no longer. */
-const MAX_RATE = 2 ** 24 - 1;
+/**
+ * The script keeps sums modulo 2^24, which take 5 bytes in a Redis list; more units would be told apart no longer. A penalty
+ * may charge as many again.
+ */
+const MAX_RATE = 2 ** 23 - 1;
 
 export interface SlidingLogParameters extends Parameters {
   readonly interval: number;
@@ -51,6 +54,7 @@ export interface SlidingLogState extends State {
 export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, SlidingLogState> = {
   name: 'sliding-log',
   code: 'sl',
+  companions: ['block'],
   options: ['rate', 'interval'],
 
   compile: (options, place) => ({
@@ -98,7 +102,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
     return state;
   },
 
-  remaining: ({ quota }, { used }) => Math.max(0, quota - used),
+  remaining: ({ quota }, { used }) => quota - used,
   retryAfter({ quota, interval }, { log, first, time, collapsed, given, now, used }, cost) {
     const excess = sumBefore(log, first) + given + used + cost - quota;
     const freed = collapsed ? log.times.length : search(log.sums, first, (sum) => sum >= excess);

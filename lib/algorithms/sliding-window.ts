@@ -1,4 +1,4 @@
-import type { Algorithm, Parameters, State } from './algorithm.js';
+import type { Algorithm, Parameters, State, WindowCount } from './algorithm.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 
 /**
@@ -85,7 +85,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   },
   save: (_, state) => state,
 
-  remaining: ({ quota }, { total }) => Math.max(0, quota - total),
+  remaining: ({ quota }, { total }) => quota - total,
   retryAfter({ quota, interval }, state, cost) {
     let excess = state.total + cost - quota;
     let age = state.counts.length;
@@ -100,6 +100,11 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
           state.counts.findIndex((count) => count > 0),
           interval,
         ),
+  history: (_, { counts, newest, length }) =>
+    counts.map((count, age): WindowCount => {
+      const start = (newest - age) * length;
+      return { start: Math.floor(start / 1000), end: Math.floor((start + length) / 1000), count };
+    }),
 };
 
 /** Microseconds until none of the slice of that age is in the window. */

@@ -1,6 +1,6 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
 import { duration, type Duration, oneOf, showDuration, wholeNumber } from './options.js';
-import { sameScale, type Scale, scaleOf } from './scale.js';
+import { MAX_OWED, sameScale, type Scale, scaleOf } from './scale.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
@@ -35,7 +35,7 @@ export interface TokenBucketParameters extends Parameters {
 
 export interface TokenBucketState extends State {
   readonly scale: Scale;
-  /** The weight of the tokens at `time`. */
+  /** The weight of the tokens at `time`; less than nothing if units were reserved or charged as a penalty. */
   level: number;
   /** The tick of the last refill. */
   time: number;
@@ -66,7 +66,10 @@ export const tokenBucket: Algorithm<TokenBucketOptions, TokenBucketParameters, T
     if (!sameScale(stored.scale, scale)) {
       const old = stored.scale;
       const oldTick = Math.floor(now / old.tick);
-      level = Math.floor(((level + Math.max(0, oldTick - time) * old.speed) / old.unit) * scale.unit);
+      level = Math.max(
+        Math.floor(((level + Math.max(0, oldTick - time) * old.speed) / old.unit) * scale.unit),
+        -MAX_OWED,
+      );
       time = tick + Math.ceil((Math.max(0, time - oldTick) * old.tick) / scale.tick);
       moved = true;
     }
@@ -88,8 +91,12 @@ export const tokenBucket: Algorithm<TokenBucketOptions, TokenBucketParameters, T
   take({ scale }, state, cost) {
     state.level -= cost * scale.unit;
   },
-  give({ scale, capacity }, state, units) {
-    state.level = Math.min(capacity, state.level + units * scale.unit);
+  give(parameters, state, units, place) {
+    const { scale, capacity } = parameters;
+    // What was reserved after units which were to be used at `place` stays.
+    const later =
+      place === undefined || place <= state.time ? 0 : Math.max(0, covered(parameters, state) - place) * scale.speed;
+    state.level = Math.min(capacity, state.level + Math.max(0, units * scale.unit - later));
   },
   save: (_, state) => state,
 
@@ -97,10 +104,21 @@ export const tokenBucket: Algorithm<TokenBucketOptions, TokenBucketParameters, T
   retryAfter: (parameters, state, cost) => untilFilled(parameters, state, cost * parameters.scale.unit),
   resetAfter: (parameters, state) =>
     state.level < parameters.capacity ? untilFilled(parameters, state, parameters.capacity) : 0,
+  covered,
+  owable: ({ scale }, { level }, cost) => cost * scale.unit - level <= MAX_OWED,
 };
 
-/** Microseconds until the bucket holds `level`, which it does not yet. */
-function untilFilled({ scale, step }: TokenBucketParameters, state: TokenBucketState, level: number): number {
+/** The tick at which the bucket holds `level`, which it does not yet. */
+function filled({ scale, step }: TokenBucketParameters, state: TokenBucketState, level: number): number {
   const ticks = Math.ceil((level - state.level) / scale.speed);
-  return (state.time + Math.ceil(ticks / step) * step) * scale.tick - state.now;
+  return state.time + Math.ceil(ticks / step) * step;
+}
+
+/** Microseconds until then. */
+function untilFilled(parameters: TokenBucketParameters, state: TokenBucketState, level: number): number {
+  return filled(parameters, state, level) * parameters.scale.tick - state.now;
+}
+
+function covered(parameters: TokenBucketParameters, state: TokenBucketState): number {
+  return state.level < 0 ? filled(parameters, state, 0) : state.time;
 }

@@ -18,7 +18,7 @@ export const windowCount = {
   give(_: Parameters, state: WindowState, units: number): void {
     state.count = Math.max(0, state.count - units);
   },
-  remaining: ({ quota }: Parameters, { count }: WindowState): number => Math.max(0, quota - count),
+  remaining: ({ quota }: Parameters, { count }: WindowState): number => quota - count,
   retryAfter: (_: Parameters, { end, now }: WindowState): number => end - now,
   resetAfter: (_: Parameters, { count, end, now }: WindowState): number => (count > 0 ? end - now : 0),
 };

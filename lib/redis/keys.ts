@@ -14,7 +14,7 @@ export function keyOf(prefix: string, { limit, identity }: Counter): string {
 
 /** The keys that a fragment may touch besides the counter's own. */
 export function companionsOf(key: string, { limit }: Counter): string[] {
-  return limit.algorithm.history ? [`${key}:history`] : [];
+  return (limit.algorithm.companions ?? []).map((end) => `${key}:${end}`);
 }
 
 /** UTF-16 tells apart what UTF-8 would merge: unpaired surrogates. */

@@ -1,12 +1,25 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../algorithms/limit.js';
-import type { Check, CheckEntry, Counter, Refund, StoreDecision } from '../stores/store.js';
+import type {
+  Charge,
+  Check,
+  CheckEntry,
+  Counter,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  StoreDecision,
+} from '../stores/store.js';
 import { companionsOf, keyOf } from './keys.js';
 
 const CONSUME = 0;
 const PEEK = 1;
 const REFUND = 2;
 const HISTORY = 3;
+const RESERVE = 4;
+const PENALIZE = 5;
+const BLOCK = 6;
+const RENEW = 7;
 const UNDECIDED = -1;
 const NO_PLACE = -1;
 
@@ -38,13 +51,34 @@ export class Program {
     for (const entry of entries) this.body += `,${this.limit(entry.limit)},${this.key(entry)},${entry.cost}`;
   }
 
+  reserve(reservation: ReserveEntry): void {
+    const { limit, cost, maxWaitMs } = reservation;
+    const micros = Math.floor(maxWaitMs * 1000);
+    this.body += `,${RESERVE},1,${this.limit(limit)},${this.key(reservation)},${cost},${micros}`;
+  }
+
   refund(refund: Refund): void {
-    const { limit, units, place = NO_PLACE } = refund;
-    this.body += `,${REFUND},1,${this.limit(limit)},${this.key(refund)},${units},${place}`;
+    this.operation(REFUND, refund, refund.units, refund.place ?? NO_PLACE);
+  }
+
+  penalize(charge: Charge): void {
+    this.operation(PENALIZE, charge, charge.units);
+  }
+
+  block(counter: Counter, durationMs: number): void {
+    this.operation(BLOCK, counter, Math.round(durationMs * 1000));
+  }
+
+  renew(lease: HeldLease): void {
+    this.operation(RENEW, lease, lease.units, lease.place);
   }
 
   history(counter: Counter): void {
-    this.body += `,${HISTORY},1,${this.limit(counter.limit)},${this.key(counter)}`;
+    this.operation(HISTORY, counter);
+  }
+
+  private operation(operation: number, counter: Counter, first = 0, second = 0): void {
+    this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${first},${second}`;
   }
 
   toString(): string {
@@ -54,9 +88,10 @@ export class Program {
   private limit(limit: CompiledLimit): number {
     const known = this.limitNumbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow } = limit;
+    const { algorithm, parameters, shadow, blockFor } = limit;
     const values = algorithm.scriptParameters(parameters, this.now);
-    this.limits += `,"${algorithm.name}",${shadow ? 1 : 0},${parameters.quota},${[values.length, ...values].join(',')}`;
+    const common = [`"${algorithm.name}"`, shadow ? 1 : 0, parameters.quota, blockFor];
+    this.limits += `,${[...common, values.length, ...values].join(',')}`;
     const number = this.limitNumbers.size + 1;
     this.limitNumbers.set(limit, number);
     return number;
@@ -81,8 +116,13 @@ export class Reply {
 
   constructor(private readonly values: readonly number[]) {}
 
+  /** What an operation on one counter replied, or nothing if it was not done. */
+  operation(): number | undefined {
+    return this.undecided() ? undefined : this.next();
+  }
+
   /** The decisions of a check, or nothing if it was not decided. */
-  check({ entries }: Check): StoreDecision[] | undefined {
+  check({ entries }: Pick<Check, 'entries'>): StoreDecision[] | undefined {
     if (this.undecided()) return undefined;
     return entries.map((entry) => this.decision(entry));
   }

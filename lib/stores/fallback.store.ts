@@ -2,7 +2,17 @@ import { BrokenCircuitError, circuitBreaker, CircuitState, ConsecutiveBreaker, h
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { Check, CheckEntry, Counter, Refund, Store, StoreDecision } from './store.js';
+import type {
+  Charge,
+  Check,
+  CheckEntry,
+  Counter,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from './store.js';
 
 /** What the store tells of itself, once a change. */
 export type StoreReport = { state: 'failing'; error: Error } | { state: 'recovered' };
@@ -60,11 +70,44 @@ export class FallbackStore implements Store {
     }
   }
 
+  async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+    try {
+      return await this.ask(() => this.primary.reserve(reservation));
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError) || denies(reservation)) throw error;
+      if (reservation.limit.onStoreError !== 'local') return allowing(reservation);
+      return { ...(await this.local.reserve(reservation)), source: 'fallback' };
+    }
+  }
+
   async refund(refunds: readonly Refund[]): Promise<void> {
     await Promise.all([
       this.ask(() => this.primary.refund(refunds)).catch(() => undefined),
       this.local.refund(refunds),
     ]);
+  }
+
+  async penalize(charge: Charge): Promise<void> {
+    try {
+      await this.ask(() => this.primary.penalize(charge));
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError)) throw error;
+      await this.local.penalize(charge);
+    }
+  }
+
+  async block(counter: Counter, durationMs: number): Promise<void> {
+    await this.local.block(counter, durationMs);
+    await this.ask(() => this.primary.block(counter, durationMs));
+  }
+
+  /** Where the units are held depends on who gave them. */
+  async renew(lease: HeldLease): Promise<boolean> {
+    const [here, there] = await Promise.all([
+      this.local.renew(lease),
+      this.ask(() => this.primary.renew(lease)).catch(() => false),
+    ]);
+    return here || there;
   }
 
   async reset(counters: readonly Counter[]): Promise<void> {

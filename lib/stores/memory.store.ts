@@ -1,7 +1,17 @@
 import type { State, WindowCount } from '../algorithms/algorithm.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { Check, CheckEntry, Counter, Refund, Store, StoreDecision } from './store.js';
+import type {
+  Charge,
+  Check,
+  CheckEntry,
+  Counter,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from './store.js';
 
 export interface MemoryStoreOptions {
   /**
@@ -21,8 +31,34 @@ export interface MemoryStoreOptions {
   slackMs?: number;
 }
 
-interface Entry {
+/** How long a counter is refused: until a time, and for how long that was; in microseconds. */
+interface Block {
+  readonly until: number;
+  readonly duration: number;
+}
+
+/** A counter as of now. */
+interface View extends Counter {
+  readonly key: string;
+  readonly stored: Entry | undefined;
   readonly state: State;
+  block: Block | undefined;
+}
+
+/** A counter, and whether a cost fits. */
+interface CheckView extends View {
+  readonly cost: number;
+  readonly fits: boolean;
+  /** How long units that are reserved have to be waited for. */
+  readonly delay?: number | undefined;
+  /** Whether a refusal blocks the counter, if its limit does that; it does unless given. */
+  readonly blocks?: boolean;
+}
+
+interface Entry {
+  /** Nothing if it equals a fresh one. */
+  readonly state: State | undefined;
+  readonly block: Block | undefined;
   /** When the state equals a fresh one and may be forgotten, in microseconds. */
   readonly expiresAt: number;
 }
@@ -58,18 +94,53 @@ export class MemoryStore implements Store {
     return checks.map((check) => this.decide(check, now));
   }
 
+  reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+    const { cost, limit, maxWaitMs } = reservation;
+    const { algorithm, parameters } = limit;
+    const view = this.view(reservation, this.clock());
+    const { fits, delay } = reserve(view, cost, Math.floor(maxWaitMs * 1000));
+    const decision = this.settle({ ...view, cost, fits, delay, blocks: false }, fits);
+    if (fits) {
+      decision.delayMs = toMs(delay ?? 0);
+      const place = algorithm.covered?.(parameters, view.state);
+      if (place !== undefined) decision.place = place;
+    }
+    return Promise.resolve(decision);
+  }
+
   refund(refunds: readonly Refund[]): Promise<void> {
     const now = this.clock();
-    for (const { limit, identity, units, place } of refunds) {
-      const { algorithm, parameters } = limit;
-      const key = keyOf({ limit, identity });
-      const stored = this.find(key, now);
-      if (stored === undefined) continue;
-      const state = algorithm.open(parameters, stored.state, now);
-      algorithm.give(parameters, state, units, place);
-      this.store(key, { limit, identity }, state);
+    for (const refund of refunds) {
+      const view = this.view(refund, now);
+      const { algorithm, parameters } = refund.limit;
+      algorithm.give(parameters, view.state, refund.units, refund.place);
+      this.store(view);
     }
     return Promise.resolve();
+  }
+
+  penalize(charge: Charge): Promise<void> {
+    const view = this.view(charge, this.clock());
+    const { algorithm, parameters } = charge.limit;
+    const room = parameters.quota + algorithm.remaining(parameters, view.state);
+    algorithm.take(parameters, view.state, Math.max(0, Math.min(charge.units, room)));
+    this.store(view);
+    return Promise.resolve();
+  }
+
+  block(counter: Counter, durationMs: number): Promise<void> {
+    const view = this.view(counter, this.clock());
+    view.block = blockFor(Math.round(durationMs * 1000), view.state);
+    this.store(view);
+    return Promise.resolve();
+  }
+
+  renew(lease: HeldLease): Promise<boolean> {
+    const view = this.view(lease, this.clock());
+    const { algorithm, parameters } = lease.limit;
+    const held = algorithm.renew?.(parameters, view.state, lease.units, lease.place) ?? false;
+    if (held) this.store(view);
+    return Promise.resolve(held);
   }
 
   reset(counters: readonly Counter[]): Promise<void> {
@@ -96,60 +167,58 @@ export class MemoryStore implements Store {
 
   /** Looks at all limits first, then charges all or none. */
   private decide({ entries, peek = false }: Check, now: number): StoreDecision[] {
-    const views = entries.map((entry) => this.view(entry, now));
-    const allowed = views.every(({ fits, limit }) => fits || limit.shadow);
-    return views.map((view) => {
-      const { algorithm, parameters } = view.limit;
-      const charged = allowed && view.fits && !peek;
-      const decision = this.decision(view);
-      if (charged) {
-        algorithm.take(parameters, view.state, view.cost);
-        decision.remaining = algorithm.remaining(parameters, view.state);
-        decision.resetAfterMs = toMs(algorithm.resetAfter(parameters, view.state));
-      }
-      if (charged || (view.state.moved && !peek)) this.store(view.key, view, view.state);
-      else if (view.stored !== undefined) this.touch(view.key, view.stored);
-      return decision;
+    const views = entries.map((entry): CheckView => {
+      const view = this.view(entry, now);
+      return { ...view, cost: entry.cost, fits: view.block === undefined && fits(view, entry.cost) };
     });
+    const allowed = views.every((view) => view.fits || view.limit.shadow);
+    return views.map((view) => this.settle(view, allowed, peek));
   }
 
-  private view(entry: CheckEntry, now: number) {
-    const { limit, cost, identity } = entry;
+  /** Charges what is allowed, and says what was decided. */
+  private settle(view: CheckView, allowed: boolean, peek = false): StoreDecision {
+    const { limit, cost, state, blocks = true } = view;
     const { algorithm, parameters } = limit;
-    const key = keyOf(entry);
-    const stored = this.find(key, now);
-    const state = algorithm.open(parameters, stored?.state, now);
-    const fits = cost <= parameters.quota && algorithm.fits(parameters, state, cost);
-    return { limit, identity, cost, key, stored, state, fits };
-  }
-
-  private decision({ limit, cost, state, fits }: ReturnType<MemoryStore['view']>): StoreDecision {
-    const { algorithm, parameters, name } = limit;
-    const retryAfterMs = fits
-      ? 0
-      : cost > parameters.quota
-        ? Infinity
-        : toMs(algorithm.retryAfter(parameters, state, cost));
-    const decision: StoreDecision = {
-      allowed: fits,
-      limit: name,
-      quota: parameters.quota,
-      remaining: algorithm.remaining(parameters, state),
-      retryAfterMs,
-      resetAfterMs: toMs(algorithm.resetAfter(parameters, state)),
-      delayMs: fits && algorithm.delay ? toMs(algorithm.delay(parameters, state, cost)) : 0,
-      source: 'memory',
-    };
-    if (fits && algorithm.place) decision.place = algorithm.place(parameters, state, cost);
+    const refusedFirst = !view.fits && blocks && limit.blockFor > 0 && view.block === undefined && !peek;
+    if (refusedFirst) view.block = blockFor(limit.blockFor, state);
+    const decision = decisionOf(view);
+    const charged = allowed && view.fits && !peek;
+    if (charged) {
+      algorithm.take(parameters, state, cost);
+      decision.remaining = Math.max(0, algorithm.remaining(parameters, state));
+      decision.resetAfterMs = toMs(algorithm.resetAfter(parameters, state));
+    }
+    if (charged || refusedFirst || (state.moved && !peek)) this.store(view);
+    else if (view.stored !== undefined) this.touch(view.key, view.stored);
     return decision;
   }
 
-  private store(key: string, { limit }: Counter, state: State): void {
+  private view({ limit, identity }: Counter, now: number): View {
+    const key = keyOf({ limit, identity });
+    const stored = this.find(key, now);
+    const state = limit.algorithm.open(limit.parameters, stored?.state, now);
+    let block = stored?.block;
+    if (block !== undefined && block.until <= now) block = undefined;
+    if (block !== undefined && block.until > now + block.duration) {
+      // The clock was set back: the block ends no later than if it had just begun.
+      block = { until: now + block.duration, duration: block.duration };
+      state.moved = true;
+    }
+    return { limit, identity, key, stored, state, block };
+  }
+
+  private store({ key, limit, state, block }: View): void {
     const { algorithm, parameters } = limit;
     const saved = algorithm.save(parameters, state);
-    const keepFor = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
+    const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
+    const keepFor = Math.max(needed, block === undefined ? 0 : block.until - state.now);
     if (keepFor <= 0) this.entries.delete(key);
-    else this.touch(key, { state: saved, expiresAt: state.now + keepFor + this.slackMs * 1000 });
+    else
+      this.touch(key, {
+        state: needed > 0 ? saved : undefined,
+        block,
+        expiresAt: state.now + keepFor + this.slackMs * 1000,
+      });
   }
 
   /** The entry of a key, if it has not run out: as on Redis, what has run out is gone, whether it was swept or not. */
@@ -189,10 +258,64 @@ export class MemoryStore implements Store {
   }
 }
 
+function fits({ limit, state }: View, cost: number): boolean {
+  return cost <= limit.quota && limit.algorithm.fits(limit.parameters, state, cost);
+}
+
+/** Whether units can be had within `longest`, and how long they have to be waited for; in microseconds. */
+function reserve(view: View, cost: number, longest: number): { fits: boolean; delay?: number } {
+  const { limit, state, block } = view;
+  const { algorithm, parameters, quota } = limit;
+  if (cost > quota || block !== undefined) return { fits: false };
+  const fitsNow = fits(view, cost);
+  if (algorithm.delay !== undefined) {
+    if (!fitsNow) return { fits: false };
+    const delay = algorithm.delay(parameters, state, cost);
+    return { fits: delay <= longest, delay };
+  }
+  if (fitsNow) return { fits: true, delay: 0 };
+  if (algorithm.covered === undefined) return { fits: false };
+  const delay = algorithm.retryAfter(parameters, state, cost);
+  return { fits: delay <= longest && algorithm.owable!(parameters, state, cost), delay };
+}
+
+function blockFor(duration: number, { now }: State): Block | undefined {
+  return duration > 0 ? { until: now + duration, duration } : undefined;
+}
+
+function decisionOf(view: CheckView): StoreDecision {
+  const { limit, cost, state, block } = view;
+  const { algorithm, parameters, name, quota } = limit;
+  const blocked = block === undefined ? 0 : block.until - state.now;
+  const decision: StoreDecision = {
+    allowed: view.fits,
+    limit: name,
+    quota,
+    remaining: blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state)),
+    retryAfterMs: view.fits ? 0 : retryAfterMs(view, blocked),
+    resetAfterMs: toMs(Math.max(algorithm.resetAfter(parameters, state), blocked)),
+    delayMs: view.fits && algorithm.delay ? toMs(algorithm.delay(parameters, state, cost)) : 0,
+    source: 'memory',
+  };
+  if (view.fits && algorithm.place) decision.place = algorithm.place(parameters, state, cost);
+  return decision;
+}
+
+function retryAfterMs(view: CheckView, blocked: number): number {
+  const { limit, cost, state, delay } = view;
+  if (delay !== undefined) return toMs(delay);
+  if (cost > limit.quota) return Infinity;
+  const needed = fits(view, cost) ? 0 : limit.algorithm.retryAfter(limit.parameters, state, cost);
+  return toMs(Math.max(needed, blocked));
+}
+
 function keyOf({ limit, identity }: Counter): string {
   return `${limit.id}\n${identity}`;
 }
 
+/** Waits beyond this, 36,000 years, are all the same; the script does so too. */
+const LONGEST_MS = 2 ** 50;
+
 function toMs(micros: number): number {
-  return Math.ceil(micros / 1000);
+  return Math.min(Math.ceil(micros / 1000), LONGEST_MS);
 }

@@ -7,7 +7,17 @@ import { withDeadline } from '../redis/deadline.js';
 import { companionsOf, keyOf } from '../redis/keys.js';
 import { Program, Reply, type TestClock } from '../redis/program.js';
 import { Script } from '../redis/script.js';
-import type { Check, CheckEntry, Counter, Refund, Store, StoreDecision } from './store.js';
+import type {
+  Charge,
+  Check,
+  CheckEntry,
+  Counter,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from './store.js';
 
 export interface RedisStoreOptions {
   /**
@@ -29,15 +39,18 @@ export interface RedisStoreOptions {
   clock?: TestClock;
 }
 
-/** A check on its way to Redis. */
+/** What is on its way to Redis. */
 interface Job {
-  readonly check: Check;
-  readonly resolve: (decisions: StoreDecision[]) => void;
+  /** One of its counters; they all lie in one slot. */
+  readonly counter: Counter;
+  readonly write: (program: Program) => void;
+  /** Reads its part of the reply. Says whether it was done; if not, it is asked again. */
+  readonly read: (reply: Reply) => boolean;
   readonly reject: (error: RateLimitStoreError) => void;
   tries: number;
 }
 
-/** The checks of one call at most; more are sent in further calls. */
+/** The jobs of one call at most; more are sent in further calls. */
 const MAX_BATCH = 500;
 /** How often a check is asked again whose calendar window was not the server's. */
 const MAX_TRIES = 3;
@@ -89,14 +102,30 @@ export class RedisStore implements Store {
     return Promise.all(checks.map((check) => this.decide(check)));
   }
 
-  async refund(refunds: readonly Refund[]): Promise<void> {
-    await Promise.all(
-      refunds.map((refund) => {
-        const program = this.program();
-        program.refund(refund);
-        return this.run(program);
-      }),
+  async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+    const entries = [reservation];
+    const [decision] = await this.enqueue(
+      reservation,
+      (program) => program.reserve(reservation),
+      (reply) => reply.check({ entries }),
     );
+    return decision!;
+  }
+
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    await Promise.all(refunds.map((refund) => this.operate(refund, (program) => program.refund(refund))));
+  }
+
+  async penalize(charge: Charge): Promise<void> {
+    await this.operate(charge, (program) => program.penalize(charge));
+  }
+
+  async block(counter: Counter, durationMs: number): Promise<void> {
+    await this.operate(counter, (program) => program.block(counter, durationMs));
+  }
+
+  async renew(lease: HeldLease): Promise<boolean> {
+    return (await this.operate(lease, (program) => program.renew(lease))) === 1;
   }
 
   async reset(counters: readonly Counter[]): Promise<void> {
@@ -111,15 +140,11 @@ export class RedisStore implements Store {
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(counter.limit.name));
     }
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const program = this.program();
-      program.history(counter);
-      const reply = new Reply(await this.run(program));
-      const windows = reply.history();
-      if (windows !== undefined) return windows;
-      this.setClock(reply);
-    }
-    throw new RateLimitStoreError(messages.clockUnsettled());
+    return this.enqueue(
+      counter,
+      (program) => program.history(counter),
+      (reply) => reply.history(),
+    );
   }
 
   private decide(check: Check): Promise<StoreDecision[]> {
@@ -127,9 +152,27 @@ export class RedisStore implements Store {
       const parts = this.bySlot(check.entries);
       if (parts.length > 1) return this.decideAcrossSlots(check, parts);
     }
+    return this.enqueue(
+      check.entries[0]!,
+      (program) => program.check(check),
+      (reply) => reply.check(check),
+    );
+  }
+
+  private operate(counter: Counter, write: Job['write']): Promise<number> {
+    return this.enqueue(counter, write, (reply) => reply.operation());
+  }
+
+  /** Sends what is written with all else of this turn of the event loop. */
+  private enqueue<T>(counter: Counter, write: Job['write'], answer: (reply: Reply) => T | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
+      const read = (reply: Reply) => {
+        const value = answer(reply);
+        if (value !== undefined) resolve(value);
+        return value !== undefined;
+      };
       if (this.queue.length === 0) setImmediate(() => this.flush());
-      this.queue.push({ check, resolve, reject, tries: 0 });
+      this.queue.push({ counter, write, read, reject, tries: 0 });
     });
   }
 
@@ -178,7 +221,7 @@ export class RedisStore implements Store {
   private flush(): void {
     const jobs = this.queue;
     this.queue = [];
-    const groups = this.cluster ? groupBy(jobs, ({ check }) => this.slotOf(check.entries[0]!)) : [jobs];
+    const groups = this.cluster ? groupBy(jobs, ({ counter }) => this.slotOf(counter)) : [jobs];
     for (const group of groups) {
       for (let from = 0; from < group.length; from += MAX_BATCH) void this.send(group.slice(from, from + MAX_BATCH));
     }
@@ -187,12 +230,11 @@ export class RedisStore implements Store {
   private async send(jobs: Job[]): Promise<void> {
     try {
       const program = this.program();
-      for (const { check } of jobs) program.check(check);
+      for (const { write } of jobs) write(program);
       const reply = new Reply(await this.run(program));
       for (const job of jobs) {
-        const decisions = reply.check(job.check);
-        if (decisions !== undefined) job.resolve(decisions);
-        else if (++job.tries < MAX_TRIES) this.queue.push(job);
+        if (job.read(reply)) continue;
+        if (++job.tries < MAX_TRIES) this.queue.push(job);
         else job.reject(new RateLimitStoreError(messages.clockUnsettled()));
       }
       if (reply.serverTime === undefined) return;

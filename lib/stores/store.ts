@@ -46,6 +46,12 @@ export interface CheckEntry extends Counter {
   readonly cost: number;
 }
 
+/** Units to be taken as soon as may be: from the future, if the algorithm can say when they will be there. */
+export interface ReserveEntry extends CheckEntry {
+  /** The longest wait in milliseconds; if it would take longer, nothing is taken. */
+  readonly maxWaitMs: number;
+}
+
 /** One request against all of its limits. No two entries share a counter. */
 export interface Check {
   readonly entries: readonly CheckEntry[];
@@ -53,28 +59,49 @@ export interface Check {
   readonly peek?: boolean;
 }
 
-/** A decision as stores make it: with what is needed to give the request's place in a queue back. */
+/** A decision as stores make it: with what is needed to give back what it took. */
 export interface StoreDecision extends Decision {
-  /** The place in a `leaky-bucket`'s queue, on the store's clock. */
+  /** The place in a `leaky-bucket`'s queue or behind earlier reservations, on the store's clock; the lease of a `concurrency`. */
   place?: number;
 }
 
-/** Units to give back. */
-export interface Refund extends Counter {
+/** Units of a counter. */
+export interface Charge extends Counter {
   readonly units: number;
+}
+
+/** Units to give back. */
+export interface Refund extends Charge {
   /** The place that the decision named. */
   readonly place?: number | undefined;
+}
+
+/** Units that a `concurrency` limit holds. */
+export interface HeldLease extends Charge {
+  /** The place that the decision named. */
+  readonly place: number;
 }
 
 /** Where counters live. */
 export interface Store {
   /** Decides each check atomically: allowed by all of its limits, or charged to none. Rejects with `RateLimitStoreError`. */
   check(checks: readonly Check[]): Promise<StoreDecision[][]>;
+  /**
+   * Takes units, if need be from the future: `delayMs` says when they are there. If they are refused, `retryAfterMs` is how long
+   * they would have to be waited for.
+   */
+  reserve(reservation: ReserveEntry): Promise<StoreDecision>;
   /** Gives units back, never more than were taken. */
   refund(refunds: readonly Refund[]): Promise<void>;
-  /** Forgets counters. */
+  /** Charges units whether they fit or not, but never more than one quota beyond the quota. */
+  penalize(charge: Charge): Promise<void>;
+  /** Refuses a counter for so many milliseconds from now; 0 refuses it no longer. */
+  block(counter: Counter, durationMs: number): Promise<void>;
+  /** Holds anew what is held; says whether it still was. */
+  renew(lease: HeldLease): Promise<boolean>;
+  /** Forgets counters, and that they are blocked. */
   reset(counters: readonly Counter[]): Promise<void>;
-  /** The windows of a `calendar-window` that can still be read, the newest first. */
+  /** The windows of a `calendar-window` that can still be read, or the slices of a `sliding-window`; the newest first. */
   history(counter: Counter): Promise<WindowCount[]>;
   /** Resolves when the store is ready to be asked, or has reported that it is not. */
   open?(): Promise<void>;

@@ -11,7 +11,7 @@ do
       if now < start or now >= stop then return nil end
       local s = { now = now, moved = false, count = 0, start = start, stop = stop, last = now }
       if not raw then return s end
-      local old_count, old_start, old_stop, last = unpack_doubles('<dddd', raw)
+      local old_start, old_stop, old_count, last = unpack_doubles('<dddd', raw)
       if now >= old_stop then
         if p[3] > 0 and old_stop + p[3] > now then s.finished = { old_start, old_stop, old_count } end
       elseif now < old_start and last - now < old_stop - old_start then

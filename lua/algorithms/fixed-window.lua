@@ -4,7 +4,7 @@ algorithms['fixed-window'] = {
   open = function(p, raw, now)
     local interval = p[1]
     if raw then
-      local count, start, stop, last = unpack_doubles('<dddd', raw)
+      local start, stop, count, last = unpack_doubles('<dddd', raw)
       stop = min(stop, start + interval)
       if last - now >= interval then
         return { now = now, moved = true, count = count, start = now, stop = now + interval, last = now }

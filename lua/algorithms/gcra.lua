@@ -7,6 +7,8 @@ algorithms['gcra'] = {
   give = arrival_time.give,
   remaining = arrival_time.remaining,
   retry = arrival_time.retry,
+  covered = arrival_time.covered,
+  owable = arrival_time.owable,
   reset = arrival_time.reset,
   save = function(p, s, key) put(key, arrival_time.raw(p, s), arrival_time.reset(p, s)) end,
 }

@@ -37,6 +37,8 @@ do
   local function last_time(s) return (s.added > 0 or s.collapsed) and s.time or s.last end
 
   algorithms['sliding-log'] = {
+    apart = true,
+
     open = function(p, _, now, key)
       local interval = p[1]
       local s = { now = now, moved = false, key = key, length = 0, first = 1, base = 0, time = now, used = 0, given = 0, added = 0 }
@@ -68,7 +70,7 @@ do
       s.used = s.used - given
       s.given = s.given + given
     end,
-    remaining = function(p, s) return max(0, p.quota - s.used) end,
+    remaining = function(p, s) return p.quota - s.used end,
     retry = function(p, s, cost)
       local excess = s.given + s.used + cost - p.quota
       local freed = s.collapsed and s.length + 1 or reaching(s, excess)

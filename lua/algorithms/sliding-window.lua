@@ -57,7 +57,7 @@ do
         units = units - given
       end
     end,
-    remaining = function(p, s) return max(0, p.quota - s.total) end,
+    remaining = function(p, s) return p.quota - s.total end,
     retry = function(p, s, cost)
       local excess, age = s.total + cost - p.quota, p[2] + 1
       while excess > 0 do
@@ -71,6 +71,15 @@ do
       local old = { p[3], s.newest }
       for age = 0, p[2] do old[age + 3] = s[age] end
       put(key, cmsgpack.pack(old), reset(p, s))
+    end,
+
+    history = function(p, s)
+      local slices = {}
+      for age = p[2], 0, -1 do
+        local start = (s.newest - age) * p[3]
+        for _, value in ipairs({ start / 1000, (start + p[3]) / 1000, s[age] }) do slices[#slices + 1] = value end
+      end
+      return slices
     end,
   }
 end

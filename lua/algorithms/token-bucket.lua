@@ -1,12 +1,18 @@
 -- Token bucket. Parameters: unit, speed, tick, interval (ticks), step (ticks: 1, or the interval).
 -- A token weighs `unit`; `speed` of that weight flows in a tick, every `step` ticks.
--- Stored: five doubles: level, time (the tick of the last refill), unit, speed, tick.
+-- Stored: five doubles: time (the tick of the last refill), level, unit, speed, tick. The level is less than nothing if
+-- units were reserved or charged as a penalty.
 
 do
-  local function until_filled(p, s, level)
+  -- The tick at which the bucket holds a level that it does not hold yet.
+  local function filled(p, s, level)
     local ticks = ceil((level - s.level) / p[2])
-    return (s.time + ceil(ticks / p[5]) * p[5]) * p[3] - s.now
+    return s.time + ceil(ticks / p[5]) * p[5]
   end
+
+  local function until_filled(p, s, level) return filled(p, s, level) * p[3] - s.now end
+
+  local function covered(p, s) return s.level < 0 and filled(p, s, 0) or s.time end
 
   local function reset(p, s)
     local capacity = p.quota * p[1]
@@ -20,10 +26,10 @@ do
       local capacity = p.quota * unit
       local s = { now = now, moved = false, level = capacity, time = tick }
       if not raw then return s end
-      local level, time, old_unit, old_speed, old_length = unpack_doubles('<ddddd', raw)
+      local time, level, old_unit, old_speed, old_length = unpack_doubles('<ddddd', raw)
       if old_unit ~= unit or old_speed ~= speed or old_length ~= tick_length then
         local old_tick = floor(now / old_length)
-        level = floor((level + max(0, old_tick - time) * old_speed) / old_unit * unit)
+        level = max(floor((level + max(0, old_tick - time) * old_speed) / old_unit * unit), -MAX_OWED)
         time = tick + ceil(max(0, time - old_tick) * old_length / tick_length)
         s.moved = true
       end
@@ -45,10 +51,16 @@ do
 
     fits = function(p, s, cost) return cost * p[1] <= s.level end,
     take = function(p, s, cost) s.level = s.level - cost * p[1] end,
-    give = function(p, s, units) s.level = min(p.quota * p[1], s.level + units * p[1]) end,
+    -- What was reserved after units which were to be used at the tick `place` stays.
+    give = function(p, s, units, place)
+      local later = place > s.time and max(0, covered(p, s) - place) * p[2] or 0
+      s.level = min(p.quota * p[1], s.level + max(0, units * p[1] - later))
+    end,
+    covered = covered,
+    owable = function(p, s, cost) return cost * p[1] - s.level <= MAX_OWED end,
     remaining = function(p, s) return floor(s.level / p[1]) end,
     retry = function(p, s, cost) return until_filled(p, s, cost * p[1]) end,
     reset = reset,
-    save = function(p, s, key) put(key, pack('<ddddd', s.level, s.time, p[1], p[2], p[3]), reset(p, s)) end,
+    save = function(p, s, key) put(key, pack('<ddddd', s.time, s.level, p[1], p[2], p[3]), reset(p, s)) end,
   }
 end

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import type { RateOptions } from '../support/arbitraries.js';
 import type { CompiledLimit } from '../../lib/algorithms/limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { companionsOf, keyOf } from '../../lib/redis/keys.js';
@@ -16,7 +17,7 @@ import {
   forwardStep,
   optionsOf,
 } from '../support/arbitraries.js';
-import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 import { calendarLabel, microsOf } from './models.js';
 
 const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 1000) / 5);
@@ -135,7 +136,7 @@ function* stretches(charges: readonly Charge[]): Generator<{ first: bigint; last
 }
 
 /** More than the row of the algorithm allows: the first such stretch, if there is one. */
-function overAdmission(options: AlgorithmOptions, limit: CompiledLimit, charges: readonly Charge[]): unknown {
+function overAdmission(options: RateOptions, limit: CompiledLimit, charges: readonly Charge[]): unknown {
   const quota = BigInt(limit.quota);
   const all = [...stretches(charges)];
   const rate = BigInt(options.rate);
@@ -202,7 +203,7 @@ const kinds = Object.keys(storeKinds);
 const cases = kinds.flatMap((kind) => algorithmNames.map((algo) => [kind, algo] as const));
 const redisCases = algorithmNames.map((algo) => ['RedisStore', algo] as const);
 
-const optionsFor = (algo: (typeof algorithmNames)[number]) => optionsOf[algo] as fc.Arbitrary<AlgorithmOptions>;
+const optionsFor = (algo: (typeof algorithmNames)[number]) => optionsOf[algo] as fc.Arbitrary<RateOptions>;
 
 async function assertProperty<T extends [unknown, ...unknown[]]>(
   property: fc.IAsyncProperty<T>,
@@ -219,7 +220,7 @@ async function untilRefused(world: World, cost: number): Promise<StoreDecision> 
 }
 
 /** How much longer a key may be blocked when the clock was set back: one interval, as exactly as the state tells it. */
-function longestBlockMs(options: AlgorithmOptions, intervalMs: number): number {
+function longestBlockMs(options: RateOptions, intervalMs: number): number {
   switch (options.algo) {
     case 'calendar-window':
       // Another window of the calendar is longer by up to three days of 28.
@@ -297,8 +298,8 @@ describe('a refused check leaves all as it was', () => {
     await assertProperty(
       fc.asyncProperty(anyOptions, others, steps, (first, others, steps) =>
         world(kind, first, async ({ store, clock, prefix }) => {
-          const limits = [first, ...others].map((options, index) => compile(options, `limit ${index}`));
-          const look = () => store.check([{ entries: entriesOf(() => 1), peek: true }]);
+          const limits = [first, ...others].map((options, index) => compile(options, `${options.algo} ${index}`));
+          const look = async () => comparable(await store.check([{ entries: entriesOf(() => 1), peek: true }]));
           const entriesOf = (cost: (index: number) => number) =>
             limits.map((limit, index) => ({ limit, identity: IDENTITY, cost: cost(index) }));
           for (const step of steps) {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+
 import type { CompiledLimit } from '../../lib/algorithms/limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { algorithmNames, costOf, costShare, forwardStep, optionsOf } from '../support/arbitraries.js';
+import { algorithmNames, costOf, costShare, forwardStep, optionsOf, type RateOptions } from '../support/arbitraries.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 import { modelOf } from './models.js';
 
@@ -33,11 +33,11 @@ function tickOf({ parameters }: CompiledLimit): bigint {
 describe('MemoryStore decides as a naive model does, on any history of a clock that goes forward', () => {
   it.each(algorithmNames)('%s', async (algo) => {
     const property = fc.asyncProperty(
-      optionsOf[algo] as fc.Arbitrary<AlgorithmOptions>,
+      optionsOf[algo] as fc.Arbitrary<RateOptions>,
       tinyInterval,
       steps,
       async (random, tiny, history) => {
-        const options = tiny !== null && 'interval' in random ? { ...random, interval: tiny } : random;
+        const options = tiny !== null && 'interval' in random ? ({ ...random, interval: tiny } as RateOptions) : random;
         const clock = new ManualClock();
         const store = new MemoryStore({ clock: clock.now });
         const limit = compile(options);

@@ -1,5 +1,5 @@
 import ms from 'ms';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import type { RateOptions } from '../support/arbitraries.js';
 import type { Duration } from '../../lib/algorithms/options.js';
 
 /**
@@ -20,14 +20,14 @@ interface Event {
   readonly cost: bigint;
 }
 
-type OptionsOf<A extends AlgorithmOptions['algo']> = Extract<AlgorithmOptions, { algo: A }>;
+type OptionsOf<A extends RateOptions['algo']> = Extract<RateOptions, { algo: A }>;
 
 export function microsOf(duration: Duration): bigint {
   return BigInt(Math.round((typeof duration === 'number' ? duration : ms(duration as ms.StringValue)) * 1000));
 }
 
 /** `tick` is what the limit's clock is read in, where microseconds would be too fine. */
-export function modelOf(options: AlgorithmOptions, tick: bigint): Model {
+export function modelOf(options: RateOptions, tick: bigint): Model {
   switch (options.algo) {
     case 'fixed-window':
       return counting(BigInt(options.rate), unitsInFixedWindow(options));

@@ -4,10 +4,10 @@ import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/algorithms/limit.js';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
-import { algorithmNames } from '../support/arbitraries.js';
+import { algorithmNames, type RateOptions } from '../support/arbitraries.js';
 import { ask, comparable, compile, ManualClock } from '../support/stores.js';
 
-type Algo = AlgorithmOptions['algo'];
+type Algo = RateOptions['algo'];
 
 /** Rate 5 every 10 s. */
 const five: Record<Algo, AlgorithmOptions> = {

@@ -2,11 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { CompiledLimit } from '../../lib/algorithms/limit.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis.store.js';
-import type { Check } from '../../lib/stores/store.js';
-import { algorithmNames, anyOptions, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
-import { comparable, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import type { Check, Counter, Store } from '../../lib/stores/store.js';
+import {
+  algorithmNames,
+  anyOptions,
+  clockStep,
+  concurrencyOptions,
+  costOf,
+  costShare,
+  optionsOf,
+} from '../support/arbitraries.js';
+import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1000);
 
@@ -29,11 +38,31 @@ const steps = fc.array(
       { maxLength: 4 },
     ),
     giveBack: fc.boolean(),
+    /** What is done to single counters. */
+    operations: fc.array(
+      fc.record({
+        kind: fc.constantFrom('reserve', 'penalize', 'block', 'unblock', 'refund', 'renew', 'reset'),
+        limit: fc.nat(3),
+        identity: fc.nat(1),
+        units: costShare,
+        /** A share of the limit's window. */
+        time: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })),
+      }),
+      { maxLength: 3 },
+    ),
     /** From here on the limits have other parameters. */
     change: fc.boolean(),
   }),
   { minLength: 1, maxLength: 14 },
 );
+
+/** The second limit blocks whom it refuses. */
+const make = (options: AlgorithmOptions, index: number) =>
+  new CompiledLimit(options, {
+    place: 'test',
+    name: `${options.algo} ${index}`,
+    blockFor: index === 1 ? 7_654_321 : 0,
+  });
 
 describe('the stores decide alike, field by field, on any history', () => {
   let redis: Redis;
@@ -46,14 +75,20 @@ describe('the stores decide alike, field by field, on any history', () => {
     const clock = new ManualClock();
     const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
     const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
-    const limits = [first, ...others].map((options, index) => compile(options, `limit ${index}`));
+    const limits = [first, ...others].map(make);
+    /** What was taken and not given back, with the place in each store: a lease has another name in each. */
+    const taken: { counter: Counter; units: number; here: number | undefined; there: number | undefined }[] = [];
+    const both = async (act: (store: Store, isHere: boolean) => Promise<unknown>) => {
+      const [here, there] = [await act(memory, true), await act(remote, false)];
+      expect(there).toEqual(here);
+    };
     let isFirst = true;
     try {
       for (const step of history) {
         clock.advanceMs(step.clock * limits[0]!.windowMs(clock.now() / 1000));
         const old = limits[0]!;
         if (step.change) {
-          limits[0] = compile(isFirst ? changed : first, 'limit 0');
+          limits[0] = make(isFirst ? changed : first, 0);
           isFirst = !isFirst;
         }
         const checks = step.checks.map(({ entries, peek }): Check => ({
@@ -67,11 +102,58 @@ describe('the stores decide alike, field by field, on any history', () => {
         const here = await memory.check(checks);
         const there = await remote.check(checks);
         expect(comparable(there)).toEqual(comparable(here));
-        const [charged, decision] = [checks[0]?.entries[0], here[0]?.[0]];
-        if (step.giveBack && charged !== undefined && decision?.allowed && !checks[0]!.peek) {
-          const refund = { ...charged, units: charged.cost, place: decision.place };
-          await Promise.all([memory.refund([refund]), remote.refund([refund])]);
+        for (const [index, { entries, peek }] of checks.entries()) {
+          const allowed = here[index]!.every((decision) => decision.allowed);
+          for (const [at, { limit, identity, cost }] of entries.entries()) {
+            if (peek || !allowed) continue;
+            const places = { here: here[index]![at]!.place, there: there[index]![at]!.place };
+            taken.push({ counter: { limit, identity }, units: cost, ...places });
+          }
         }
+        if (step.giveBack && taken.length > 0) await giveBack();
+        for (const { kind, limit: number, identity, units, time } of step.operations) {
+          const limit = limits[number % limits.length]!;
+          const counter = { limit, identity: `id${identity}-${number}` };
+          const cost = costOf(units, limit.quota);
+          const ms = Math.round(time * limit.windowMs(clock.now() / 1000));
+          const held = limit.algorithm.name === 'concurrency';
+          switch (kind) {
+            case 'reserve': {
+              const reservation = { ...counter, cost, maxWaitMs: ms };
+              const [one, other] = [await memory.reserve(reservation), await remote.reserve(reservation)];
+              expect(comparable([[other]])).toEqual(comparable([[one]]));
+              if (one.allowed) taken.push({ counter, units: cost, here: one.place, there: other.place });
+              break;
+            }
+            case 'penalize':
+              if (!held) await both((store) => store.penalize({ ...counter, units: cost }));
+              break;
+            case 'block':
+              await both((store) => store.block(counter, ms));
+              break;
+            case 'unblock':
+              await both((store) => store.block(counter, 0));
+              break;
+            case 'refund':
+              if (taken.length > 0) await giveBack();
+              break;
+            case 'renew': {
+              const lease = taken.findLast(({ counter: { limit: of } }) => of.algorithm.name === 'concurrency');
+              if (lease === undefined) break;
+              await both((store, isHere) =>
+                store.renew({ ...lease.counter, units: lease.units, place: (isHere ? lease.here : lease.there)! }),
+              );
+              break;
+            }
+            default:
+              await both((store) => store.reset([counter]));
+          }
+        }
+      }
+
+      async function giveBack(): Promise<void> {
+        const { counter, units, here, there } = taken.shift()!;
+        await both((store, isHere) => store.refund([{ ...counter, units, place: isHere ? here : there }]));
       }
     } finally {
       await memory.close();
@@ -79,10 +161,10 @@ describe('the stores decide alike, field by field, on any history', () => {
   }
   type Steps = typeof steps extends fc.Arbitrary<infer T> ? T : never;
 
-  it.each(algorithmNames)(
+  it.each([...algorithmNames, 'concurrency' as const])(
     '%s, alone and with others',
     async (algo) => {
-      const options = optionsOf[algo] as fc.Arbitrary<AlgorithmOptions>;
+      const options = { ...optionsOf, concurrency: concurrencyOptions }[algo] as fc.Arbitrary<AlgorithmOptions>;
       const others = fc.array(anyOptions, { maxLength: 3 });
       await fc.assert(fc.asyncProperty(options, options, others, steps, agree), { numRuns: RUNS });
     },

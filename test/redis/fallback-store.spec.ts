@@ -70,6 +70,10 @@ function failing(reason: Error): Store {
   const fail = () => Promise.reject(reason);
   return {
     check: fail,
+    reserve: fail,
+    penalize: fail,
+    block: fail,
+    renew: fail,
     refund: fail,
     reset: fail,
     history: fail,

@@ -123,7 +123,7 @@ describe('calls', () => {
     const limit = compile({ algo: 'fixed-window', rate: 100, interval: '1h' });
     const prefix = freshPrefix();
     await ask(new RedisStore(redis, { prefix, timeoutMs: 5000 }), limit, { identity: 'a' });
-    const [count, start] = doubles(await redis.getBuffer(keyOf(prefix, { limit, identity: 'a' })));
+    const [start, , count] = doubles(await redis.getBuffer(keyOf(prefix, { limit, identity: 'a' })));
     const [seconds] = await redis.time();
     expect(count).toBe(1);
     expect(Math.abs(start! / 1e6 - Number(seconds))).toBeLessThan(2);

@@ -10,7 +10,17 @@ const interval = fc.oneof(
 );
 const units = fc.integer({ min: 1, max: 30 });
 
-/** Random options of each algorithm. */
+/** The algorithms that count units an interval: all but `concurrency`, which counts what is held. */
+export type RateOptions = Exclude<AlgorithmOptions, { algo: 'concurrency' }>;
+
+/** Random options of `concurrency`. */
+export const concurrencyOptions = fc.record({
+  algo: fc.constant('concurrency' as const),
+  limit: units,
+  ttl: interval,
+});
+
+/** Random options of each algorithm that counts units an interval. */
 export const optionsOf = {
   'fixed-window': fc.record({ algo: fc.constant('fixed-window' as const), rate, interval }),
   'calendar-window': fc.record(
@@ -49,7 +59,7 @@ export const optionsOf = {
 
 export const algorithmNames = Object.keys(optionsOf) as (keyof typeof optionsOf)[];
 
-export const anyOptions = fc.oneof(...Object.values(optionsOf)) as fc.Arbitrary<AlgorithmOptions>;
+export const anyOptions = fc.oneof(...Object.values(optionsOf), concurrencyOptions) as fc.Arbitrary<AlgorithmOptions>;
 
 /** How far the clock goes, as a share of the limit's window: mostly forward, now and then back, now and then far. */
 export const clockStep = fc.oneof(
