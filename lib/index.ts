@@ -13,28 +13,38 @@ export { RateLimitExceededException } from './http/rate-limit-exceeded.exception
 export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './key-resolvers/key-resolver.js';
 export type {
   CommonLimitOptions,
+  Count,
   LimitAnswer,
   LimitDefinition,
   LimitFunction,
   LimitSpec,
   OnMissingKey,
+  Outcome,
   Phase,
+  Scope,
 } from './limit-definition.js';
-export { Limiter } from './limiter.js';
+export { Lease } from './lease.js';
+export { type AcquireOptions, Limiter, type ReserveOptions } from './limiter.js';
 export { type LimitCheck, LimiterService } from './limiter.service.js';
+export type { RequestDecision } from './request/request-decision.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
 export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
+export { Reservation } from './reservation.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory.store.js';
 export { RedisStore, type RedisStoreOptions } from './stores/redis.store.js';
 export type {
+  Charge,
   Check,
   CheckEntry,
   CheckResult,
   Counter,
   Decision,
+  HeldLease,
   Refund,
+  ReserveEntry,
   Store,
   StoreDecision,
 } from './stores/store.js';
+export { RateLimitTimeoutError } from './waiting/rate-limit-timeout.error.js';

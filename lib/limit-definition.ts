@@ -1,6 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { AlgorithmOptions } from './algorithms/index.js';
 import type { OnStoreError } from './algorithms/limit.js';
+import type { Duration } from './algorithms/options.js';
 import type { LimitKey } from './key-resolvers/key-resolver.js';
 
 /** What happens to a request that has no key for a limit. */
@@ -8,6 +9,26 @@ export type OnMissingKey = 'ip' | 'skip' | 'refuse';
 
 /** When a limit is checked. */
 export type Phase = 'guard' | 'authenticated';
+
+/** Which instances of the app count together. */
+export type Scope = 'cluster' | 'instance';
+
+/** How a request ended. */
+export interface Outcome {
+  /** Whether it failed: with an error, a status from 400 on, or a client that went away before the answer. */
+  readonly failed: boolean;
+  /** The status of the response, over HTTP. */
+  readonly statusCode?: number | undefined;
+  /** What the handler threw, over transports other than HTTP. */
+  readonly error?: unknown;
+  /** Whether the client went away before the answer. */
+  readonly aborted: boolean;
+  /** The request's context. */
+  readonly context: ExecutionContext;
+}
+
+/** Which requests count in the end. */
+export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean);
 
 /** What every limit has, whatever its algorithm. */
 export interface CommonLimitOptions {
@@ -33,6 +54,23 @@ export interface CommonLimitOptions {
    * @default none
    */
   skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
+  /**
+   * Which requests count: `'all'`, `'failed'` or `'succeeded'` ones, or those of which a function says so. Each is charged
+   * first, so that a burst cannot slip through, and given back when its response has ended and does not count. Only requests
+   * to routes have an outcome; code that consumes units gives them back itself.
+   * @default 'all'
+   */
+  count?: Count;
+  /**
+   * Whom the limit refuses, it refuses for so long from then on: milliseconds or a duration such as `'15m'`, at most 1 year.
+   * @default no longer than it has to
+   */
+  blockFor?: Duration;
+  /**
+   * `'cluster'` counts across all instances of the app, `'instance'` in each for itself, in process and without Redis.
+   * @default 'cluster'
+   */
+  scope?: Scope;
   /**
    * `'shadow'` evaluates, counts and reports, and never refuses or delays.
    * @default 'enforce'

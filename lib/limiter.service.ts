@@ -6,6 +6,8 @@ import { messages } from './errors/messages.js';
 import type { LimitDefinition } from './limit-definition.js';
 import { Limiter } from './limiter.js';
 import { LimitRegistry } from './plan/limit-registry.js';
+import { withLease } from './lease.js';
+import { WaitingRoom } from './waiting/waiting-room.js';
 import { RATE_LIMIT_STORE } from './rate-limit.settings.js';
 import type { CheckEntry, CheckResult, Store } from './stores/store.js';
 
@@ -29,19 +31,20 @@ export interface LimitCheck {
 export class LimiterService {
   constructor(
     private readonly registry: LimitRegistry,
+    private readonly room: WaitingRoom,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
   ) {}
 
   /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
   for(limit: LimitDefinition | string): Limiter {
     const rule = this.registry.rule(limit, { place: 'LimiterService.for', scope: '' });
-    return new Limiter(rule.name, () => rule, this.store);
+    return new Limiter(rule.name, () => rule, this.store, this.room);
   }
 
   /** @internal The limiter of a name that is looked up when it is first used. */
   lazily(name: string): Limiter {
     const rule = () => this.registry.rule(name, { place: 'LimiterService.for', scope: '' });
-    return new Limiter(name, rule, this.store);
+    return new Limiter(name, rule, this.store, this.room);
   }
 
   /**
@@ -58,10 +61,16 @@ export class LimiterService {
       seen.add(counter);
     }
     const [decisions = []] = await this.store.check([{ entries }]);
-    return toCheckResult(
+    const result = toCheckResult(
       decisions,
       entries.map(({ limit }) => limit),
     );
+    if (!result.allowed) return result;
+    const told = result.decisions.map((decision, index) => {
+      const { limit, identity, cost } = entries[index]!;
+      return withLease(decision, decisions[index]!, { limit, identity, units: cost }, this.store, this.room);
+    });
+    return { ...result, decisions: told };
   }
 
   private entry({ limit: given, key, cost }: LimitCheck): CheckEntry {

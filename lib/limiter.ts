@@ -1,15 +1,49 @@
 import type { WindowCount } from './algorithms/algorithm.js';
-import { assertCost, assertHistory, assertKey } from './arguments.js';
+import type { Duration } from './algorithms/options.js';
+import { assertCost, assertHistory, assertKey, assertSignal, assertUnits, toMs } from './arguments.js';
 import { toDecision } from './check-result.js';
 import { RateLimitArgumentError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
+import { Lease, withLease } from './lease.js';
 import type { Rule } from './plan/rule.js';
+import { Reservation } from './reservation.js';
 import type { Counter, Decision, Store, StoreDecision } from './stores/store.js';
+import type { WaitingRoom } from './waiting/waiting-room.js';
+
+/** What is waited for, and how long. */
+export interface AcquireOptions {
+  /**
+   * Units: a whole number >= 1.
+   * @default the limit's own cost, or 1
+   */
+  cost?: number;
+  /**
+   * How long to wait at most: milliseconds or a duration such as `'5s'`, at most 1 year.
+   * @default as long as it takes
+   */
+  timeout?: Duration;
+  /** Ends the wait. */
+  signal?: AbortSignal;
+}
+
+/** What is reserved. */
+export interface ReserveOptions {
+  /**
+   * Units: a whole number >= 1.
+   * @default the limit's own cost, or 1
+   */
+  cost?: number;
+  /**
+   * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year. What would have to wait longer is refused.
+   * @default '1y'
+   */
+  maxWait?: Duration;
+}
 
 /**
  * One limit, for any code: made by `LimiterService.for` or injected with `@InjectLimiter`. A key says whom to count, such as
- * `user:42`; it is any string that is not empty. A wrong key or cost rejects with `RateLimitArgumentError`, a failing store
- * with `RateLimitStoreError`.
+ * `user:42`; it is any string that is not empty. A wrong key, cost, duration or number of units rejects with
+ * `RateLimitArgumentError`, a failing store with `RateLimitStoreError`.
  */
 export class Limiter {
   private bound: Rule | undefined;
@@ -20,6 +54,7 @@ export class Limiter {
     readonly name: string,
     private readonly bind: () => Rule,
     private readonly store: Store,
+    private readonly room: WaitingRoom,
   ) {}
 
   /** @internal */
@@ -27,22 +62,116 @@ export class Limiter {
     return (this.bound ??= this.bind());
   }
 
-  /** Takes `cost` units if they fit. A refusal is a decision, not an error. */
-  consume(key: string, cost?: number): Promise<Decision> {
-    return this.decide(key, cost, false);
+  /** Takes `cost` units if they fit. A refusal is a decision, not an error. What a `concurrency` limit allows has a `lease`. */
+  async consume(key: string, cost?: number): Promise<Decision> {
+    const counter = this.counter(key);
+    const units = this.cost(cost);
+    return this.decision(await this.decide(counter, units, false), counter, units);
   }
 
   /** Says what `consume` would; takes and writes nothing. */
-  peek(key: string, cost?: number): Promise<Decision> {
-    return this.decide(key, cost, true);
+  async peek(key: string, cost?: number): Promise<Decision> {
+    return toDecision(await this.decide(this.counter(key), this.cost(cost), true));
   }
 
-  /** Forgets what was counted for a key. */
+  /**
+   * Waits until `cost` units are taken: for its turn among all who wait in this process for the key, first come, first
+   * served. Rejects with `RateLimitTimeoutError`, at once if the wait would take longer than `timeout`, or with the signal's
+   * reason.
+   */
+  async acquire(key: string, { cost, timeout, signal }: AcquireOptions = {}): Promise<Decision> {
+    const counter = this.counter(key);
+    const units = this.cost(cost);
+    const answer = await this.wait(counter, units, timeout, signal);
+    // What had to be waited for has been.
+    return this.decision({ ...answer, delayMs: 0 }, counter, units);
+  }
+
+  /**
+   * Takes `cost` units of a `token-bucket`, `gcra` or `leaky-bucket`, if need be from the future: the reservation's `delayMs`
+   * says how long to wait before using them. Refused if that would be longer than `maxWait`.
+   */
+  async reserve(key: string, { cost, maxWait = '1y' }: ReserveOptions = {}): Promise<Reservation> {
+    const counter = this.counter(key);
+    const units = this.cost(cost);
+    const maxWaitMs = toMs('maxWait', maxWait);
+    const { algorithm } = counter.limit;
+    if (algorithm.covered === undefined && algorithm.name !== 'leaky-bucket') {
+      throw new RateLimitArgumentError(messages.notReservable(this.name, algorithm.name));
+    }
+    const decision = await this.store.reserve({ ...counter, cost: units, maxWaitMs });
+    return new Reservation(decision, { ...counter, units, place: decision.place }, this.store);
+  }
+
+  /**
+   * Holds `cost` units of a `concurrency` limit while `work` runs, and releases them whatever happens; long work renews its
+   * lease. Waits for its turn up to `timeout`, else rejects with `RateLimitTimeoutError`, or with the signal's reason.
+   *
+   * @param options its `timeout` is 0 unless given: now or not at all
+   * @returns what `work` returns
+   */
+  async hold<T>(
+    key: string,
+    work: (lease: Lease) => T | Promise<T>,
+    { cost, timeout = 0, signal }: AcquireOptions = {},
+  ): Promise<T> {
+    const counter = this.counter(key);
+    const units = this.cost(cost);
+    const { algorithm } = counter.limit;
+    if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
+    if (algorithm.renew === undefined) throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name));
+    const { place } = await this.wait(counter, units, timeout, signal);
+    const lease = new Lease({ ...counter, units, place: place! }, this.store, this.room).keepAlive();
+    try {
+      return await work(lease);
+    } finally {
+      await lease.release();
+    }
+  }
+
+  /** Gives `units` back that were consumed; never more than are counted. */
+  async refund(key: string, units: number): Promise<void> {
+    const counter = this.counter(key);
+    assertUnits(units);
+    this.refuseHeld(counter, 'refunded');
+    await this.store.refund([{ ...counter, units }]);
+    this.room.wake(counter);
+  }
+
+  /** Charges `units` whether they fit or not. What is owed then is paid off before anything is allowed; at most one quota. */
+  async penalize(key: string, units: number): Promise<void> {
+    const counter = this.counter(key);
+    assertUnits(units);
+    this.refuseHeld(counter, 'penalized');
+    await this.store.penalize({ ...counter, units });
+  }
+
+  /** Refuses a key for a time from now, whatever was counted: milliseconds or a duration such as `'15m'`, at most 1 year. */
+  async block(key: string, duration: Duration): Promise<void> {
+    const counter = this.counter(key);
+    const ms = toMs('duration', duration);
+    if (ms === 0) throw new RateLimitArgumentError(messages.wrongDuration('duration', duration));
+    await this.store.block(counter, ms);
+  }
+
+  /** Ends a block, also one that `blockFor` began. What was counted stays. */
+  async unblock(key: string): Promise<void> {
+    const counter = this.counter(key);
+    await this.store.block(counter, 0);
+    this.room.wake(counter);
+  }
+
+  /** Forgets what was counted for a key, what is held, and a block. */
   async reset(key: string): Promise<void> {
-    await this.store.reset([this.counter(key)]);
+    const counter = this.counter(key);
+    await this.store.reset([counter]);
+    this.room.wake(counter);
   }
 
-  /** The newest `windows` of a `calendar-window` that can still be read, the newest first; all unless given. */
+  /**
+   * The newest `windows` of a `calendar-window` that can still be read, or slices of a `sliding-window`, the newest first; all
+   * unless given.
+   */
   async history(key: string, windows?: number): Promise<WindowCount[]> {
     const counter = this.counter(key);
     if (windows !== undefined) assertHistory(windows);
@@ -53,15 +182,38 @@ export class Limiter {
     return all.slice(0, windows);
   }
 
-  private async decide(key: string, cost: number = this.rule.fixedCost, peek: boolean): Promise<Decision> {
-    const counter = this.counter(key);
-    assertCost(cost);
+  private async decide(counter: Counter, cost: number, peek: boolean): Promise<StoreDecision> {
     const [decisions] = await this.store.check([{ entries: [{ ...counter, cost }], peek }]);
-    return toDecision(decisions?.[0] as StoreDecision);
+    return decisions?.[0] as StoreDecision;
+  }
+
+  private wait(
+    counter: Counter,
+    cost: number,
+    timeout: Duration | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<StoreDecision> {
+    const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
+    assertSignal(signal);
+    return this.room.wait(counter, { cost, timeoutMs, signal });
+  }
+
+  /** What the user is told: with a lease if something is held. */
+  private decision(answer: StoreDecision, counter: Counter, units: number): Decision {
+    return withLease(toDecision(answer), answer, { ...counter, units }, this.store, this.room);
   }
 
   private counter(key: string): Counter {
     assertKey(key);
     return { limit: this.rule.limit, identity: key };
+  }
+
+  private cost(cost: number = this.rule.fixedCost): number {
+    assertCost(cost);
+    return cost;
+  }
+
+  private refuseHeld({ limit }: Counter, what: string): void {
+    if (limit.algorithm.renew !== undefined) throw new RateLimitArgumentError(messages.onlyHeld(this.name, what));
   }
 }

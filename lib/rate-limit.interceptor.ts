@@ -2,12 +2,18 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import type { Observable } from 'rxjs';
 import { RequestLimiter } from './request/request-limiter.js';
 
-/** Checks the limits that need to know the user: Nest runs it after all guards, before pipes and handler. */
+/**
+ * Checks the limits that need to know the user: Nest runs it after all guards, before pipes and handler. Where no response
+ * says how a request ended, it sees what the handler does.
+ */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
   constructor(private readonly limiter: RequestLimiter) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
-    return this.limiter.afterGuards(context)?.then(() => next.handle()) ?? next.handle();
+    return (
+      this.limiter.afterGuards(context)?.then(() => this.limiter.observe(context, next.handle())) ??
+      this.limiter.observe(context, next.handle())
+    );
   }
 }

@@ -31,6 +31,7 @@ import { RequestLimiter } from './request/request-limiter.js';
 import { createStore } from './stores/create-store.js';
 import type { StoreReport } from './stores/fallback.store.js';
 import type { Store } from './stores/store.js';
+import { WaitingRoom } from './waiting/waiting-room.js';
 
 const logger = new Logger('RateLimitModule');
 
@@ -47,8 +48,8 @@ function report(news: StoreReport): void {
     { provide: RATE_LIMIT_SETTINGS, useFactory: readSettings, inject: [MODULE_OPTIONS_TOKEN] },
     {
       provide: RATE_LIMIT_STORE,
-      useFactory: ({ options, prefix, timeoutMs, maxKeys }: RateLimitSettings) =>
-        options.store ?? createStore({ redis: options.redis, prefix, timeoutMs, maxKeys, report }),
+      useFactory: ({ options: { store, redis }, prefix, timeoutMs, maxKeys }: RateLimitSettings) =>
+        createStore({ store, redis, prefix, timeoutMs, maxKeys, report }),
       inject: [RATE_LIMIT_SETTINGS],
     },
     MetadataScanner,
@@ -60,6 +61,7 @@ function report(news: StoreReport): void {
     RequestLimiter,
     RateLimitGuard,
     RateLimitInterceptor,
+    WaitingRoom,
     LimiterService,
     { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor },
   ],
@@ -69,7 +71,6 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   constructor(
     private readonly plans: PlanRegistry,
     private readonly keys: KeyResolverFactory,
-    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
   ) {
     super();
@@ -100,7 +101,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   }
 
   async onApplicationShutdown(): Promise<void> {
-    if (this.settings.options.store === undefined) await this.store.close();
+    await this.store.close();
   }
 }
 

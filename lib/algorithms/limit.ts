@@ -16,6 +16,8 @@ export interface LimitSettings {
   readonly onStoreError?: OnStoreError;
   /** Whom it refuses, it refuses for so long: microseconds. */
   readonly blockFor?: number;
+  /** Counted by each instance of the app for itself. */
+  readonly instance?: boolean;
 }
 
 /** A limit whose options have been read: what stores work with. */
@@ -29,6 +31,8 @@ export class CompiledLimit {
   readonly onStoreError: OnStoreError;
   /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
   readonly blockFor: number;
+  /** Counted by each instance of the app for itself, in process. */
+  readonly instance: boolean;
   /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters. */
   readonly id: string;
 
@@ -45,6 +49,7 @@ export class CompiledLimit {
     this.shadow = shadow;
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;
+    this.instance = rest.instance ?? false;
     this.id = [this.scope, this.name, algorithm.code].join(':');
   }
 

@@ -50,6 +50,12 @@ export function showDuration(value: Duration): string {
   return typeof value === 'number' ? `${value}ms` : value.replaceAll(/\s+/g, '');
 }
 
+/** Reads a duration of a call into milliseconds: 0 or more, at most a year; nothing if it is none. */
+export function milliseconds(value: unknown): number | undefined {
+  const read = toMilliseconds(value);
+  return read >= 0 && read <= MAX_INTERVAL_MS ? read : undefined;
+}
+
 function toMilliseconds(value: unknown): number {
   if (typeof value === 'number') return value;
   if (typeof value !== 'string' || value === '' || value.length > 100) return NaN;

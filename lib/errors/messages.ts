@@ -58,8 +58,25 @@ export const messages = {
   emptyCheck: () => 'check got no limits, wants at least one { limit, key }',
   sameKeyTwice: (name: string, key: string) =>
     `check holds the limit '${name}' twice for the key ${show(key)}, wants it once, with the sum of the costs`,
-  noHistory: (name: string) => `limit '${name}' keeps no history, wants algo 'calendar-window' with 'retain'`,
+  noHistory: (name: string) => `limit '${name}' keeps no history, wants algo 'calendar-window' or 'sliding-window'`,
   noIoredis: () => "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice",
+  countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
+  waitedInVain: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
+  notReservable: (name: string, algo: string) =>
+    `limit '${name}' of algo '${algo}' cannot be reserved, wants token-bucket, gcra or leaky-bucket`,
+  notHeld: (name: string, algo: string) => `limit '${name}' of algo '${algo}' holds nothing, wants algo 'concurrency'`,
+  onlyHeld: (name: string, what: string) =>
+    `limit '${name}' of algo 'concurrency' cannot be ${what}; release its leases instead`,
+  wrongActual: (got: unknown) => `the actual cost is ${show(got)}, wants a whole number >= 0`,
+  wrongDuration: (option: string, got: unknown) =>
+    `${option} is ${show(got)}, wants milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year`,
+  wrongSignal: (got: unknown) => `signal is ${show(got)}, wants an AbortSignal`,
+  wrongWork: (got: unknown) => `hold got ${show(got)}, wants a function`,
+  nothingToSettle: (name: string | undefined) =>
+    name === undefined
+      ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
+      : `settle: the limit '${name}' was not charged for this request`,
+  closed: () => 'the app is shutting down',
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string) => `Redis is not connected (status '${status}')`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',

@@ -93,7 +93,8 @@ function serialise(limit: LimitInfo): Serialised {
     const name = serializeString(limit.name);
     const q = integer(limit.quota);
     const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
-    known = { name, policy: `${name};q=${q};w=${w}`, policyWithoutName: `${q};w=${w}` };
+    const policy = limit.algo === 'concurrency' ? `${name};q=${q};qu="concurrent-requests"` : `${name};q=${q};w=${w}`;
+    known = { name, policy, policyWithoutName: `${q};w=${w}` };
     serialised.set(limit, known);
   }
   return known;

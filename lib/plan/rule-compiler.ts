@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { algorithms } from '../algorithms/index.js';
 import { CompiledLimit } from '../algorithms/limit.js';
-import { oneOf, wholeNumber } from '../algorithms/options.js';
+import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
@@ -14,6 +14,9 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'key',
   'cost',
   'skip',
+  'count',
+  'blockFor',
+  'scope',
   'mode',
   'phase',
   'onStoreError',
@@ -47,9 +50,10 @@ export class RuleCompiler {
       throw new RateLimitConfigError(messages.notALimit(place, definition));
     }
     refuseUnknownOptions(definition, place);
-    const { name = givenName, cost = 1, skip, mode = 'enforce', message, key = 'ip' } = definition;
+    const { name = givenName, cost, skip, mode = 'enforce', message, key = 'ip', count = 'all' } = definition;
     check(place, 'name', name, '1 to 128 printable ASCII characters', isName);
     check(place, 'skip', skip, 'a function of the context', isFunction);
+    check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
     check(place, 'message', message, 'a string', isString);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const { phase = key === 'user' ? 'authenticated' : 'guard' } = definition;
@@ -57,6 +61,8 @@ export class RuleCompiler {
       place,
       scope,
       name,
+      blockFor: definition.blockFor === undefined ? 0 : duration(place, 'blockFor', definition.blockFor),
+      instance: oneOf(place, 'scope', definition.scope ?? 'cluster', ['cluster', 'instance']) === 'instance',
       shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
       onStoreError: oneOf(place, 'onStoreError', definition.onStoreError ?? onStoreError, ON_STORE_ERROR),
     });
@@ -66,7 +72,9 @@ export class RuleCompiler {
       ipv6Prefix,
       onMissingKey: oneOf(place, 'onMissingKey', definition.onMissingKey ?? onMissingKey, ON_MISSING_KEY),
       phase: oneOf(place, 'phase', phase, ['guard', 'authenticated']),
-      cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', cost),
+      cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', cost ?? 1),
+      hasCost: cost !== undefined,
+      count,
       skip,
       message,
     });
@@ -95,5 +103,6 @@ function check(place: string, option: string, got: unknown, wants: string, right
 }
 
 const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
+const isCount = (value: unknown) => isFunction(value) || ['all', 'failed', 'succeeded'].includes(value as string);
 const isFunction = (value: unknown) => typeof value === 'function';
 const isString = (value: unknown) => typeof value === 'string';

@@ -6,7 +6,7 @@ import { messages } from '../errors/messages.js';
 import type { Transport } from '../http/transport.js';
 import { ipIdentity } from '../key-resolvers/ip.js';
 import type { Identify, LimitKey, ResolvedKey } from '../key-resolvers/key-resolver.js';
-import type { CommonLimitOptions, OnMissingKey, Phase } from '../limit-definition.js';
+import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../limit-definition.js';
 import type { CheckEntry } from '../stores/store.js';
 import { andThen, type Awaitable } from './promises.js';
 
@@ -22,6 +22,9 @@ export interface RuleSettings {
   readonly onMissingKey: OnMissingKey;
   readonly phase: Phase;
   readonly cost: NonNullable<CommonLimitOptions['cost']>;
+  /** Whether the cost was given, so that a request may turn out to cost something else. */
+  readonly hasCost: boolean;
+  readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
   readonly message: string | undefined;
 }
@@ -48,6 +51,23 @@ export class Rule {
   /** What the response says when this limit refuses. */
   get message(): string | undefined {
     return this.settings.message;
+  }
+
+  /** Whether the cost of a request is its own. */
+  get hasCost(): boolean {
+    return this.settings.hasCost;
+  }
+
+  /** Whether the end of a request matters: it may not count, or it ends what is held. */
+  get waitsForEnd(): boolean {
+    return this.settings.count !== 'all' || this.limit.algorithm.renew !== undefined;
+  }
+
+  /** Whether a request that ended so counts. */
+  counts(outcome: Outcome): boolean {
+    const { count } = this.settings;
+    if (typeof count === 'function') return count(outcome);
+    return count === 'all' || outcome.failed === (count === 'failed');
   }
 
   /** What a call costs from code, where there is no request to ask. */

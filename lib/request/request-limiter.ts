@@ -1,21 +1,35 @@
-import { type ExecutionContext, HttpException, Inject, Injectable, ServiceUnavailableException } from '@nestjs/common';
+import {
+  type ExecutionContext,
+  HttpException,
+  Inject,
+  Injectable,
+  Logger,
+  ServiceUnavailableException,
+} from '@nestjs/common';
+import { finalize, type Observable, tap } from 'rxjs';
 import { toCheckResult } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import { ResponseHeaders } from '../http/response-headers.js';
 import { connectionOf, type Transport, transportOf } from '../http/transport.js';
+import { Lease } from '../lease.js';
+import type { Outcome } from '../limit-definition.js';
 import type { Plan } from '../plan/plan.js';
 import { PlanRegistry } from '../plan/plan-registry.js';
 import { isPromise, mapAll } from '../plan/promises.js';
 import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
+import { WaitingRoom } from '../waiting/waiting-room.js';
 import { hold } from './hold.js';
-import { findState, openState, type RequestState } from './request-state.js';
+import { Ending } from './ending.js';
+import { findState, openState, type RequestCharge, type RequestState } from './request-state.js';
 
 /** The status that nginx gave to a request whose client did not wait for the answer. */
 const CLIENT_CLOSED_REQUEST = 499;
+
+const logger = new Logger('RateLimit');
 
 /** Checks requests: once in the guard and, where a limit needs to know the user, once more after all guards. */
 @Injectable()
@@ -24,6 +38,7 @@ export class RequestLimiter {
     private readonly plans: PlanRegistry,
     private readonly headers: ResponseHeaders,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly room: WaitingRoom,
   ) {}
 
   /** The guard's part. Returns nothing if there is nothing to wait for. */
@@ -41,6 +56,17 @@ export class RequestLimiter {
     const state = findState(context);
     if (state?.guard === undefined) return undefined;
     return (state.authenticated ??= this.secondCheck(plan, context, state));
+  }
+
+  /** Watches what the handler does, if its end matters to a limit. */
+  observe(context: ExecutionContext, handled: Observable<unknown>): Observable<unknown> {
+    const { ending, leases = [] } = findState(context) ?? {};
+    if (ending === undefined) return handled;
+    for (const lease of leases) lease.keepAlive();
+    return handled.pipe(
+      tap({ error: (error) => ending.handlerEnded(true, error), complete: () => ending.handlerEnded(false) }),
+      finalize(() => ending.handlerEnded(true)),
+    );
   }
 
   private async firstCheck(plan: Plan, context: ExecutionContext, state: RequestState): Promise<void> {
@@ -88,10 +114,13 @@ export class RequestLimiter {
       const names = refused.map(({ name }) => name);
       throw new RateLimitExceededException(result, refusing?.message, names);
     }
+    const charges = this.chargesOf(entries, decisions);
+    state.charges.push(...charges);
+    this.follow(charges, context, transport, state);
     // Of this check alone: what the first one held has been held.
     const delayMs = Math.max(...decisions.map((each, index) => (entries[index]?.limit.shadow ? 0 : each.delayMs)));
     if (delayMs > 0 && !(await hold(delayMs, connectionOf(transport.response)))) {
-      await this.giveBack(entries, decisions);
+      await this.giveBack(charges);
       throw new HttpException(messages.clientLeft(), CLIENT_CLOSED_REQUEST);
     }
   }
@@ -107,15 +136,60 @@ export class RequestLimiter {
     }
   }
 
-  private async giveBack(entries: readonly RuleEntry[], decisions: readonly StoreDecision[]): Promise<void> {
-    const charged = entries.flatMap(({ limit, identity, cost }, index) =>
-      decisions[index]?.allowed === true ? [{ limit, identity, units: cost, place: decisions[index].place }] : [],
-    );
+  /** Sees to what the end of the request decides: what does not count is given back, and what is held is released. */
+  private follow(
+    charges: readonly RequestCharge[],
+    context: ExecutionContext,
+    { response }: Transport,
+    state: RequestState,
+  ): void {
+    const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
+    if (waiting.length === 0) return;
+    const leases = waiting.flatMap((charge) => {
+      const { limit, place } = charge;
+      if (limit.algorithm.renew === undefined || place === undefined) return [];
+      return new Lease({ ...charge, place }, this.store, this.room);
+    });
+    state.leases.push(...leases);
+    const connection = connectionOf(response);
+    // Without a connection nobody may tell of the end unless the handler runs.
+    if (connection !== undefined) for (const lease of leases) lease.keepAlive();
+    state.ending ??= new Ending(context, connection);
+    state.ending.onEnd((outcome) => {
+      for (const lease of leases) void lease.release();
+      void this.giveBack(
+        waiting.filter((charge) => charge.limit.algorithm.renew === undefined && !counts(charge, outcome)),
+      );
+    });
+  }
+
+  private chargesOf(entries: readonly RuleEntry[], decisions: readonly StoreDecision[]): RequestCharge[] {
+    return entries.flatMap(({ rule, limit, identity, cost }, index) => {
+      const decision = decisions[index];
+      if (decision?.allowed !== true) return [];
+      return { rule, limit, identity, units: cost, place: decision.place, settled: false, store: this.store };
+    });
+  }
+
+  private async giveBack(charges: readonly RequestCharge[]): Promise<void> {
+    const open = charges.filter(({ settled }) => !settled);
+    if (open.length === 0) return;
+    for (const charge of open) charge.settled = true;
     try {
-      await this.store.refund(charged);
+      await this.store.refund(open);
     } catch (error) {
       // Nobody waits for this request any more, and its units come back by themselves in time.
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
+  }
+}
+
+/** A function of the user's that fails must not make a request free. */
+function counts({ rule }: RequestCharge, outcome: Outcome): boolean {
+  try {
+    return rule.counts(outcome);
+  } catch (error) {
+    logger.error(messages.countFailed(rule.name), error instanceof Error ? error.stack : String(error));
+    return true;
   }
 }

@@ -1,7 +1,17 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { callOf } from '../http/transport.js';
-import type { CheckResult, StoreDecision } from '../stores/store.js';
 import type { Rule } from '../plan/rule.js';
+import type { Lease } from '../lease.js';
+import type { CheckResult, Refund, Store, StoreDecision } from '../stores/store.js';
+import type { Ending } from './ending.js';
+
+/** What one limit charged for a request. */
+export interface RequestCharge extends Refund {
+  readonly rule: Rule;
+  readonly store: Store;
+  /** Whether its actual cost has been told, or it was given back. */
+  settled: boolean;
+}
 
 /** What was checked for one call of one handler so far. */
 export interface RequestState {
@@ -15,6 +25,11 @@ export interface RequestState {
   rules?: readonly Rule[];
   readonly checked: Rule[];
   readonly decisions: StoreDecision[];
+  readonly charges: RequestCharge[];
+  /** What is held for the request. */
+  readonly leases: Lease[];
+  /** How the request ends, if that matters. */
+  ending?: Ending;
   /** The sum of all decisions so far. */
   result?: CheckResult;
 }
@@ -33,7 +48,14 @@ export function findState(context: ExecutionContext): RequestState | undefined {
 export function openState(context: ExecutionContext): RequestState {
   const found = findState(context);
   if (found !== undefined) return found;
-  const state: RequestState = { type: context.getClass(), handler: context.getHandler(), checked: [], decisions: [] };
+  const state: RequestState = {
+    type: context.getClass(),
+    handler: context.getHandler(),
+    checked: [],
+    decisions: [],
+    charges: [],
+    leases: [],
+  };
   const call = callOf(context);
   const others = states.get(call);
   if (others === undefined) states.set(call, [state]);

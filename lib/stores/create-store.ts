@@ -2,9 +2,12 @@ import { createClient, isClient, type RedisConnection } from '../redis/client.js
 import { FallbackStore, type StoreReport } from './fallback.store.js';
 import { MemoryStore } from './memory.store.js';
 import { RedisStore } from './redis.store.js';
+import { ScopedStore } from './scoped.store.js';
 import type { Store } from './store.js';
 
 export interface StoreSettings {
+  /** The user's own store; it stays open. */
+  readonly store?: Store | undefined;
   /** Where Redis is; without it everything is counted in this process. */
   readonly redis?: RedisConnection | undefined;
   readonly prefix: string;
@@ -14,13 +17,17 @@ export interface StoreSettings {
   readonly report: (report: StoreReport) => void;
 }
 
-/** The store that an app asks: in process, or Redis with what happens while it fails. */
-export async function createStore({ redis, maxKeys, report, ...options }: StoreSettings): Promise<Store> {
+/** The store that an app asks: in process, or Redis with what happens while it fails, or the user's own. */
+export async function createStore({ store, redis, maxKeys, report, ...options }: StoreSettings): Promise<Store> {
   const local = new MemoryStore({ maxKeys });
+  if (store !== undefined) return new ScopedStore(store, local, { closesShared: false });
   if (redis === undefined) return local;
   const ownsClient = !isClient(redis);
   const client = ownsClient ? await createClient(redis) : redis;
   // What fails is told by the checks; an error that nobody listens to would end the process.
   client.on('error', () => undefined);
-  return new FallbackStore(new RedisStore(client, { ...options, ownsClient }), local, { report });
+  return new ScopedStore(
+    new FallbackStore(new RedisStore(client, { ...options, ownsClient }), local, { report }),
+    local,
+  );
 }

@@ -1,5 +1,6 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../algorithms/limit.js';
+import type { Lease } from '../lease.js';
 
 /** The answer of one limit for one request. */
 export interface Decision {
@@ -19,6 +20,8 @@ export interface Decision {
   delayMs: number;
   /** Who decided: Redis, the in-process store, or, while Redis fails, what `onStoreError` says. */
   source: 'redis' | 'memory' | 'fallback' | 'cache';
+  /** What a `concurrency` limit holds for code that asked it; routes release theirs by themselves. */
+  lease?: Lease;
 }
 
 /** The answer of all limits of one request, which is allowed by all of them, or charged to none. */

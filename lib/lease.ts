@@ -1,0 +1,70 @@
+import { RateLimitStoreError } from './errors/errors.js';
+import type { Charge, Decision, HeldLease, Store, StoreDecision } from './stores/store.js';
+import type { WaitingRoom } from './waiting/waiting-room.js';
+
+/** A lease is renewed this many times in its time to live. */
+const RENEWALS = 3;
+
+/** Units of a `concurrency` limit, held until they are released, or until the limit's `ttl` is over. */
+export class Lease implements AsyncDisposable {
+  /** Tells the lease from all others of its key. */
+  readonly id: string;
+  // Private in the language, too: a decision with its lease can be logged or sent as it is.
+  readonly #held: HeldLease;
+  readonly #store: Store;
+  readonly #room: WaitingRoom;
+  #released: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @internal */
+  constructor(held: HeldLease, store: Store, room: WaitingRoom) {
+    this.#held = held;
+    this.#store = store;
+    this.#room = room;
+    this.id = String(held.place);
+  }
+
+  /** Frees the units; a second call frees nothing. If the store fails, they are free when `ttl` is over. */
+  release(): Promise<void> {
+    return (this.#released ??= this.free());
+  }
+
+  /** Holds the units for another `ttl` from now. Resolves to whether they were still held. Rejects with `RateLimitStoreError`. */
+  async renew(): Promise<boolean> {
+    return this.#released === undefined && (await this.#store.renew(this.#held));
+  }
+
+  /** Renews the lease until it is released, for work that may take longer than `ttl`. */
+  keepAlive(): this {
+    const { limit } = this.#held;
+    const everyMs = Math.max(1, Math.min(limit.windowMs(Date.now()) / RENEWALS, 2 ** 31 - 1));
+    this.#timer ??= setInterval(() => void this.renew().catch(() => false), everyMs).unref();
+    return this;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  private async free(): Promise<void> {
+    clearInterval(this.#timer);
+    try {
+      await this.#store.refund([this.#held]);
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError)) throw error;
+    }
+    this.#room.wake(this.#held);
+  }
+}
+
+/** A decision as code is told it: with a lease if it holds something. */
+export function withLease(
+  decision: Decision,
+  { allowed, place }: StoreDecision,
+  charge: Charge,
+  store: Store,
+  room: WaitingRoom,
+): Decision {
+  if (!allowed || place === undefined || charge.limit.algorithm.renew === undefined) return decision;
+  return { ...decision, lease: new Lease({ ...charge, place }, store, room) };
+}

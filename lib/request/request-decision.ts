@@ -1,0 +1,52 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { assertActual } from '../arguments.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { settle } from '../reservation.js';
+import type { CheckResult, Decision } from '../stores/store.js';
+import { findState, type RequestState } from './request-state.js';
+
+/** What all limits of a request said, for its handler. */
+export class RequestDecision implements CheckResult {
+  readonly allowed: boolean;
+  readonly decisions: Decision[];
+  readonly tightest: Decision;
+  readonly delayMs: number;
+
+  /** Private in the language, too: handlers return decisions as they are. */
+  readonly #state: RequestState;
+
+  private constructor(result: CheckResult, state: RequestState) {
+    this.#state = state;
+    this.allowed = result.allowed;
+    this.decisions = result.decisions;
+    this.tightest = result.tightest;
+    this.delayMs = result.delayMs;
+  }
+
+  /** @internal */
+  static of(context: ExecutionContext): RequestDecision | undefined {
+    const state = findState(context);
+    return state?.result === undefined ? undefined : new RequestDecision(state.result, state);
+  }
+
+  /**
+   * Tells what the request really cost, once that is known: what was too much is given back, what was too little is charged,
+   * up to one quota more than there is. Each limit is settled once. Rejects with `RateLimitArgumentError` or
+   * `RateLimitStoreError`.
+   *
+   * @param actual a whole number >= 0
+   * @param name the limit; unless given, all limits of the request that have a `cost`
+   */
+  async settle(actual: number, name?: string): Promise<void> {
+    assertActual(actual);
+    const charges = this.#state.charges.filter(
+      ({ rule, limit }) =>
+        limit.algorithm.renew === undefined && (name === undefined ? rule.hasCost : rule.name === name),
+    );
+    if (charges.length === 0) throw new RateLimitArgumentError(messages.nothingToSettle(name));
+    const open = charges.filter(({ settled }) => !settled);
+    for (const charge of open) charge.settled = true;
+    await Promise.all(open.map((charge) => settle(charge.store, charge, actual)));
+  }
+}

@@ -1,0 +1,23 @@
+/** The longest that a timer can wait. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** Calls back after any number of milliseconds, also more than a timer can wait; never for `Infinity`. */
+export class Alarm {
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(ms: number, callback: () => void) {
+    this.set(ms, callback);
+  }
+
+  clear(): void {
+    clearTimeout(this.timer);
+  }
+
+  private set(ms: number, callback: () => void): void {
+    if (ms === Infinity) return;
+    this.timer =
+      ms > MAX_TIMEOUT_MS
+        ? setTimeout(() => this.set(ms - MAX_TIMEOUT_MS, callback), MAX_TIMEOUT_MS)
+        : setTimeout(callback, ms);
+  }
+}
