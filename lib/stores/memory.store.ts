@@ -33,16 +33,11 @@ interface View extends Counter {
   readonly stored: Entry | undefined;
   readonly state: State;
   block: Block | undefined;
-}
-
-/** A counter, and whether a cost fits. */
-interface CheckView extends View {
-  readonly cost: number;
-  readonly fits: boolean;
+  /** What a check asks for, and whether it fits. */
+  cost: number;
+  fits: boolean;
   /** How long units that are reserved have to be waited for. */
-  readonly delay?: number | undefined;
-  /** Whether a refusal blocks the counter, if its limit does that; it does unless given. */
-  readonly blocks?: boolean;
+  delay: number | undefined;
 }
 
 interface Entry {
@@ -88,10 +83,11 @@ export class MemoryStore implements Store {
     const { cost, limit, maxWaitMs } = reservation;
     const { algorithm, parameters } = limit;
     const view = this.view(reservation, this.clock());
-    const { fits, delay } = reserve(view, cost, Math.floor(maxWaitMs * 1000));
-    const decision = this.settle({ ...view, cost, fits, delay, blocks: false }, fits);
-    if (fits) {
-      decision.delayMs = toMs(delay ?? 0);
+    view.cost = cost;
+    reserve(view, Math.floor(maxWaitMs * 1000));
+    const decision = this.settle(view, { allowed: view.fits, blocks: false });
+    if (view.fits) {
+      decision.delayMs = toMs(view.delay ?? 0);
       const place = algorithm.covered?.(parameters, view.state);
       if (place !== undefined) decision.place = place;
     }
@@ -157,19 +153,25 @@ export class MemoryStore implements Store {
 
   /** Looks at all limits first, then charges all or none. */
   private decide({ entries, peek = false }: Check, now: number): StoreDecision[] {
-    const views = entries.map((entry): CheckView => {
+    const views = entries.map((entry) => {
       const view = this.view(entry, now);
-      return { ...view, cost: entry.cost, fits: view.block === undefined && fits(view, entry.cost) };
+      view.cost = entry.cost;
+      view.fits = view.block === undefined && fits(view);
+      return view;
     });
     const allowed = views.every((view) => view.fits || view.limit.shadow);
-    return views.map((view) => this.settle(view, allowed, peek));
+    const how = { allowed, peek, blocks: !peek };
+    return views.map((view) => this.settle(view, how));
   }
 
   /** Charges what is allowed, and says what was decided. */
-  private settle(view: CheckView, allowed: boolean, peek = false): StoreDecision {
-    const { limit, cost, state, blocks = true } = view;
+  private settle(
+    view: View,
+    { allowed, blocks, peek = false }: { allowed: boolean; blocks: boolean; peek?: boolean },
+  ): StoreDecision {
+    const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
-    const refusedFirst = !view.fits && blocks && limit.blockFor > 0 && view.block === undefined && !peek;
+    const refusedFirst = !view.fits && blocks && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) view.block = blockFor(limit.blockFor, state);
     const decision = decisionOf(view);
     const charged = allowed && view.fits && !peek;
@@ -194,7 +196,7 @@ export class MemoryStore implements Store {
       block = { until: now + block.duration, duration: block.duration };
       state.moved = true;
     }
-    return { limit, identity, key, stored, state, block };
+    return { limit, identity, key, stored, state, block, cost: 0, fits: false, delay: undefined };
   }
 
   private store({ key, limit, state, block }: View): void {
@@ -248,32 +250,30 @@ export class MemoryStore implements Store {
   }
 }
 
-function fits({ limit, state }: View, cost: number): boolean {
+function fits({ limit, state, cost }: View): boolean {
   return cost <= limit.quota && limit.algorithm.fits(limit.parameters, state, cost);
 }
 
 /** Whether units can be had within `longest`, and how long they have to be waited for; in microseconds. */
-function reserve(view: View, cost: number, longest: number): { fits: boolean; delay?: number } {
-  const { limit, state, block } = view;
-  const { algorithm, parameters, quota } = limit;
-  if (cost > quota || block !== undefined) return { fits: false };
-  const fitsNow = fits(view, cost);
-  if (algorithm.delay !== undefined) {
-    if (!fitsNow) return { fits: false };
-    const delay = algorithm.delay(parameters, state, cost);
-    return { fits: delay <= longest, delay };
+function reserve(view: View, longest: number): void {
+  const { limit, state, block, cost } = view;
+  const { algorithm, parameters } = limit;
+  if (cost > limit.quota || block !== undefined) return;
+  view.fits = fits(view);
+  if (view.fits) {
+    view.delay = algorithm.delay?.(parameters, state, cost) ?? 0;
+    view.fits = view.delay <= longest;
+  } else if (algorithm.covered !== undefined) {
+    view.delay = algorithm.retryAfter(parameters, state, cost);
+    view.fits = view.delay <= longest && algorithm.owable!(parameters, state, cost);
   }
-  if (fitsNow) return { fits: true, delay: 0 };
-  if (algorithm.covered === undefined) return { fits: false };
-  const delay = algorithm.retryAfter(parameters, state, cost);
-  return { fits: delay <= longest && algorithm.owable!(parameters, state, cost), delay };
 }
 
 function blockFor(duration: number, { now }: State): Block | undefined {
   return duration > 0 ? { until: now + duration, duration } : undefined;
 }
 
-function decisionOf(view: CheckView): StoreDecision {
+function decisionOf(view: View): StoreDecision {
   const { limit, cost, state, block } = view;
   const { algorithm, parameters, name, quota } = limit;
   const blocked = block === undefined ? 0 : block.until - state.now;
@@ -291,11 +291,11 @@ function decisionOf(view: CheckView): StoreDecision {
   return decision;
 }
 
-function retryAfterMs(view: CheckView, blocked: number): number {
+function retryAfterMs(view: View, blocked: number): number {
   const { limit, cost, state, delay } = view;
   if (delay !== undefined) return toMs(delay);
   if (cost > limit.quota) return Infinity;
-  const needed = fits(view, cost) ? 0 : limit.algorithm.retryAfter(limit.parameters, state, cost);
+  const needed = fits(view) ? 0 : limit.algorithm.retryAfter(limit.parameters, state, cost);
   return toMs(Math.max(needed, blocked));
 }
 
