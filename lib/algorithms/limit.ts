@@ -14,6 +14,8 @@ export interface LimitSettings {
   readonly name?: string | undefined;
   readonly shadow?: boolean;
   readonly onStoreError?: OnStoreError;
+  /** How often its counters were made to start anew; each generation has keys of its own. */
+  readonly generation?: number;
 }
 
 /** A limit whose options have been read: what stores work with. */
@@ -25,10 +27,13 @@ export class CompiledLimit {
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
   readonly onStoreError: OnStoreError;
-  /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters. */
+  /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters, a generation digits. */
   readonly id: string;
 
-  constructor(options: AlgorithmOptions, { place, scope = '', name, shadow = false, ...rest }: LimitSettings) {
+  constructor(
+    options: AlgorithmOptions,
+    { place, scope = '', name, shadow = false, generation = 0, ...rest }: LimitSettings,
+  ) {
     const algorithm = algorithms.get(options.algo);
     if (algorithm === undefined) {
       throw new RateLimitConfigError(messages.unknownAlgorithm(place, options.algo, [...algorithms.keys()]));
@@ -40,7 +45,7 @@ export class CompiledLimit {
     this.scope = scope;
     this.shadow = shadow;
     this.onStoreError = rest.onStoreError ?? 'local';
-    this.id = [this.scope, this.name, algorithm.code].join(':');
+    this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
   }
 
   get quota(): number {
