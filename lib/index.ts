@@ -25,6 +25,7 @@ export { type LimitCheck, LimiterService } from './limiter.service.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
+export type { CurrentRate, RateOverride, RatePatch, RateState, SetRateOptions } from './rates/rate.js';
 export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory.store.js';
 export { RedisStore, type RedisStoreOptions } from './stores/redis.store.js';
