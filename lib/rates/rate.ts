@@ -2,9 +2,9 @@ import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
 
 /**
- * What happens to what was counted when a rate changes: `'keep'` leaves it as it is, so that what was used stays used,
- * `'proportional'` scales it with the quota, `'additive'` lets what is left grow or shrink by as much as the quota,
- * `'reset'` starts all counters of the limit anew.
+ * What happens to what was counted when a rate changes: `'keep'` leaves it to the algorithm, whose page says what it does
+ * under other parameters, `'proportional'` scales what is left with the quota, `'additive'` lets what is left grow by as much
+ * as the quota grew, `'reset'` starts all counters of the limit anew.
  */
 export type RateState = 'keep' | 'proportional' | 'additive' | 'reset';
 

@@ -12,6 +12,7 @@ import { hourly, login, RatesApp, until } from './rates-app.js';
 
 describe('rates that change while the app runs', () => {
   let app: RatesApp;
+  let store: MemoryStore | undefined;
 
   beforeEach(() => {
     jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
@@ -19,11 +20,12 @@ describe('rates that change while the app runs', () => {
   afterEach(async () => {
     jest.restoreAllMocks();
     await app?.close();
+    await store?.close();
   });
 
   const kinds: Record<string, () => RateLimitModuleOptions> = {
     'in process': () => ({}),
-    'with a store of the app': () => ({ store: new MemoryStore() }),
+    'with a store of the app': () => ({ store: (store = new MemoryStore()) }),
     'on Redis': () => ({ redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), timeout: '5s' }),
   };
 
