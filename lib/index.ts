@@ -30,6 +30,7 @@ export type { RequestDecision } from './request/request-decision.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
+export type { CurrentRate, RateOverride, RatePatch, RateState, SetRateOptions } from './rates/rate.js';
 export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
 export { Reservation } from './reservation.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory.store.js';

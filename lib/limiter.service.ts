@@ -9,6 +9,8 @@ import { LimitRegistry } from './plan/limit-registry.js';
 import { withLease } from './lease.js';
 import { WaitingRoom } from './waiting/waiting-room.js';
 import { RATE_LIMIT_STORE } from './rate-limit.settings.js';
+import type { CurrentRate, RatePatch, SetRateOptions } from './rates/rate.js';
+import { Rates } from './rates/rates.js';
 import type { CheckEntry, CheckResult, Store } from './stores/store.js';
 
 const CHECK = { place: 'LimiterService.check', scope: '' };
@@ -33,6 +35,7 @@ export class LimiterService {
     private readonly registry: LimitRegistry,
     private readonly room: WaitingRoom,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly rates: Rates,
   ) {}
 
   /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
@@ -71,6 +74,47 @@ export class LimiterService {
       return withLease(decision, decisions[index]!, { limit, identity, units: cost }, this.store, this.room);
     });
     return { ...result, decisions: told };
+  }
+
+  /**
+   * Changes the rate of a limit while the app runs: of one in `define` or `forFeature`, or of the module's with a `name`. The
+   * patch stands in for the configured options; a change that held before is replaced. When the promise resolves, this
+   * instance decides by the new rate, and all others that use the same Redis and `prefix` do within 100 ms. Without `redis`
+   * it is changed in this process. Rejects with `RateLimitConfigError` if the name, the patch or an option is wrong, and then
+   * nothing is changed; with `RateLimitStoreError` if Redis did not answer in time. If it was only too late, the change may
+   * still come to hold.
+   */
+  async setRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<void> {
+    await this.rates.set('set', name, patch, options, 'setRate');
+  }
+
+  /**
+   * As `setRate`, if the limit's rate is not changed at the moment. Resolves whether it was: of many calls at once, on
+   * whichever instances, one resolves `true`.
+   */
+  async trySetRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<boolean> {
+    return this.rates.set('try', name, patch, options, 'trySetRate');
+  }
+
+  /**
+   * The rate that a limit has now, as Redis knows it; while Redis cannot be asked, as this instance does, which decides by it.
+   * Rejects with `RateLimitConfigError` if no limit has the name.
+   */
+  async getRate(name: string): Promise<CurrentRate> {
+    return this.rates.get(name);
+  }
+
+  /**
+   * Lets the configured rate hold again, on all instances. Resolves whether there was a change to end. What was counted is
+   * kept. Rejects as `setRate` does.
+   */
+  async clearRate(name: string): Promise<boolean> {
+    return this.rates.clear(name);
+  }
+
+  /** The rates that all limits have now whose rates can be changed, with or without a change. Reads them as `getRate` does. */
+  async listRates(): Promise<CurrentRate[]> {
+    return this.rates.list();
   }
 
   private entry({ limit: given, key, cost }: LimitCheck): CheckEntry {

@@ -26,7 +26,17 @@ import {
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
-import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE, type RateLimitSettings, readSettings } from './rate-limit.settings.js';
+import {
+  RATE_LIMIT_REDIS,
+  RATE_LIMIT_SETTINGS,
+  RATE_LIMIT_STORE,
+  type RateLimitSettings,
+  readSettings,
+} from './rate-limit.settings.js';
+import { MemoryRateBook } from './rates/memory.rate-book.js';
+import { RATE_BOOK, Rates } from './rates/rates.js';
+import { RedisRateBook } from './rates/redis.rate-book.js';
+import { createClient, isClient, type RedisClient } from './redis/client.js';
 import { RequestLimiter } from './request/request-limiter.js';
 import { createStore } from './stores/create-store.js';
 import type { StoreReport } from './stores/fallback.store.js';
@@ -47,10 +57,24 @@ function report(news: StoreReport): void {
   providers: [
     { provide: RATE_LIMIT_SETTINGS, useFactory: readSettings, inject: [MODULE_OPTIONS_TOKEN] },
     {
-      provide: RATE_LIMIT_STORE,
-      useFactory: ({ options: { store, redis }, prefix, timeoutMs, maxKeys }: RateLimitSettings) =>
-        createStore({ store, redis, prefix, timeoutMs, maxKeys, report }),
+      provide: RATE_LIMIT_REDIS,
+      useFactory: ({ options: { redis } }: RateLimitSettings) =>
+        redis === undefined || isClient(redis) ? redis : createClient(redis),
       inject: [RATE_LIMIT_SETTINGS],
+    },
+    {
+      provide: RATE_LIMIT_STORE,
+      useFactory: ({ options, prefix, timeoutMs, maxKeys }: RateLimitSettings, redis?: RedisClient) => {
+        const ownsClient = redis !== options.redis;
+        return createStore({ store: options.store, redis, ownsClient, prefix, timeoutMs, maxKeys, report });
+      },
+      inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
+    },
+    {
+      provide: RATE_BOOK,
+      useFactory: (settings: RateLimitSettings, redis?: RedisClient) =>
+        redis === undefined ? new MemoryRateBook() : new RedisRateBook(redis, settings),
+      inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
     },
     MetadataScanner,
     KeyResolverFactory,
@@ -62,6 +86,7 @@ function report(news: StoreReport): void {
     RateLimitGuard,
     RateLimitInterceptor,
     WaitingRoom,
+    Rates,
     LimiterService,
     { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor },
   ],
@@ -72,6 +97,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly plans: PlanRegistry,
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly rates: Rates,
   ) {
     super();
   }
@@ -97,10 +123,11 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   async onModuleInit(): Promise<void> {
     this.plans.prepare();
     await this.keys.ready();
-    await this.store.open?.();
+    await Promise.all([this.store.open?.(), this.rates.open()]);
   }
 
   async onApplicationShutdown(): Promise<void> {
+    this.rates.close();
     await this.store.close();
   }
 }

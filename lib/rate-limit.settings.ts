@@ -20,6 +20,8 @@ export interface RateLimitSettings {
 
 /** The token of the module's settings. */
 export const RATE_LIMIT_SETTINGS = Symbol('RATE_LIMIT_SETTINGS');
+/** The token of the connection that the store and the changed rates share; nothing without `redis`. */
+export const RATE_LIMIT_REDIS = Symbol('RATE_LIMIT_REDIS');
 /** The token of the store. */
 export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
 

@@ -1,9 +1,8 @@
-// Composes the fragments into the one script and writes it as a string into lib/redis/script.generated.ts, so that the
-// package needs no file at run time. `--check` writes nothing and fails if that module is stale.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// Composes the fragments into the one script that decides, and writes it, and the one that keeps changed rates, as strings
+// into lib/redis/, so that the package needs no file at run time. `--check` writes nothing and fails if a module is stale.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const lua = new URL('./', import.meta.url);
-const target = new URL('../lib/redis/script.generated.ts', import.meta.url);
 
 const algorithms = readdirSync(new URL('algorithms/', lua)).toSorted();
 const files = [
@@ -22,14 +21,20 @@ const strip = (source) =>
     .filter((line) => line !== '')
     .join('\n');
 
-const script = files.map((file) => strip(readFileSync(new URL(file, lua), 'utf8'))).join('\n');
-const text = `// Made from lua/ by lua/embed.mjs. Do not edit.\nexport const SCRIPT = ${JSON.stringify(script)};\n`;
+/** The modules, and the fragments of the script in each. */
+const modules = [
+  { target: 'lib/redis/script.generated.ts', name: 'SCRIPT', files },
+  { target: 'lib/redis/rates-script.generated.ts', name: 'RATES_SCRIPT', files: ['rates.lua'] },
+];
 
-if (process.argv.includes('--check')) {
-  if (readFileSync(target, 'utf8') !== text) {
-    console.error('lib/redis/script.generated.ts is stale: run `npm run build:lua`');
+for (const { target, name, files } of modules) {
+  const script = files.map((file) => strip(readFileSync(new URL(file, lua), 'utf8'))).join('\n');
+  const text = `// Made from lua/ by lua/embed.mjs. Do not edit.\nexport const ${name} = ${JSON.stringify(script)};\n`;
+  const url = new URL(`../${target}`, import.meta.url);
+  if (!process.argv.includes('--check')) {
+    writeFileSync(url, text);
+  } else if (!existsSync(url) || readFileSync(url, 'utf8') !== text) {
+    console.error(`${target} is stale: run \`npm run build:lua\``);
     process.exitCode = 1;
   }
-} else {
-  writeFileSync(target, text);
 }

@@ -18,6 +18,8 @@ export interface LimitSettings {
   readonly blockFor?: number;
   /** Counted by each instance of the app for itself. */
   readonly instance?: boolean;
+  /** How often its counters were made to start anew; each generation has keys of its own. */
+  readonly generation?: number;
 }
 
 /** A limit whose options have been read: what stores work with. */
@@ -33,10 +35,13 @@ export class CompiledLimit {
   readonly blockFor: number;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
-  /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters. */
+  /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters, a generation digits. */
   readonly id: string;
 
-  constructor(options: AlgorithmOptions, { place, scope = '', name, shadow = false, ...rest }: LimitSettings) {
+  constructor(
+    options: AlgorithmOptions,
+    { place, scope = '', name, shadow = false, generation = 0, ...rest }: LimitSettings,
+  ) {
     const algorithm = algorithms.get(options.algo);
     if (algorithm === undefined) {
       throw new RateLimitConfigError(messages.unknownAlgorithm(place, options.algo, [...algorithms.keys()]));
@@ -50,7 +55,7 @@ export class CompiledLimit {
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;
     this.instance = rest.instance ?? false;
-    this.id = [this.scope, this.name, algorithm.code].join(':');
+    this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
   }
 
   get quota(): number {

@@ -81,5 +81,19 @@ export const messages = {
   storeNotReady: (status: string) => `Redis is not connected (status '${status}')`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',
   storeFailed: (reason: string) => `the store failed: ${reason}`,
+  wrongPatch: (place: string, got: unknown, own: readonly string[]) =>
+    `${place}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
+  unchangeable: (place: string, option: string, own: readonly string[]) =>
+    `${place}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}`,
+  sameName: (place: string, name: string, places: readonly string[]) =>
+    `${place}: several limits are named '${name}' (${places.join(', ')}), wants a different 'name' for each whose rate changes`,
+  unnamedLimit: (place: string, name: unknown, known: readonly string[]) =>
+    `${place}: got the name ${show(name)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
+    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'there is none'),
+  notARecord: (got: string) => `it is ${show(got)}, which is no record of a rate`,
+  rateIgnored: (name: string, reason: string) =>
+    `the changed rate of limit '${name}' is ignored, and its configured one holds: ${reason}`,
+  ratesUnheard: (reason: string) => `changes of rates are not heard of at once, but read every 30 s: ${reason}`,
+  ratesUnread: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
   clockUnsettled: () => "the server's clock and the calendar window did not settle after 3 tries",
 } as const;

@@ -10,12 +10,22 @@ import { type Declaration, RuleCompiler } from './rule-compiler.js';
 /** The scope of the limits that apply to every route. No class has such a name. */
 const MODULE_SCOPE = '@module';
 
+/** A limit that was given a name of its own, as it was written. */
+export interface NamedLimit {
+  readonly definition: LimitDefinition;
+  readonly declaration: Declaration;
+  readonly rule: Rule;
+}
+
 /** Knows the limits that have no place of their own: those of the module, and those that are defined by name. */
 @Injectable()
 export class LimitRegistry {
   /** The limits that apply to every route. */
   readonly moduleRules: readonly Rule[];
-  private readonly defined = new Map<string, { readonly definition: LimitDefinition; readonly rule: Rule }>();
+  /** Is called when limits were added. */
+  onDefined: () => void = () => undefined;
+  private readonly moduleLimits: readonly NamedLimit[];
+  private readonly defined = new Map<string, NamedLimit>();
   /** Limits that functions gave or code passed, by scope: most give the same objects again and again. */
   private readonly compiled = new WeakMap<LimitDefinition, Map<string, Rule>>();
 
@@ -23,15 +33,23 @@ export class LimitRegistry {
     @Inject(RATE_LIMIT_SETTINGS) { options }: RateLimitSettings,
     private readonly compiler: RuleCompiler,
   ) {
-    this.moduleRules = (options.limits ?? []).map((definition, index) =>
-      compiler.compile(definition, { place: `limits[${index}]`, scope: MODULE_SCOPE }),
-    );
+    const moduleLimits = (options.limits ?? []).map((definition, index): NamedLimit => {
+      const declaration = { place: `limits[${index}]`, scope: MODULE_SCOPE };
+      return { definition, declaration, rule: compiler.compile(definition, declaration) };
+    });
+    this.moduleRules = moduleLimits.map(({ rule }) => rule);
+    this.moduleLimits = moduleLimits.filter(({ definition }) => definition.name !== undefined);
     this.define(options.define ?? {}, 'define');
   }
 
   /** The names that can be referred to. */
   get names(): string[] {
     return [...this.defined.keys()];
+  }
+
+  /** The limits whose rates can be changed by their names: those that are defined, and those of the module that have one. */
+  get named(): NamedLimit[] {
+    return [...this.moduleLimits, ...this.defined.values()];
   }
 
   has(name: string): boolean {
@@ -51,8 +69,9 @@ export class LimitRegistry {
       if (rule.name !== name) {
         throw new RateLimitConfigError(messages.wrongOption(declaration.place, 'name', rule.name, `'${name}' or none`));
       }
-      this.defined.set(name, { definition, rule });
+      this.defined.set(name, { definition, declaration, rule });
     }
+    this.onDefined();
   }
 
   /** The limit of a name, or of a definition. */

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { algorithms } from '../algorithms/index.js';
+import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { CompiledLimit } from '../algorithms/limit.js';
 import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
@@ -35,6 +35,8 @@ export interface Declaration {
   readonly scope: string;
   /** The name of a limit that has none of its own. */
   readonly name?: string;
+  /** How often its counters were made to start anew. */
+  readonly generation?: number;
 }
 
 /** Reads what users write as a limit. */
@@ -45,7 +47,7 @@ export class RuleCompiler {
     private readonly keys: KeyResolverFactory,
   ) {}
 
-  compile(definition: LimitDefinition, { place, scope, name: givenName }: Declaration): Rule {
+  compile(definition: LimitDefinition, { place, scope, name: givenName, generation = 0 }: Declaration): Rule {
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
       throw new RateLimitConfigError(messages.notALimit(place, definition));
     }
@@ -65,6 +67,7 @@ export class RuleCompiler {
       instance: oneOf(place, 'scope', definition.scope ?? 'cluster', ['cluster', 'instance']) === 'instance',
       shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
       onStoreError: oneOf(place, 'onStoreError', definition.onStoreError ?? onStoreError, ON_STORE_ERROR),
+      generation,
     });
     return new Rule(limit, {
       key,
@@ -82,9 +85,9 @@ export class RuleCompiler {
 }
 
 /** The common options are no algorithm's business. */
-function algorithmOptions(definition: LimitDefinition): LimitDefinition {
+export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
   const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as keyof CommonLimitOptions));
-  return Object.fromEntries(own) as unknown as LimitDefinition;
+  return Object.fromEntries(own) as unknown as AlgorithmOptions;
 }
 
 /** Options that no algorithm knows are spelling mistakes; those of another algorithm are `CompiledLimit`'s to refuse. */

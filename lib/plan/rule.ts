@@ -34,14 +34,28 @@ const logger = new Logger('RateLimit');
 /** A limit as a request meets it: whom it counts, what the request costs, and whether it applies at all. */
 export class Rule {
   private warned = false;
+  private effective: CompiledLimit;
 
   constructor(
-    readonly limit: CompiledLimit,
+    /** The limit as it was configured. */
+    readonly configured: CompiledLimit,
     private readonly settings: RuleSettings,
-  ) {}
+  ) {
+    this.effective = configured;
+  }
+
+  /** The limit that decides now. */
+  get limit(): CompiledLimit {
+    return this.effective;
+  }
 
   get name(): string {
-    return this.limit.name;
+    return this.configured.name;
+  }
+
+  /** Lets another limit of the same name decide from now on. */
+  decideBy(limit: CompiledLimit): void {
+    this.effective = limit;
   }
 
   get phase(): Phase {

@@ -17,6 +17,11 @@ export function companionsOf(key: string, { limit }: Counter): string[] {
   return (limit.algorithm.companions ?? []).map((end) => `${key}:${end}`);
 }
 
+/** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */
+export function ratesKey(prefix: string): string {
+  return `${prefix}:rates`;
+}
+
 /** UTF-16 tells apart what UTF-8 would merge: unpaired surrogates. */
 function hashed(identity: string): string {
   return `#${createHash('sha256').update(identity, 'utf16le').digest('base64url')}`;

@@ -2,34 +2,38 @@ import { createHash } from 'node:crypto';
 import { isCluster, type RedisClient } from './client.js';
 import { SCRIPT } from './script.generated.js';
 
-const SHA = createHash('sha1').update(SCRIPT).digest('hex');
-
-/** Runs the script by its hash. A server that does not know it yet, or no longer, is given it, once for all that wait. */
+/** Runs a script by its hash. A server that does not know it yet, or no longer, is given it, once for all that wait. */
 export class Script {
+  private readonly sha: string;
   private loading: Promise<void> | undefined;
 
-  constructor(private readonly client: RedisClient) {}
+  constructor(
+    private readonly client: RedisClient,
+    private readonly source: string = SCRIPT,
+  ) {
+    this.sha = createHash('sha1').update(source).digest('hex');
+  }
 
-  async run(keys: readonly string[], program: string): Promise<number[]> {
+  async run<Reply = number[]>(keys: readonly string[], ...args: string[]): Promise<Reply> {
     try {
-      return await this.call(keys, program);
+      return await this.call<Reply>(keys, args);
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
       await this.load();
-      return this.call(keys, program);
+      return this.call<Reply>(keys, args);
     }
   }
 
   /** Loads the script, on every master of a Cluster. Loaded scripts are not evicted, unlike those that EVAL brings. */
   load(): Promise<void> {
     const nodes = isCluster(this.client) ? this.client.nodes('master') : [this.client];
-    this.loading ??= Promise.all(nodes.map((node) => node.script('LOAD', SCRIPT)))
+    this.loading ??= Promise.all(nodes.map((node) => node.script('LOAD', this.source)))
       .then(() => undefined)
       .finally(() => (this.loading = undefined));
     return this.loading;
   }
 
-  private call(keys: readonly string[], program: string): Promise<number[]> {
-    return this.client.evalsha(SHA, keys.length, ...keys, program) as Promise<number[]>;
+  private call<Reply>(keys: readonly string[], args: readonly string[]): Promise<Reply> {
+    return this.client.evalsha(this.sha, keys.length, ...keys, ...args) as Promise<Reply>;
   }
 }

@@ -103,13 +103,13 @@ export class RequestLimiter {
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
     const decisions = await this.decide(entries, transport);
-    for (const { rule } of entries) state.checked.push(rule);
+    state.checked.push(...entries);
     state.decisions.push(...decisions);
     const limits = state.checked.map(({ limit }) => limit);
     const result = (state.result = toCheckResult(state.decisions, limits));
     this.headers.tell(transport.response, result, limits);
     if (!result.allowed) {
-      const refusing = state.checked[result.decisions.indexOf(result.tightest)];
+      const refusing = state.checked[result.decisions.indexOf(result.tightest)]?.rule;
       const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
       const names = refused.map(({ name }) => name);
       throw new RateLimitExceededException(result, refusing?.message, names);

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { callOf } from '../http/transport.js';
-import type { Rule } from '../plan/rule.js';
+import type { Rule, RuleEntry } from '../plan/rule.js';
 import type { Lease } from '../lease.js';
 import type { CheckResult, Refund, Store, StoreDecision } from '../stores/store.js';
 import type { Ending } from './ending.js';
@@ -23,7 +23,8 @@ export interface RequestState {
   authenticated?: Promise<void>;
   /** All rules of the request, once the route's functions have been asked. */
   rules?: readonly Rule[];
-  readonly checked: Rule[];
+  /** What was asked of the store; a limit may have another rate by the time it is told of. */
+  readonly checked: RuleEntry[];
   readonly decisions: StoreDecision[];
   readonly charges: RequestCharge[];
   /** What is held for the request. */

@@ -10,6 +10,11 @@ export interface StoreSettings {
   readonly store?: Store | undefined;
   /** Where Redis is; without it everything is counted in this process. */
   readonly redis?: RedisConnection | undefined;
+  /**
+   * Whether closing the store closes the connection.
+   * @default whether it is made here
+   */
+  readonly ownsClient?: boolean | undefined;
   readonly prefix: string;
   readonly timeoutMs: number;
   readonly maxKeys: number;
@@ -18,16 +23,14 @@ export interface StoreSettings {
 }
 
 /** The store that an app asks: in process, or Redis with what happens while it fails, or the user's own. */
-export async function createStore({ store, redis, maxKeys, report, ...options }: StoreSettings): Promise<Store> {
+export async function createStore(settings: StoreSettings): Promise<Store> {
+  const { store, redis, ownsClient, maxKeys, report, ...options } = settings;
   const local = new MemoryStore({ maxKeys });
   if (store !== undefined) return new ScopedStore(store, local, { closesShared: false });
   if (redis === undefined) return local;
-  const ownsClient = !isClient(redis);
-  const client = ownsClient ? await createClient(redis) : redis;
+  const client = isClient(redis) ? redis : await createClient(redis);
   // What fails is told by the checks; an error that nobody listens to would end the process.
   client.on('error', () => undefined);
-  return new ScopedStore(
-    new FallbackStore(new RedisStore(client, { ...options, ownsClient }), local, { report }),
-    local,
-  );
+  const remote = new RedisStore(client, { ...options, ownsClient: ownsClient ?? client !== redis });
+  return new ScopedStore(new FallbackStore(remote, local, { report }), local);
 }

@@ -269,7 +269,7 @@ export class RedisStore implements Store {
   }
 }
 
-function asStoreError(error: unknown): RateLimitStoreError {
+export function asStoreError(error: unknown): RateLimitStoreError {
   if (error instanceof RateLimitStoreError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new RateLimitStoreError(messages.storeFailed(reason), { cause: error });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { CompiledLimit } from '../../lib/algorithms/limit.js';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
@@ -27,11 +28,9 @@ export async function connectRedis(): Promise<Redis> {
   return redis;
 }
 
-let prefixes = 0;
-
 /** A prefix that no other test uses, so that tests share one server. */
 export function freshPrefix(): string {
-  return `test-${process.pid}-${++prefixes}`;
+  return `test-${process.pid}-${randomUUID().slice(0, 8)}`;
 }
 
 /** Every store that has to behave alike. */

@@ -1,0 +1,103 @@
+import { Logger } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import { messages } from '../errors/messages.js';
+import { CONNECT_TIMEOUT_MS, isCluster, type RedisClient } from '../redis/client.js';
+
+const logger = new Logger('RateLimit');
+
+/** What each connection is made with: it is used once, and followed by a new one, so that every way to end is one way. */
+const ONCE = {
+  autoResubscribe: false,
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  enableOfflineQueue: false,
+  keepAlive: 10_000,
+  lazyConnect: true,
+  maxRetriesPerRequest: 0,
+  retryStrategy: () => null,
+} as const;
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
+/** After a server said no, as to a user who may not read the channel. */
+const REFUSED_PAUSE_MS = 30_000;
+
+/**
+ * Listens to a channel on a connection of its own, made like the client's, and connects again whenever that one ends. On a
+ * Cluster it listens to any node: each passes on what is published anywhere.
+ */
+export class RateListener {
+  private connection: Redis | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private pauseMs = FIRST_PAUSE_MS;
+  private warned = false;
+  private closed = false;
+  private settle: () => void = () => undefined;
+
+  /** `heard` is told of every message, and whenever some may have been missed. */
+  constructor(
+    private readonly client: RedisClient,
+    private readonly channel: string,
+    private readonly heard: () => void,
+  ) {}
+
+  /** Resolves when it listens, or could not at the first attempt. */
+  start(): Promise<void> {
+    return new Promise((resolve) => {
+      this.settle = resolve;
+      this.connect();
+    });
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.connection?.disconnect();
+    this.settle();
+  }
+
+  private connect(): void {
+    if (this.closed) return this.settle();
+    const node = this.node();
+    if (node === undefined) return this.connectLater();
+    const connection = node.duplicate(ONCE);
+    this.connection = connection;
+    // Why it failed is of no use to anyone: the checks tell of a Redis that is not there.
+    connection.on('error', () => undefined);
+    connection.once('end', () => this.connectLater());
+    connection.on('message', () => this.heard());
+    connection.once('ready', () => void this.subscribe(connection));
+    connection.connect().catch(() => undefined);
+  }
+
+  private async subscribe(connection: Redis): Promise<void> {
+    try {
+      await connection.subscribe(this.channel);
+      this.pauseMs = FIRST_PAUSE_MS;
+      this.heard();
+      this.settle();
+    } catch (error) {
+      if (connection.status === 'ready') this.refused(error);
+      connection.disconnect();
+    }
+  }
+
+  private refused(error: unknown): void {
+    this.pauseMs = REFUSED_PAUSE_MS;
+    if (this.warned) return;
+    this.warned = true;
+    logger.warn(messages.ratesUnheard(error instanceof Error ? error.message : String(error)));
+  }
+
+  private connectLater(): void {
+    this.settle();
+    if (this.closed) return;
+    this.timer = setTimeout(() => this.connect(), this.pauseMs).unref();
+    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  private node(): Redis | undefined {
+    if (!isCluster(this.client)) return this.client;
+    const nodes = this.client.nodes('master');
+    return nodes[Math.floor(Math.random() * nodes.length)];
+  }
+}

@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ModuleMetadata } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+
+export const login: LimitDefinition = { algo: 'gcra', rate: 10, interval: '1h' };
+export const hourly: LimitDefinition = { name: 'hourly', algo: 'sliding-window', rate: 100, interval: '1h' };
+
+/** One instance of an app: with a defined limit, one of the module's that has a name, and one that has none. */
+export class RatesApp {
+  private constructor(
+    readonly nest: TestingModule,
+    readonly service: LimiterService,
+  ) {}
+
+  static async start(options: RateLimitModuleOptions = {}, metadata: ModuleMetadata = {}): Promise<RatesApp> {
+    const limits = [hourly, { algo: 'gcra', rate: 7, interval: '1s' } as const];
+    const module = RateLimitModule.forRoot({ define: { login }, limits, ...options });
+    const nest = await Test.createTestingModule({
+      ...metadata,
+      imports: [module, ...(metadata.imports ?? [])],
+    }).compile();
+    await nest.init();
+    return new RatesApp(nest, nest.get(LimiterService));
+  }
+
+  /** The quota by which this instance decides now. */
+  async quota(name = 'login'): Promise<number> {
+    return (await this.service.for(name).peek('user:1')).quota;
+  }
+
+  /** What is left for a key that has used so much. */
+  async remaining(key = 'user:1', name = 'login'): Promise<number> {
+    return (await this.service.for(name).peek(key)).remaining;
+  }
+
+  close(): Promise<void> {
+    return this.nest.close();
+  }
+}
+
+/** Waits until a question has an answer, and returns how many milliseconds that took. */
+export async function until<T>(ask: () => Promise<T>, wanted: T, patienceMs = 10_000): Promise<number> {
+  const from = performance.now();
+  for (;;) {
+    const got = await ask();
+    const passed = performance.now() - from;
+    if (got === wanted) return passed;
+    if (passed > patienceMs) throw new Error(`got ${String(got)} for ${patienceMs} ms, wants ${String(wanted)}`);
+    await sleep(1);
+  }
+}
