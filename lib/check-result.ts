@@ -1,5 +1,5 @@
 import type { CompiledLimit } from './algorithms/limit.js';
-import type { CheckResult, Decision, StoreDecision } from './stores/store.js';
+import type { Charge, CheckResult, Decision, Refund, StoreDecision } from './stores/store.js';
 
 /** Sums up the decisions of `limits`, which are in the same order and at least one. */
 export function toCheckResult(answers: readonly StoreDecision[], limits: readonly CompiledLimit[]): CheckResult {
@@ -14,9 +14,14 @@ export function toCheckResult(answers: readonly StoreDecision[], limits: readonl
   return { allowed, decisions, tightest, delayMs };
 }
 
-/** Only what users are told: the place in a queue is the store's own. */
+/** What gives units back that a decision charged: those alone, and where they were charged. */
+export function refundOf({ limit, identity, units }: Charge, { place, at, source }: StoreDecision): Refund {
+  return { limit, identity, units, place, at, source };
+}
+
+/** Only what users are told: places and times are the store's own. */
 export function toDecision(answer: StoreDecision): Decision {
-  const { place: _, ...decision } = answer;
+  const { place: _place, at: _at, ...decision } = answer;
   return decision;
 }
 

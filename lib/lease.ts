@@ -60,11 +60,11 @@ export class Lease implements AsyncDisposable {
 /** A decision as code is told it: with a lease if it holds something. */
 export function withLease(
   decision: Decision,
-  { allowed, place }: StoreDecision,
+  { allowed, place, source }: StoreDecision,
   charge: Charge,
   store: Store,
   room: WaitingRoom,
 ): Decision {
   if (!allowed || place === undefined || charge.limit.algorithm.renew === undefined) return decision;
-  return { ...decision, lease: new Lease({ ...charge, place }, store, room) };
+  return { ...decision, lease: new Lease({ ...charge, place, source }, store, room) };
 }

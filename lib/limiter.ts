@@ -1,7 +1,7 @@
 import type { WindowCount } from './algorithms/algorithm.js';
 import type { Duration } from './algorithms/options.js';
 import { assertCost, assertHistory, assertKey, assertSignal, assertUnits, toMs } from './arguments.js';
-import { toDecision } from './check-result.js';
+import { refundOf, toDecision } from './check-result.js';
 import { RateLimitArgumentError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
 import { Lease, withLease } from './lease.js';
@@ -100,7 +100,7 @@ export class Limiter {
       throw new RateLimitArgumentError(messages.notReservable(this.name, algorithm.name));
     }
     const decision = await this.store.reserve({ ...counter, cost: units, maxWaitMs });
-    return new Reservation(decision, { ...counter, units, place: decision.place }, this.store);
+    return new Reservation(decision, refundOf({ ...counter, units }, decision), this.store);
   }
 
   /**
@@ -120,8 +120,8 @@ export class Limiter {
     const { algorithm } = counter.limit;
     if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
     if (algorithm.renew === undefined) throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name));
-    const { place } = await this.wait(counter, units, timeout, signal);
-    const lease = new Lease({ ...counter, units, place: place! }, this.store, this.room).keepAlive();
+    const { place, source } = await this.wait(counter, units, timeout, signal);
+    const lease = new Lease({ ...counter, units, place: place!, source }, this.store, this.room).keepAlive();
     try {
       return await work(lease);
     } finally {

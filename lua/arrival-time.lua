@@ -38,13 +38,19 @@ function arrival_time.fits(p, s, cost) return s.debt + cost * p[1] <= p.quota * 
 
 function arrival_time.take(p, s, cost) s.debt = s.debt + cost * p[1] end
 
--- The weight that comes back of units which were to be used at the tick `place`: what was reserved after them stays.
-local function returned(p, s, units, place)
-  if place <= s.time then return units * p[1] end
-  return max(0, units * p[1] - max(0, arrival_time.covered(p, s) - place) * p[2])
+-- The weight that comes back of units: what was reserved after those which were to be used at the tick `place` stays, and
+-- what may have flowed off of them by now has.
+local function returned(p, s, units, place, at)
+  local gone = 0
+  if place > s.time then
+    gone = max(0, arrival_time.covered(p, s) - place)
+  elseif at >= 0 then
+    gone = max(0, s.time - max(place, floor(at / p[3])))
+  end
+  return max(0, units * p[1] - gone * p[2])
 end
 
-function arrival_time.give(p, s, units, place) s.debt = max(0, s.debt - returned(p, s, units, place)) end
+function arrival_time.give(p, s, units, place, at) s.debt = max(0, s.debt - returned(p, s, units, place, at)) end
 
 -- Beyond, weights are no whole numbers.
 function arrival_time.owable(p, s, cost) return s.debt + cost * p[1] <= MAX_OWED end

@@ -1,6 +1,7 @@
 -- Runs the program: looks at all limits of a check first, then charges all of them or none.
 
-local PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 1, 2, 3, 4, 5, 6, 7
+local PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW, CONSUME_REFUNDABLE = 1, 2, 3, 4, 5, 6, 7, 8
+local NO_CARRY, PROPORTIONAL = 0, 1
 
 local program = cjson.decode(ARGV[1])
 local now, at = program[1], 4
@@ -13,10 +14,10 @@ end
 local limits = {}
 for i = 1, program[3] do
   local p = { algorithm = algorithms[program[at]], shadow = program[at + 1] == 1, quota = program[at + 2] }
-  p.block_for = program[at + 3]
-  local length = program[at + 4]
-  for j = 1, length do p[j] = program[at + 4 + j] end
-  at = at + 5 + length
+  p.block_for, p.carry, p.quota_before = program[at + 3], program[at + 4], program[at + 5]
+  local length = program[at + 6]
+  for j = 1, length do p[j] = program[at + 6 + j] end
+  at = at + 7 + length
   limits[i] = p
 end
 
@@ -26,14 +27,37 @@ local raw = redis.call('MGET', unpack(KEYS))
 -- A key's state as of now, read once a call and written once, after the last check.
 local states, owners, changed = {}, {}, {}
 
-local BLOCKED = 255
+local BLOCKED, CARRIED = 255, 254
 
--- What a string says of a block, and what is stored behind it.
-local function unblocked(value)
-  if not value or string.byte(value) ~= BLOCKED then return value end
-  local stop, duration = unpack_doubles('<dd', value, 2)
-  value = string.sub(value, 18)
-  return value ~= '' and value, stop, duration
+-- What stands before a value: until when the counter is blocked and for how long, and the quota that its units are for.
+local function unwrapped(value)
+  local first = string.byte(value)
+  local stop, duration, quota
+  if first == BLOCKED then
+    stop, duration = unpack_doubles('<dd', value, 2)
+    value = string.sub(value, 18)
+    first = string.byte(value)
+  end
+  if first == CARRIED then
+    quota = unpack_doubles('<d', value, 2)
+    value = string.sub(value, 10)
+  end
+  return value ~= '' and value, stop, duration, quota
+end
+
+-- The state of a counter whose units were left under another quota. Who owes owes as much as before.
+local function carry_over(p, value, key, quota)
+  local before = setmetatable({ quota = quota }, { __index = p })
+  local s = p.algorithm.open(before, value, now, key)
+  if not s or p.algorithm.renew then return s end
+  local left = p.algorithm.remaining(before, s)
+  if left >= 0 then
+    left = p.carry == PROPORTIONAL and floor(left * p.quota / quota) or left + p.quota - quota
+  end
+  local taken = p.algorithm.remaining(p, s) - min(left, p.quota)
+  if taken > 0 then p.algorithm.take(p, s, taken) elseif taken < 0 then p.algorithm.give(p, s, -taken, -1, -1) end
+  s.moved = s.moved or taken ~= 0
+  return s
 end
 
 -- Refuses a counter until a time, which ends the block of before.
@@ -44,8 +68,17 @@ local function set_block(s, stop, duration)
 end
 
 local function read(p, key)
-  local value, stop, duration = unblocked(raw[p.algorithm.apart and key + 1 or key])
-  local s = p.algorithm.open(p, value, now, KEYS[key])
+  local value, stop, duration, quota = raw[p.algorithm.apart and key + 1 or key], nil, nil, nil
+  if value then value, stop, duration, quota = unwrapped(value) end
+  local was_carried = quota ~= nil
+  quota = quota or p.quota_before
+  local s
+  if p.carry == NO_CARRY or quota == p.quota or not (value or p.algorithm.apart) then
+    s = p.algorithm.open(p, value, now, KEYS[key])
+  else
+    s = carry_over(p, value, KEYS[key], quota)
+  end
+  if s then s.was_carried = was_carried end
   if s and stop and stop > now then
     -- If the clock was set back, the block ends no later than if it had just begun.
     s.blocked, s.blocked_for = min(stop, now + duration), duration
@@ -61,14 +94,14 @@ local function save(key)
     stored_block = string.char(BLOCKED) .. pack('<dd', s.blocked, s.blocked_for)
     stored_block_for = s.blocked - s.now
   end
+  carried = p.carry ~= NO_CARRY and string.char(CARRIED) .. pack('<d', p.quota) or ''
+  block, block_for = stored_block, stored_block_for
   if p.algorithm.apart then
-    if s.block_changed then
-      block, block_for = stored_block, stored_block_for
+    if carried ~= '' then
+      put(KEYS[key + 1], '', p.algorithm.reset(p, s))
+    elseif s.block_changed or s.was_carried then
       put(KEYS[key + 1], '', 0)
     end
-    block, block_for = '', 0
-  else
-    block, block_for = stored_block, stored_block_for
   end
   p.algorithm.save(p, s, KEYS[key])
   changed[key] = nil
@@ -196,12 +229,13 @@ local function decide(operation, count, from, width)
     end
     answer(p, s, cost, fits, delay, place)
   end
+  if operation >= RESERVE then add(now) end
 end
 
 -- What is done to one counter, with up to two numbers; each says what it replies first.
 local operations = {
-  [REFUND] = function(p, s, key, units, place)
-    p.algorithm.give(p, s, units, place)
+  [REFUND] = function(p, s, key, units, place, charged)
+    p.algorithm.give(p, s, units, place, charged)
     changed[key] = true
     add(1)
   end,
@@ -231,9 +265,9 @@ local operations = {
   end,
 }
 
-local function operate(operation, p, key, first, second)
+local function operate(operation, p, key, first, second, third)
   local s = open(p, key)
-  if s then return operations[operation](p, s, key, first, second) end
+  if s then return operations[operation](p, s, key, first, second, third) end
   add(-1)
   add(now)
 end
@@ -241,15 +275,15 @@ end
 while program[at] do
   local operation, count = program[at], program[at + 1]
   at = at + 2
-  if operation <= PEEK then
+  if operation <= PEEK or operation == CONSUME_REFUNDABLE then
     decide(operation, count, at, 3)
     at = at + 3 * count
   elseif operation == RESERVE then
     decide(operation, count, at, 4)
     at = at + 4 * count
   else
-    operate(operation, limits[program[at]], program[at + 1], program[at + 2], program[at + 3])
-    at = at + 4
+    operate(operation, limits[program[at]], program[at + 1], program[at + 2], program[at + 3], program[at + 4])
+    at = at + 5
   end
 end
 

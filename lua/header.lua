@@ -6,17 +6,21 @@
 --            slack    milliseconds added to every time to live (tests)
 --            limits   their number, then each limit's
 --                       algorithm, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all),
+--                       what becomes of the units that were left under another quota (0: the algorithm says so itself,
+--                       1: they scale with the quota, 2: they grow by what it grew), the quota before the last change,
 --                       number of parameters, parameters
 --            checks   until the end, each check's
 --                       operation, number of entries, entries; an entry is
 --                       the number of its limit, the number of its key, and what the operation needs
---          operations: 0 consume and 1 peek (cost), 4 reserve (cost, the longest wait in microseconds), each of any number
---            of entries; and of one entry with two numbers, 2 refund (units, place or -1), 3 history (unused), 5 penalize
---            (units), 6 block (microseconds, 0 to unblock), 7 renew (units, place)
--- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1 and 4 replies
+--          operations: 0 consume, 1 peek and 8 consume what may be given back (cost), 4 reserve (cost, the longest wait in
+--            microseconds), each of any number of entries; and of one entry with three numbers, 2 refund (units, place or
+--            -1, when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
+--            7 renew (units, place)
+-- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4 and 8 replies
 --            reset * 4 + 1, remaining                 allowed
 --            reset * 4 + 2, remaining, delay, place   allowed, to be held
 --            reset * 4,     remaining, wait           refused; a wait of -1 never ends
+--          4 and 8 reply the time at last
 --          an operation whose calendar window is not the one of the server's clock replies
 --            -1, now                                  not decided, to be asked again
 --          2, 5 and 6 reply 1; 7 replies 1, or 0 if nothing is held any more; 3 replies the number of windows, then start, end, count of each, the newest last
@@ -25,15 +29,16 @@
 -- interval or more: then the translated state is kept, so that its waits do not start anew. A limit that blocks whom it
 -- refuses writes down until when, except of a reservation, which can be tried again.
 --
--- A counter that is blocked is stored as the byte 255, two doubles (until when; for how long), and its value. No other
--- value begins so: they begin with a time, as a double, or as a MessagePack array. An algorithm that keeps no string keeps
--- its block in a key of its own, which follows the counter's in KEYS.
+-- A counter that is blocked is stored as the byte 255, two doubles (until when; for how long), and its value; one whose
+-- units were carried over from another quota, as the byte 254, a double (the quota that they are for), and its value. No
+-- other value begins so: they begin with a time, as a double, or as a MessagePack array. An algorithm that keeps no string
+-- keeps these in a key of its own, which follows the counter's in KEYS.
 --
 -- A fragment in algorithms/ adds one table to `algorithms`:
 --   open(p, raw, now, key)  the state as of now: a table with `now` and `moved`, or nil if p is of another time
 --   fits(p, s, cost)        whether cost <= quota fits
 --   take(p, s, cost)        charges what fits
---   give(p, s, units, place)
+--   give(p, s, units, place, at)   gives units back, but none of those that count no longer by now
 --   remaining(p, s)         whole units; less than none if more was charged than fits
 --   retry(p, s, cost)       microseconds until a cost fits that does not
 --   covered(p, s)           the tick at which nothing is owed to the future; where units can be reserved
@@ -55,13 +60,13 @@ local MAX_OWED = 2 ^ 53 - 1
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local pack, unpack_doubles = struct.pack, struct.unpack
 
--- The block of the counter that is being stored.
-local block, block_for = '', 0
+-- What stands before the value of the counter that is being stored, and how long its block lasts.
+local block, carried, block_for = '', '', 0
 
 -- Stores a value, or a fresh state by deleting it. A key lives as long as its state differs from a fresh one.
 local function put(key, value, keep_for)
   if keep_for > 0 then
-    redis.call('SET', key, block .. value, 'PX', ceil(max(keep_for, block_for) / 1000) + time_to_live_slack)
+    redis.call('SET', key, block .. carried .. value, 'PX', ceil(max(keep_for, block_for) / 1000) + time_to_live_slack)
   elseif block_for > 0 then
     redis.call('SET', key, block, 'PX', ceil(block_for / 1000) + time_to_live_slack)
   else

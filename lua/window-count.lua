@@ -10,7 +10,10 @@ function window_count.take(p, s, cost)
   s.last = max(s.last, s.now)
 end
 
-function window_count.give(p, s, units) s.count = max(0, s.count - units) end
+-- Units that were charged in another window are none of this one.
+function window_count.give(p, s, units, place, at)
+  if at < 0 or at >= s.start then s.count = max(0, s.count - units) end
+end
 
 function window_count.remaining(p, s) return p.quota - s.count end
 

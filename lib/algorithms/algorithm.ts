@@ -59,11 +59,15 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   take(parameters: P, state: S, cost: number): void;
   /**
    * Gives `units` back, never more than were taken. `place` is what `place()` or `covered()` said when they were taken: units
-   * that were reserved behind them stay reserved.
+   * that were reserved behind them stay reserved. `at` is the time when they were taken: those that count no longer by now are
+   * not given back once more.
    */
-  give(parameters: P, state: S, units: number, place?: number): void;
+  give(parameters: P, state: S, units: number, place?: number, at?: number): void;
   /** What has to be stored. */
   save(parameters: P, state: S): S;
+
+  /** The same parameters with another quota, if more than the quota depends on it. */
+  withQuota?(parameters: P, quota: number): P;
 
   /** The whole units that would fit now; less than none if more was charged than fits. */
   remaining(parameters: P, state: S): number;

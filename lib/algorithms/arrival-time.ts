@@ -22,12 +22,26 @@ export interface ArrivalState extends State {
   time: number;
 }
 
-/** Gives back units which were to be used at the tick `place`: what was reserved after them stays. */
-export function giveArrival(parameters: ArrivalParameters, state: ArrivalState, units: number, place?: number): void {
-  const { unit, speed } = parameters.scale;
-  const later =
-    place === undefined || place <= state.time ? 0 : Math.max(0, arrivalCovered(parameters, state) - place) * speed;
-  state.debt = Math.max(0, state.debt - Math.max(0, units * unit - later));
+/**
+ * Gives units back. What was reserved after those which were to be used at the tick `place` stays, and what may have flowed
+ * off of them since `at` has.
+ */
+export function giveArrival(
+  parameters: ArrivalParameters,
+  state: ArrivalState,
+  units: number,
+  place = -1,
+  at?: number,
+): void {
+  const { unit, speed, tick } = parameters.scale;
+  let gone = 0;
+  if (place > state.time) gone = arrivalCovered(parameters, state) - place;
+  else if (at !== undefined) gone = state.time - Math.max(place, Math.floor(at / tick));
+  state.debt = Math.max(0, state.debt - Math.max(0, units * unit - Math.max(0, gone) * speed));
+}
+
+export function arrivalWithQuota(parameters: ArrivalParameters, quota: number): ArrivalParameters {
+  return { ...parameters, quota, capacity: quota * parameters.scale.unit };
 }
 
 export function saveArrival<S extends ArrivalState>({ capacity }: ArrivalParameters, state: S): S {

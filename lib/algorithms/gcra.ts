@@ -7,6 +7,7 @@ import {
   arrivalRemaining,
   arrivalResetAfter,
   arrivalRetryAfter,
+  arrivalWithQuota,
   giveArrival,
   openArrival,
   saveArrival,
@@ -54,6 +55,7 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   },
   give: giveArrival,
   save: saveArrival,
+  withQuota: arrivalWithQuota,
 
   remaining: arrivalRemaining,
   retryAfter: arrivalRetryAfter,

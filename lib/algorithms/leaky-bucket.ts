@@ -5,6 +5,7 @@ import {
   arrivalRemaining,
   arrivalResetAfter,
   arrivalRetryAfter,
+  arrivalWithQuota,
   openArrival,
   saveArrival,
 } from './arrival-time.js';
@@ -79,6 +80,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     }
   },
   save: saveArrival,
+  withQuota: arrivalWithQuota,
 
   remaining: (parameters, state) =>
     Math.max(arrivalRemaining(parameters, state), ...state.free.map(({ units }) => units)),

@@ -6,6 +6,12 @@ import { algorithms, type AlgorithmOptions } from './index.js';
 /** What happens to a limit while its store fails. */
 export type OnStoreError = 'local' | 'allow' | 'deny';
 
+/** What becomes of units that were left before a quota changed: they scale with it, or grow by as much as it grew. */
+export interface CarryOver {
+  readonly mode: 'proportional' | 'additive';
+  readonly quotaBefore: number;
+}
+
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
   readonly place: string;
@@ -14,6 +20,8 @@ export interface LimitSettings {
   readonly name?: string | undefined;
   readonly shadow?: boolean;
   readonly onStoreError?: OnStoreError;
+  /** What becomes of the units that were left under another quota, if not what the algorithm makes of it. */
+  readonly carry?: CarryOver | undefined;
   /** Whom it refuses, it refuses for so long: microseconds. */
   readonly blockFor?: number;
   /** Counted by each instance of the app for itself. */
@@ -31,6 +39,7 @@ export class CompiledLimit {
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
   readonly onStoreError: OnStoreError;
+  readonly carry: CarryOver | undefined;
   /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
   readonly blockFor: number;
   /** Counted by each instance of the app for itself, in process. */
@@ -54,6 +63,7 @@ export class CompiledLimit {
     this.shadow = shadow;
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;
+    this.carry = rest.carry;
     this.instance = rest.instance ?? false;
     this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
   }

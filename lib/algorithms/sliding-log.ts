@@ -80,7 +80,8 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
     state.used += cost;
     state.added += cost;
   },
-  give(_, state, units) {
+  give({ interval }, state, units, _place, at) {
+    if (at !== undefined && at <= state.time - interval) return;
     // The oldest units go first: what is left then counts no shorter than it should.
     const given = Math.min(units, state.used);
     state.used -= given;

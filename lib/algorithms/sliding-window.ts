@@ -67,14 +67,17 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
       counts[setBack ? 0 : newest - number]! += count;
       total += count;
     }
-    return { now, moved: moved || setBack, length, newest: setBack ? current : newest, counts, total };
+    return { now, moved: setBack, length, newest: setBack ? current : newest, counts, total };
   },
   fits: ({ quota }, { total }, cost) => total + cost <= quota,
   take(_, state, cost) {
     state.counts[0]! += cost;
     state.total += cost;
   },
-  give(_, state, units) {
+  give({ interval }, state, units, _place, at) {
+    const { now, newest, length } = state;
+    const time = Math.max(now, newest * length);
+    if (at !== undefined && (Math.floor(at / length) + 1) * length - 1 <= time - interval) return;
     // The oldest units go first: what is left then counts no shorter than it should.
     for (let age = state.counts.length - 1; age >= 0 && units > 0; age--) {
       const given = Math.min(units, state.counts[age]!);

@@ -91,14 +91,18 @@ export const tokenBucket: Algorithm<TokenBucketOptions, TokenBucketParameters, T
   take({ scale }, state, cost) {
     state.level -= cost * scale.unit;
   },
-  give(parameters, state, units, place) {
-    const { scale, capacity } = parameters;
-    // What was reserved after units which were to be used at `place` stays.
-    const later =
-      place === undefined || place <= state.time ? 0 : Math.max(0, covered(parameters, state) - place) * scale.speed;
-    state.level = Math.min(capacity, state.level + Math.max(0, units * scale.unit - later));
+  give(parameters, state, units, place = -1, at) {
+    const { scale, capacity, step } = parameters;
+    let gone = 0;
+    // What was reserved after units which were to be used at `place` stays; what may have flowed in for them by now has.
+    if (place > state.time) gone = covered(parameters, state) - place;
+    else if (at !== undefined) {
+      gone = Math.ceil((state.time - Math.max(place, Math.floor(at / scale.tick))) / step) * step;
+    }
+    state.level = Math.min(capacity, state.level + Math.max(0, units * scale.unit - Math.max(0, gone) * scale.speed));
   },
   save: (_, state) => state,
+  withQuota: (parameters, quota) => ({ ...parameters, quota, capacity: quota * parameters.scale.unit }),
 
   remaining: ({ scale }, { level }) => Math.floor(level / scale.unit),
   retryAfter: (parameters, state, cost) => untilFilled(parameters, state, cost * parameters.scale.unit),

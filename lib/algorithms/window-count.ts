@@ -15,8 +15,9 @@ export const windowCount = {
     state.count += cost;
     state.last = Math.max(state.last, state.now);
   },
-  give(_: Parameters, state: WindowState, units: number): void {
-    state.count = Math.max(0, state.count - units);
+  give(_: Parameters, state: WindowState, units: number, _place?: number, at: number = state.start): void {
+    // Units that were charged in another window are none of this one.
+    if (at >= state.start) state.count = Math.max(0, state.count - units);
   },
   remaining: ({ quota }: Parameters, { count }: WindowState): number => quota - count,
   retryAfter: (_: Parameters, { end, now }: WindowState): number => end - now,

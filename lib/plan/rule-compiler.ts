@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
-import { CompiledLimit } from '../algorithms/limit.js';
+import { type CarryOver, CompiledLimit } from '../algorithms/limit.js';
 import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -37,6 +37,8 @@ export interface Declaration {
   readonly name?: string;
   /** How often its counters were made to start anew. */
   readonly generation?: number;
+  /** What becomes of what was left under another rate. */
+  readonly carry?: CarryOver;
 }
 
 /** Reads what users write as a limit. */
@@ -47,7 +49,7 @@ export class RuleCompiler {
     private readonly keys: KeyResolverFactory,
   ) {}
 
-  compile(definition: LimitDefinition, { place, scope, name: givenName, generation = 0 }: Declaration): Rule {
+  compile(definition: LimitDefinition, { place, scope, name: givenName, generation = 0, carry }: Declaration): Rule {
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
       throw new RateLimitConfigError(messages.notALimit(place, definition));
     }
@@ -68,6 +70,7 @@ export class RuleCompiler {
       shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
       onStoreError: oneOf(place, 'onStoreError', definition.onStoreError ?? onStoreError, ON_STORE_ERROR),
       generation,
+      carry,
     });
     return new Rule(limit, {
       key,

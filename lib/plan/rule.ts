@@ -77,6 +77,11 @@ export class Rule {
     return this.settings.count !== 'all' || this.limit.algorithm.renew !== undefined;
   }
 
+  /** Whether units that a request is charged may have to be given back. */
+  get mayGiveBack(): boolean {
+    return this.waitsForEnd || this.hasCost || this.limit.algorithm.delay !== undefined;
+  }
+
   /** Whether a request that ended so counts. */
   counts(outcome: Outcome): boolean {
     const { count } = this.settings;

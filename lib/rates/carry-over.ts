@@ -2,11 +2,15 @@ import type { Declaration } from '../plan/rule-compiler.js';
 import type { RateRecord } from './rate-record.js';
 
 /**
- * What becomes of counted state under a changed rate. This is the one place that reads `record.state`'s consequences:
+ * What becomes of counted state under a changed rate:
  * - 'keep': same keys, and the algorithms translate what they find;
- * - 'reset': another generation, so other keys;
- * - 'proportional' and 'additive': as 'keep' for now. What they need is here: `state`, `quota` and `previousQuota`.
+ * - 'proportional' and 'additive': same keys, and each counter's units are carried over when it is first asked again;
+ * - 'reset': another generation, so other keys.
  */
-export function carryOver({ generation }: Pick<RateRecord, 'generation'>): Pick<Declaration, 'generation'> {
-  return { generation };
+export function carryOver(
+  record: Pick<RateRecord, 'generation'> & Partial<RateRecord>,
+): Pick<Declaration, 'generation' | 'carry'> {
+  const { generation, state, previousQuota } = record;
+  if ((state !== 'proportional' && state !== 'additive') || previousQuota === undefined) return { generation };
+  return { generation, carry: { mode: state, quotaBefore: previousQuota } };
 }

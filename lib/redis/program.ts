@@ -20,8 +20,11 @@ const RESERVE = 4;
 const PENALIZE = 5;
 const BLOCK = 6;
 const RENEW = 7;
+const CONSUME_REFUNDABLE = 8;
 const UNDECIDED = -1;
 const NO_PLACE = -1;
+const NO_TIME = -1;
+const CARRY = { proportional: 1, additive: 2 } as const;
 
 /** The time that the script uses instead of the server's, for tests. */
 export interface TestClock {
@@ -46,8 +49,8 @@ export class Program {
     private readonly clock?: TestClock,
   ) {}
 
-  check({ entries, peek = false }: Check): void {
-    this.body += `,${peek ? PEEK : CONSUME},${entries.length}`;
+  check({ entries, peek = false, refundable = false }: Check): void {
+    this.body += `,${peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
     for (const entry of entries) this.body += `,${this.limit(entry.limit)},${this.key(entry)},${entry.cost}`;
   }
 
@@ -58,7 +61,7 @@ export class Program {
   }
 
   refund(refund: Refund): void {
-    this.operation(REFUND, refund, refund.units, refund.place ?? NO_PLACE);
+    this.operation(REFUND, refund, refund.units, refund.place ?? NO_PLACE, refund.at ?? NO_TIME);
   }
 
   penalize(charge: Charge): void {
@@ -77,8 +80,9 @@ export class Program {
     this.operation(HISTORY, counter);
   }
 
-  private operation(operation: number, counter: Counter, first = 0, second = 0): void {
-    this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${first},${second}`;
+  private operation(operation: number, counter: Counter, ...numbers: number[]): void {
+    const [first = 0, second = 0, third = 0] = numbers;
+    this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${first},${second},${third}`;
   }
 
   toString(): string {
@@ -88,9 +92,10 @@ export class Program {
   private limit(limit: CompiledLimit): number {
     const known = this.limitNumbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow, blockFor } = limit;
+    const { algorithm, parameters, shadow, blockFor, carry } = limit;
     const values = algorithm.scriptParameters(parameters, this.now);
     const common = [`"${algorithm.name}"`, shadow ? 1 : 0, parameters.quota, blockFor];
+    common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.limits += `,${[...common, values.length, ...values].join(',')}`;
     const number = this.limitNumbers.size + 1;
     this.limitNumbers.set(limit, number);
@@ -122,9 +127,14 @@ export class Reply {
   }
 
   /** The decisions of a check, or nothing if it was not decided. */
-  check({ entries }: Pick<Check, 'entries'>): StoreDecision[] | undefined {
+  check({ entries, peek = false, refundable = false }: Check): StoreDecision[] | undefined {
     if (this.undecided()) return undefined;
-    return entries.map((entry) => this.decision(entry));
+    const decisions = entries.map((entry) => this.decision(entry));
+    if (refundable && !peek) {
+      const at = this.next();
+      for (const decision of decisions) decision.at = at;
+    }
+    return decisions;
   }
 
   /** The windows of a counter, the newest first, or nothing if they were not read. */

@@ -7,7 +7,7 @@ import {
   ServiceUnavailableException,
 } from '@nestjs/common';
 import { finalize, type Observable, tap } from 'rxjs';
-import { toCheckResult } from '../check-result.js';
+import { refundOf, toCheckResult } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
@@ -99,6 +99,8 @@ export class RequestLimiter {
     state: RequestState,
   ): Promise<void> {
     if (rules.length === 0) return;
+    // Nobody waits for an answer any more, and nobody can say whose request it was.
+    if (connectionOf(transport.response)?.destroyed === true) throw clientLeft();
     const collected = mapAll(rules, (rule) => rule.entry(context, transport));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
@@ -121,13 +123,14 @@ export class RequestLimiter {
     const delayMs = Math.max(...decisions.map((each, index) => (entries[index]?.limit.shadow ? 0 : each.delayMs)));
     if (delayMs > 0 && !(await hold(delayMs, connectionOf(transport.response)))) {
       await this.giveBack(charges);
-      throw new HttpException(messages.clientLeft(), CLIENT_CLOSED_REQUEST);
+      throw clientLeft();
     }
   }
 
   private async decide(entries: readonly RuleEntry[], { response }: Transport): Promise<StoreDecision[]> {
     try {
-      const [decisions] = await this.store.check([{ entries }]);
+      const refundable = entries.some(({ rule }) => rule.mayGiveBack);
+      const [decisions] = await this.store.check([{ entries, refundable }]);
       return decisions as StoreDecision[];
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
@@ -146,9 +149,9 @@ export class RequestLimiter {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
     if (waiting.length === 0) return;
     const leases = waiting.flatMap((charge) => {
-      const { limit, place } = charge;
+      const { limit, place, source } = charge;
       if (limit.algorithm.renew === undefined || place === undefined) return [];
-      return new Lease({ ...charge, place }, this.store, this.room);
+      return new Lease({ limit, identity: charge.identity, units: charge.units, place, source }, this.store, this.room);
     });
     state.leases.push(...leases);
     const connection = connectionOf(response);
@@ -167,7 +170,8 @@ export class RequestLimiter {
     return entries.flatMap(({ rule, limit, identity, cost }, index) => {
       const decision = decisions[index];
       if (decision?.allowed !== true) return [];
-      return { rule, limit, identity, units: cost, place: decision.place, settled: false, store: this.store };
+      const charge = refundOf({ limit, identity, units: cost }, decision);
+      return { ...charge, rule, settled: false, store: this.store };
     });
   }
 
@@ -176,12 +180,17 @@ export class RequestLimiter {
     if (open.length === 0) return;
     for (const charge of open) charge.settled = true;
     try {
-      await this.store.refund(open);
+      // The limit may have another rate by now.
+      await this.store.refund(open.map(({ rule, ...charge }) => ({ ...charge, limit: rule.limit })));
     } catch (error) {
       // Nobody waits for this request any more, and its units come back by themselves in time.
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
   }
+}
+
+function clientLeft(): HttpException {
+  return new HttpException(messages.clientLeft(), CLIENT_CLOSED_REQUEST);
 }
 
 /** A function of the user's that fails must not make a request free. */

@@ -81,13 +81,21 @@ export class FallbackStore implements Store {
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
-    await Promise.all([
-      this.ask(() => this.primary.refund(refunds)).catch(() => undefined),
-      this.local.refund(refunds),
-    ]);
+    const local = refunds.filter(({ source }) => source === 'fallback');
+    const rest = refunds.filter(({ source }) => source !== 'fallback');
+    if (local.length > 0) await this.local.refund(local);
+    if (rest.length === 0) return;
+    try {
+      await this.ask(() => this.primary.refund(rest));
+    } catch (error) {
+      const unknown = rest.filter(({ source }) => source === undefined);
+      if (!(error instanceof RateLimitStoreError) || unknown.length < rest.length) throw error;
+      await this.local.refund(unknown);
+    }
   }
 
   async penalize(charge: Charge): Promise<void> {
+    if (charge.source === 'fallback') return this.local.penalize(charge);
     try {
       await this.ask(() => this.primary.penalize(charge));
     } catch (error) {
@@ -101,13 +109,8 @@ export class FallbackStore implements Store {
     await this.ask(() => this.primary.block(counter, durationMs));
   }
 
-  /** Where the units are held depends on who gave them. */
-  async renew(lease: HeldLease): Promise<boolean> {
-    const [here, there] = await Promise.all([
-      this.local.renew(lease),
-      this.ask(() => this.primary.renew(lease)).catch(() => false),
-    ]);
-    return here || there;
+  renew(lease: HeldLease): Promise<boolean> {
+    return lease.source === 'fallback' ? this.local.renew(lease) : this.ask(() => this.primary.renew(lease));
   }
 
   async reset(counters: readonly Counter[]): Promise<void> {
@@ -119,9 +122,9 @@ export class FallbackStore implements Store {
     return this.ask(() => this.primary.history(counter));
   }
 
-  private async fallBack({ entries, peek = false }: Check): Promise<StoreDecision[]> {
+  private async fallBack({ entries, ...rest }: Check): Promise<StoreDecision[]> {
     const counted = entries.filter(({ limit }) => limit.onStoreError === 'local');
-    const [local = []] = counted.length > 0 ? await this.local.check([{ entries: counted, peek }]) : [];
+    const [local = []] = counted.length > 0 ? await this.local.check([{ ...rest, entries: counted }]) : [];
     return entries.map((entry) => {
       const decision = local[counted.indexOf(entry)] ?? allowing(entry);
       return { ...decision, source: 'fallback' };

@@ -1,4 +1,5 @@
 import type { State, WindowCount } from '../algorithms/algorithm.js';
+import type { CompiledLimit } from '../algorithms/limit.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './store.js';
@@ -44,6 +45,8 @@ interface Entry {
   /** Nothing if it equals a fresh one. */
   readonly state: State | undefined;
   readonly block: Block | undefined;
+  /** The quota that its units were carried over to. */
+  readonly carried: number | undefined;
   /** When the state equals a fresh one and may be forgotten, in microseconds. */
   readonly expiresAt: number;
 }
@@ -85,7 +88,7 @@ export class MemoryStore implements Store {
     const view = this.view(reservation, this.clock());
     view.cost = cost;
     reserve(view, Math.floor(maxWaitMs * 1000));
-    const decision = this.settle(view, { allowed: view.fits, blocks: false });
+    const decision = this.settle(view, { allowed: view.fits, blocks: false, peek: false, refundable: true });
     if (view.fits) {
       decision.delayMs = toMs(view.delay ?? 0);
       const place = algorithm.covered?.(parameters, view.state);
@@ -99,7 +102,7 @@ export class MemoryStore implements Store {
     for (const refund of refunds) {
       const view = this.view(refund, now);
       const { algorithm, parameters } = refund.limit;
-      algorithm.give(parameters, view.state, refund.units, refund.place);
+      algorithm.give(parameters, view.state, refund.units, refund.place, refund.at);
       this.store(view);
     }
     return Promise.resolve();
@@ -139,8 +142,7 @@ export class MemoryStore implements Store {
     if (algorithm.history === undefined) {
       return Promise.reject(new RateLimitArgumentError(messages.noHistory(counter.limit.name)));
     }
-    const now = this.clock();
-    const state = algorithm.open(parameters, this.find(keyOf(counter), now)?.state, now);
+    const { state } = this.view(counter, this.clock());
     return Promise.resolve(algorithm.history(parameters, state));
   }
 
@@ -152,7 +154,7 @@ export class MemoryStore implements Store {
   }
 
   /** Looks at all limits first, then charges all or none. */
-  private decide({ entries, peek = false }: Check, now: number): StoreDecision[] {
+  private decide({ entries, peek = false, refundable = false }: Check, now: number): StoreDecision[] {
     const views = entries.map((entry) => {
       const view = this.view(entry, now);
       view.cost = entry.cost;
@@ -160,20 +162,21 @@ export class MemoryStore implements Store {
       return view;
     });
     const allowed = views.every((view) => view.fits || view.limit.shadow);
-    const how = { allowed, peek, blocks: !peek };
+    const how = { allowed, peek, blocks: !peek, refundable };
     return views.map((view) => this.settle(view, how));
   }
 
   /** Charges what is allowed, and says what was decided. */
   private settle(
     view: View,
-    { allowed, blocks, peek = false }: { allowed: boolean; blocks: boolean; peek?: boolean },
+    { allowed, blocks, peek, refundable }: { allowed: boolean; blocks: boolean; peek: boolean; refundable: boolean },
   ): StoreDecision {
     const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
     const refusedFirst = !view.fits && blocks && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) view.block = blockFor(limit.blockFor, state);
     const decision = decisionOf(view);
+    if (refundable && !peek) decision.at = state.now;
     const charged = allowed && view.fits && !peek;
     if (charged) {
       algorithm.take(parameters, state, cost);
@@ -188,7 +191,7 @@ export class MemoryStore implements Store {
   private view({ limit, identity }: Counter, now: number): View {
     const key = keyOf({ limit, identity });
     const stored = this.find(key, now);
-    const state = limit.algorithm.open(limit.parameters, stored?.state, now);
+    const state = open(limit, stored, now);
     let block = stored?.block;
     if (block !== undefined && block.until <= now) block = undefined;
     if (block !== undefined && block.until > now + block.duration) {
@@ -209,6 +212,7 @@ export class MemoryStore implements Store {
       this.touch(key, {
         state: needed > 0 ? saved : undefined,
         block,
+        carried: limit.carry && limit.quota,
         expiresAt: state.now + keepFor + this.slackMs * 1000,
       });
   }
@@ -248,6 +252,23 @@ export class MemoryStore implements Store {
     clearInterval(this.timer);
     this.timer = undefined;
   }
+}
+
+/** The state as of now, with what was left under another quota carried over. */
+function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: Entry | undefined, now: number): State {
+  const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
+  if (before === undefined || before === quota || algorithm.renew)
+    return algorithm.open(parameters, stored?.state, now);
+  const old = algorithm.withQuota?.(parameters, before) ?? { ...parameters, quota: before };
+  const state = algorithm.open(old, stored!.state, now);
+  let left = algorithm.remaining(old, state);
+  // Who owes owes as much as before.
+  if (left >= 0) left = carry!.mode === 'proportional' ? Math.floor((left * quota) / before) : left + quota - before;
+  const taken = algorithm.remaining(parameters, state) - Math.min(left, quota);
+  if (taken > 0) algorithm.take(parameters, state, taken);
+  if (taken < 0) algorithm.give(parameters, state, -taken);
+  state.moved ||= taken !== 0;
+  return state;
 }
 
 function fits({ limit, state, cost }: View): boolean {

@@ -107,7 +107,7 @@ export class RedisStore implements Store {
     const [decision] = await this.enqueue(
       reservation,
       (program) => program.reserve(reservation),
-      (reply) => reply.check({ entries }),
+      (reply) => reply.check({ entries, refundable: true }),
     );
     return decision!;
   }
@@ -183,11 +183,12 @@ export class RedisStore implements Store {
     let peek = check.peek ?? false;
     try {
       for (const entries of parts) {
-        const answers = await this.decide({ entries, peek });
+        const answers = await this.decide({ entries, peek, refundable: true });
         for (const [index, entry] of entries.entries()) {
           const decision = answers[index]!;
           decisions.set(entry, decision);
-          if (!peek && decision.allowed) charged.push({ ...entry, units: entry.cost, place: decision.place });
+          if (!peek && decision.allowed)
+            charged.push({ ...entry, units: entry.cost, place: decision.place, at: decision.at });
         }
         if (peek || entries.every(({ limit }, index) => limit.shadow || answers[index]!.allowed)) continue;
         charged.length -= entries.filter((_, index) => answers[index]!.allowed).length;

@@ -70,16 +70,16 @@ export class ScopedStore implements Store {
    * The instance's own limits are charged first, since that takes no time; if the others refuse or fail, it is given back, and
    * what the own ones say is looked up once more.
    */
-  private async decide({ entries, peek = false }: Check): Promise<StoreDecision[]> {
+  private async decide({ entries, peek = false, refundable = false }: Check): Promise<StoreDecision[]> {
     const own = entries.filter(isOwn);
     const shared = entries.filter((entry) => !isOwn(entry));
-    let ownAnswers = await only(this.own, { entries: own, peek });
+    let ownAnswers = await only(this.own, { entries: own, peek, refundable: true });
     if (shared.length === 0) return ownAnswers;
     const refused = own.some(({ limit }, index) => !limit.shadow && ownAnswers[index]?.allowed !== true);
     const giveBack = () => this.own.refund(taken(own, ownAnswers));
     let sharedAnswers: StoreDecision[];
     try {
-      sharedAnswers = await only(this.shared, { entries: shared, peek: peek || refused });
+      sharedAnswers = await only(this.shared, { entries: shared, peek: peek || refused, refundable });
     } catch (error) {
       if (!peek && !refused) await giveBack();
       throw error;
@@ -110,6 +110,8 @@ async function only(store: Store, check: Check): Promise<StoreDecision[]> {
 
 function taken(entries: readonly CheckEntry[], answers: readonly StoreDecision[]): Refund[] {
   return entries.flatMap((entry, index) =>
-    answers[index]?.allowed === true ? [{ ...entry, units: entry.cost, place: answers[index].place }] : [],
+    answers[index]?.allowed === true
+      ? [{ ...entry, units: entry.cost, place: answers[index].place, at: answers[index].at }]
+      : [],
   );
 }

@@ -60,23 +60,31 @@ export interface Check {
   readonly entries: readonly CheckEntry[];
   /** Only look: decide, but charge and write nothing. */
   readonly peek?: boolean;
+  /** What it charges may be given back later: the decisions say `at` what time it was charged. */
+  readonly refundable?: boolean;
 }
 
 /** A decision as stores make it: with what is needed to give back what it took. */
 export interface StoreDecision extends Decision {
   /** The place in a `leaky-bucket`'s queue or behind earlier reservations, on the store's clock; the lease of a `concurrency`. */
   place?: number;
+  /** When it was charged, in microseconds on the store's clock, if that was asked for. */
+  at?: number;
 }
 
 /** Units of a counter. */
 export interface Charge extends Counter {
   readonly units: number;
+  /** Who charged what it belongs to, if it belongs to something. */
+  readonly source?: Decision['source'] | undefined;
 }
 
 /** Units to give back. */
 export interface Refund extends Charge {
   /** The place that the decision named. */
   readonly place?: number | undefined;
+  /** The time that the decision named: what counts no longer by now is not given back once more. */
+  readonly at?: number | undefined;
 }
 
 /** Units that a `concurrency` limit holds. */

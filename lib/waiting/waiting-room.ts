@@ -1,4 +1,5 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { refundOf } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
@@ -22,8 +23,8 @@ export class WaitingRoom implements OnApplicationShutdown {
   /** Waits until units are taken. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error. */
   wait(counter: Counter, options: WaitOptions): Promise<StoreDecision> {
     const { limit, identity } = counter;
-    const giveBack = ({ place }: StoreDecision) => {
-      const refund = { ...counter, units: options.cost, place };
+    const giveBack = (decision: StoreDecision) => {
+      const refund = refundOf({ ...counter, units: options.cost }, decision);
       // Units that cannot be given back come back by themselves in time.
       this.store.refund([refund]).then(
         () => this.wake(counter),

@@ -17,11 +17,11 @@ do
 
   -- Takes units off the end of the queue, and the places there that are free already.
   local function shorten(p, s, units)
-    arrival_time.give(p, s, units, s.time)
+    arrival_time.give(p, s, units, -1, -1)
     while #s.free > 0 do
       local last, stop = s.free[#s.free], departure(p, s, 0)
       if last.time < stop then return end
-      if last.time == stop then arrival_time.give(p, s, last.units, s.time) end
+      if last.time == stop then arrival_time.give(p, s, last.units, -1, -1) end
       s.free[#s.free] = nil
     end
   end

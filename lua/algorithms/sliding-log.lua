@@ -65,7 +65,8 @@ do
       s.added = s.added + cost
     end,
     -- The oldest units go first: what is left then counts no shorter than it should.
-    give = function(p, s, units)
+    give = function(p, s, units, place, at)
+      if at >= 0 and at <= s.time - p[1] then return end
       local given = min(units, s.used)
       s.used = s.used - given
       s.given = s.given + given

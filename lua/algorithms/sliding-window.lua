@@ -39,7 +39,7 @@ do
         end
       end
       if set_back then s.newest = current end
-      s.moved = moved or set_back
+      s.moved = set_back
       return s
     end,
 
@@ -49,7 +49,8 @@ do
       s.total = s.total + cost
     end,
     -- The oldest units go first: what is left then counts no shorter than it should.
-    give = function(p, s, units)
+    give = function(p, s, units, place, at)
+      if at >= 0 and (floor(at / p[3]) + 1) * p[3] - 1 <= max(s.now, s.newest * p[3]) - p[1] then return end
       for age = p[2], 0, -1 do
         local given = min(units, s[age])
         s[age] = s[age] - given

@@ -51,10 +51,16 @@ do
 
     fits = function(p, s, cost) return cost * p[1] <= s.level end,
     take = function(p, s, cost) s.level = s.level - cost * p[1] end,
-    -- What was reserved after units which were to be used at the tick `place` stays.
-    give = function(p, s, units, place)
-      local later = place > s.time and max(0, covered(p, s) - place) * p[2] or 0
-      s.level = min(p.quota * p[1], s.level + max(0, units * p[1] - later))
+    -- What was reserved after units which were to be used at the tick `place` stays; what may have flowed in for them by now
+    -- has.
+    give = function(p, s, units, place, at)
+      local gone = 0
+      if place > s.time then
+        gone = covered(p, s) - place
+      elseif at >= 0 then
+        gone = ceil((s.time - max(place, floor(at / p[3]))) / p[5]) * p[5]
+      end
+      s.level = min(p.quota * p[1], s.level + max(0, units * p[1] - max(0, gone) * p[2]))
     end,
     covered = covered,
     owable = function(p, s, cost) return cost * p[1] - s.level <= MAX_OWED end,

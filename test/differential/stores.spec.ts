@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { type CarryOver, CompiledLimit } from '../../lib/algorithms/limit.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis.store.js';
-import type { Check, Counter, Store } from '../../lib/stores/store.js';
+import type { Check, Counter, Store, StoreDecision } from '../../lib/stores/store.js';
 import {
   algorithmNames,
   anyOptions,
@@ -34,6 +34,7 @@ const steps = fc.array(
           },
         ),
         peek: fc.boolean(),
+        refundable: fc.boolean(),
       }),
       { maxLength: 4 },
     ),
@@ -52,17 +53,28 @@ const steps = fc.array(
     ),
     /** From here on the limits have other parameters. */
     change: fc.boolean(),
+    /** What becomes of what was left. */
+    carry: fc.constantFrom('keep', 'proportional', 'additive'),
   }),
   { minLength: 1, maxLength: 14 },
 );
 
 /** The second limit blocks whom it refuses. */
-const make = (options: AlgorithmOptions, index: number) =>
+const make = (options: AlgorithmOptions, index: number, carry?: CarryOver) =>
   new CompiledLimit(options, {
     place: 'test',
     name: `${options.algo} ${index}`,
     blockFor: index === 1 ? 7_654_321 : 0,
+    carry,
   });
+
+/** Where something was taken, as a store says it. */
+type Place = Pick<StoreDecision, 'place' | 'at'>;
+
+const placeOf = ({ place, at }: Place): Place => ({
+  ...(place === undefined ? {} : { place }),
+  ...(at === undefined ? {} : { at }),
+});
 
 describe('the stores decide alike, field by field, on any history', () => {
   let redis: Redis;
@@ -75,9 +87,9 @@ describe('the stores decide alike, field by field, on any history', () => {
     const clock = new ManualClock();
     const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
     const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
-    const limits = [first, ...others].map(make);
+    const limits = [first, ...others].map((options, index) => make(options, index));
     /** What was taken and not given back, with the place in each store: a lease has another name in each. */
-    const taken: { counter: Counter; units: number; here: number | undefined; there: number | undefined }[] = [];
+    const taken: { counter: Counter; units: number; here: Place; there: Place }[] = [];
     const both = async (act: (store: Store, isHere: boolean) => Promise<unknown>) => {
       const [here, there] = [await act(memory, true), await act(remote, false)];
       expect(there).toEqual(here);
@@ -88,11 +100,13 @@ describe('the stores decide alike, field by field, on any history', () => {
         clock.advanceMs(step.clock * limits[0]!.windowMs(clock.now() / 1000));
         const old = limits[0]!;
         if (step.change) {
-          limits[0] = make(isFirst ? changed : first, 0);
+          const carry = step.carry === 'keep' ? undefined : { mode: step.carry, quotaBefore: old.quota };
+          limits[0] = make(isFirst ? changed : first, 0, carry);
           isFirst = !isFirst;
         }
-        const checks = step.checks.map(({ entries, peek }): Check => ({
+        const checks = step.checks.map(({ entries, peek, refundable }): Check => ({
           peek,
+          refundable,
           entries: entries.map(({ limit, identity, cost, old: stale }) => {
             // During a change some instances still decide by the old parameters, even in the same call.
             const chosen = stale && limit === 0 ? old : limits[limit % limits.length]!;
@@ -106,7 +120,7 @@ describe('the stores decide alike, field by field, on any history', () => {
           const allowed = here[index]!.every((decision) => decision.allowed);
           for (const [at, { limit, identity, cost }] of entries.entries()) {
             if (peek || !allowed) continue;
-            const places = { here: here[index]![at]!.place, there: there[index]![at]!.place };
+            const places = { here: here[index]![at]!, there: there[index]![at]! };
             taken.push({ counter: { limit, identity }, units: cost, ...places });
           }
         }
@@ -122,7 +136,7 @@ describe('the stores decide alike, field by field, on any history', () => {
               const reservation = { ...counter, cost, maxWaitMs: ms };
               const [one, other] = [await memory.reserve(reservation), await remote.reserve(reservation)];
               expect(comparable([[other]])).toEqual(comparable([[one]]));
-              if (one.allowed) taken.push({ counter, units: cost, here: one.place, there: other.place });
+              if (one.allowed) taken.push({ counter, units: cost, here: one, there: other });
               break;
             }
             case 'penalize':
@@ -141,7 +155,11 @@ describe('the stores decide alike, field by field, on any history', () => {
               const lease = taken.findLast(({ counter: { limit: of } }) => of.algorithm.name === 'concurrency');
               if (lease === undefined) break;
               await both((store, isHere) =>
-                store.renew({ ...lease.counter, units: lease.units, place: (isHere ? lease.here : lease.there)! }),
+                store.renew({
+                  ...lease.counter,
+                  units: lease.units,
+                  place: (isHere ? lease.here : lease.there).place!,
+                }),
               );
               break;
             }
@@ -153,7 +171,7 @@ describe('the stores decide alike, field by field, on any history', () => {
 
       async function giveBack(): Promise<void> {
         const { counter, units, here, there } = taken.shift()!;
-        await both((store, isHere) => store.refund([{ ...counter, units, place: isHere ? here : there }]));
+        await both((store, isHere) => store.refund([{ ...counter, units, ...placeOf(isHere ? here : there) }]));
       }
     } finally {
       await memory.close();

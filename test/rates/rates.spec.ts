@@ -129,12 +129,31 @@ describe('rates that change while the app runs', () => {
       expect((await service.getRate('login')).override).toMatchObject({ version: 3, state: 'reset' });
     });
 
-    it.each(['proportional', 'additive'] as const)('accept state %p', async (state) => {
-      const limiter = app.service.for('login');
+    it.each([
+      ['proportional', [12, 3, 1]],
+      ['additive', [16, 1, 0]],
+    ] as const)('carry over what is left, %s', async (state, [more, less, least]) => {
+      const { service } = app;
+      const limiter = service.for('login');
       await limiter.consume('user:1', 4);
-      await app.service.setRate('login', { rate: 20 }, { state });
-      expect((await app.service.getRate('login')).override).toMatchObject({ state });
-      expect((await limiter.peek('user:1')).remaining).toBeGreaterThanOrEqual(6);
+      await limiter.penalize('user:owing', 13);
+      await service.setRate('login', { rate: 20 }, { state });
+      expect((await service.getRate('login')).override).toMatchObject({ state });
+      expect(await app.remaining('user:1')).toBe(more);
+      expect(await app.remaining('user:fresh')).toBe(20);
+      expect(await app.remaining('user:owing')).toBe(0);
+      // Asked only now, and once: what is left does not change with every look.
+      await limiter.consume('user:1', 1);
+      expect(await app.remaining('user:1')).toBe(more - 1);
+      await service.setRate('login', { rate: 5 }, { state });
+      expect(await app.remaining('user:1')).toBe(state === 'additive' ? 0 : Math.floor((11 * 5) / 20));
+      await limiter.reset('user:2');
+      await service.setRate('login', { rate: 10 }, { state });
+      await limiter.consume('user:2', 4);
+      await service.setRate('login', { rate: 5 }, { state });
+      expect(await app.remaining('user:2')).toBe(less);
+      await service.setRate('login', { rate: 2 }, { state });
+      expect(await app.remaining('user:2')).toBe(least);
     });
 
     it('end by themselves', async () => {
