@@ -15,6 +15,9 @@ import type { CheckEntry, CheckResult, Store } from './stores/store.js';
 
 const CHECK = { place: 'LimiterService.check', scope: '' };
 
+/** The limits of one check at most. */
+const MAX_LIMITS = 1000;
+
 /** One limit of a check made from code. */
 export interface LimitCheck {
   /** The limit: its definition, the name of a defined one, or a `Limiter`. */
@@ -56,6 +59,7 @@ export class LimiterService {
    */
   async check(checks: readonly LimitCheck[]): Promise<CheckResult> {
     if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
+    if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
     const entries = checks.map((each) => this.entry(each));
     const seen = new Set<string>();
     for (const { limit, identity } of entries) {

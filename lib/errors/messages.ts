@@ -56,6 +56,7 @@ export const messages = {
   wrongUnits: (got: unknown) => `units is ${show(got)}, wants a whole number >= 1`,
   wrongKey: (got: unknown) => `key is ${show(got)}, wants a string that is not empty`,
   emptyCheck: () => 'check got no limits, wants at least one { limit, key }',
+  tooManyLimits: (got: number, most: number) => `check got ${got} limits, wants at most ${most}`,
   sameKeyTwice: (name: string, key: string) =>
     `check holds the limit '${name}' twice for the key ${show(key)}, wants it once, with the sum of the costs`,
   noHistory: (name: string) => `limit '${name}' keeps no history, wants algo 'calendar-window' or 'sliding-window'`,

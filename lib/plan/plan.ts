@@ -59,9 +59,12 @@ export class Plan {
     return this.sources.length > 0;
   }
 
-  /** Whether functions must wait for the route's own guards: they choose by the user, and no one has looked for one yet. */
+  /**
+   * Whether functions must wait until all guards have run: they may choose by the user, and no one has found one yet. Where there
+   * is no request that could hold one, they wait only for guards of the route, since global interceptors may not reach it.
+   */
   asksLater({ request }: Transport): boolean {
-    return this.guarded && (request?.user === undefined || request.user === null);
+    return request === undefined ? this.guarded : request.user === undefined || request.user === null;
   }
 
   /** All rules, those that functions give for this request included. */

@@ -8,8 +8,8 @@ import { messages } from '../errors/messages.js';
 export function withDeadline<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => setImmediate(() => reject(new RateLimitStoreError(messages.storeTimeout(timeoutMs)))),
-      timeoutMs,
+      () => setImmediate(() => reject(new RateLimitStoreError(messages.storeTimeout(Math.round(timeoutMs))))),
+      Math.max(0, timeoutMs),
     );
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });

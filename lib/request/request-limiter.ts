@@ -76,7 +76,7 @@ export class RequestLimiter {
       state.rules = await plan.ask(context);
       rules = state.rules.filter(({ phase }) => phase === 'guard');
     }
-    await this.check(rules, context, transport, state);
+    await this.check(rules, context, transport, state, plan.hasSources && state.rules === undefined);
   }
 
   private async secondCheck(plan: Plan, context: ExecutionContext, state: RequestState): Promise<void> {
@@ -84,11 +84,22 @@ export class RequestLimiter {
     let rules = plan.authenticated;
     if (plan.hasSources) {
       state.rules ??= await plan.ask(context);
+      await this.leaveReplaced(state.rules, state);
       // Functions that could only now be asked may have given limits of either phase.
       const before = asked ? new Set<Rule>() : new Set(plan.guard);
       rules = state.rules.filter((rule) => rule.phase === 'authenticated' || (!asked && !before.has(rule)));
     }
     await this.check(rules, context, transportOf(context), state);
+  }
+
+  /** Functions that could only now be asked may have given nearer limits of names that were already checked. */
+  private async leaveReplaced(rules: readonly Rule[], state: RequestState): Promise<void> {
+    for (let index = state.checked.length - 1; index >= 0; index--) {
+      if (rules.includes(state.checked[index]!.rule)) continue;
+      state.checked.splice(index, 1);
+      state.decisions.splice(index, 1);
+    }
+    await this.giveBack(state.charges.filter(({ rule }) => !rules.includes(rule)));
   }
 
   /** One atomic check. */
@@ -97,6 +108,7 @@ export class RequestLimiter {
     context: ExecutionContext,
     transport: Transport,
     state: RequestState,
+    mayReplace = false,
   ): Promise<void> {
     if (rules.length === 0) return;
     // Nobody waits for an answer any more, and nobody can say whose request it was.
@@ -104,7 +116,7 @@ export class RequestLimiter {
     const collected = mapAll(rules, (rule) => rule.entry(context, transport));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
-    const decisions = await this.decide(entries, transport);
+    const decisions = await this.decide(entries, transport, mayReplace);
     state.checked.push(...entries);
     state.decisions.push(...decisions);
     const limits = state.checked.map(({ limit }) => limit);
@@ -127,9 +139,13 @@ export class RequestLimiter {
     }
   }
 
-  private async decide(entries: readonly RuleEntry[], { response }: Transport): Promise<StoreDecision[]> {
+  private async decide(
+    entries: readonly RuleEntry[],
+    { response }: Transport,
+    mayReplace: boolean,
+  ): Promise<StoreDecision[]> {
     try {
-      const refundable = entries.some(({ rule }) => rule.mayGiveBack);
+      const refundable = mayReplace || entries.some(({ rule }) => rule.mayGiveBack);
       const [decisions] = await this.store.check([{ entries, refundable }]);
       return decisions as StoreDecision[];
     } catch (error) {

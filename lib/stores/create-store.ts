@@ -26,7 +26,8 @@ export interface StoreSettings {
 export async function createStore(settings: StoreSettings): Promise<Store> {
   const { store, redis, ownsClient, maxKeys, report, ...options } = settings;
   const local = new MemoryStore({ maxKeys });
-  if (store !== undefined) return new ScopedStore(store, local, { closesShared: false });
+  if (store !== undefined)
+    return new ScopedStore(new FallbackStore(store, local, { report, closesPrimary: false }), local);
   if (redis === undefined) return local;
   const client = isClient(redis) ? redis : await createClient(redis);
   // What fails is told by the checks; an error that nobody listens to would end the process.

@@ -20,6 +20,11 @@ export type StoreReport = { state: 'failing'; error: Error } | { state: 'recover
 export interface FallbackStoreOptions {
   /** Is told when the first store begins to fail and when it is back. */
   report?: (report: StoreReport) => void;
+  /**
+   * Whether closing closes the first store, too.
+   * @default true
+   */
+  closesPrimary?: boolean;
 }
 
 /** So many failures in a row, and the store is not asked until a probe succeeds. */
@@ -37,14 +42,16 @@ export class FallbackStore implements Store {
     halfOpenAfter: PROBE_AFTER_MS,
   });
   private readonly report: (report: StoreReport) => void;
+  private readonly closesPrimary: boolean;
   private failing = false;
 
   constructor(
     private readonly primary: Store,
     private readonly local: Store,
-    { report = () => undefined }: FallbackStoreOptions = {},
+    { report = () => undefined, closesPrimary = true }: FallbackStoreOptions = {},
   ) {
     this.report = report;
+    this.closesPrimary = closesPrimary;
   }
 
   /** Never rejects: an app starts without its store, and is told so. */
@@ -57,7 +64,8 @@ export class FallbackStore implements Store {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.primary.close(), this.local.close()]);
+    await this.local.close();
+    if (this.closesPrimary) await this.primary.close();
   }
 
   async check(checks: readonly Check[]): Promise<StoreDecision[][]> {

@@ -47,11 +47,16 @@ interface Job {
   /** Reads its part of the reply. Says whether it was done; if not, it is asked again. */
   readonly read: (reply: Reply) => boolean;
   readonly reject: (error: RateLimitStoreError) => void;
+  /** The keys that it needs, at most. */
+  readonly keys: number;
+  /** When it was asked, on the process's monotonic clock. */
+  readonly since: number;
   tries: number;
 }
 
-/** The jobs of one call at most; more are sent in further calls. */
-const MAX_BATCH = 500;
+/** The jobs and the keys of one call at most; more are sent in further calls. Lua can pass no more than 8,000 arguments. */
+const MAX_JOBS = 500;
+const MAX_KEYS = 4000;
 /** How often a check is asked again whose calendar window was not the server's. */
 const MAX_TRIES = 3;
 
@@ -64,6 +69,8 @@ export class RedisStore implements Store {
   private readonly clock: TestClock | undefined;
   private readonly cluster: boolean;
   private queue: Job[] = [];
+  /** When the first of the queue was asked. */
+  private since = 0;
   /** How far the server's clock is ahead of ours, in microseconds, as far as it matters: to find calendar windows. */
   private clockOffset = 0;
 
@@ -147,16 +154,19 @@ export class RedisStore implements Store {
     );
   }
 
-  private decide(check: Check): Promise<StoreDecision[]> {
+  /** One check has one deadline, in however many calls it is made. */
+  private decide(check: Check, deadline = Infinity): Promise<StoreDecision[]> {
     if (this.cluster && check.entries.length > 1) {
       const parts = this.bySlot(check.entries);
       if (parts.length > 1) return this.decideAcrossSlots(check, parts);
     }
-    return this.enqueue(
+    const decided = this.enqueue(
       check.entries[0]!,
       (program) => program.check(check),
       (reply) => reply.check(check),
+      check.entries.reduce((keys, { limit }) => keys + 1 + (limit.algorithm.companions?.length ?? 0), 0),
     );
+    return deadline === Infinity ? decided : withDeadline(decided, deadline - performance.now());
   }
 
   private operate(counter: Counter, write: Job['write']): Promise<number> {
@@ -164,26 +174,35 @@ export class RedisStore implements Store {
   }
 
   /** Sends what is written with all else of this turn of the event loop. */
-  private enqueue<T>(counter: Counter, write: Job['write'], answer: (reply: Reply) => T | undefined): Promise<T> {
+  private enqueue<T>(
+    counter: Counter,
+    write: Job['write'],
+    answer: (reply: Reply) => T | undefined,
+    keys = 1 + (counter.limit.algorithm.companions?.length ?? 0),
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
       const read = (reply: Reply) => {
         const value = answer(reply);
         if (value !== undefined) resolve(value);
         return value !== undefined;
       };
-      if (this.queue.length === 0) setImmediate(() => this.flush());
-      this.queue.push({ counter, write, read, reject, tries: 0 });
+      if (this.queue.length === 0) {
+        this.since = performance.now();
+        setImmediate(() => this.flush());
+      }
+      this.queue.push({ counter, write, read, reject, keys, since: this.since, tries: 0 });
     });
   }
 
   /** Slot by slot; what was charged is given back when a later slot refuses. */
   private async decideAcrossSlots(check: Check, parts: CheckEntry[][]): Promise<StoreDecision[]> {
+    const deadline = performance.now() + this.timeoutMs;
     const decisions = new Map<CheckEntry, StoreDecision>();
     const charged: Refund[] = [];
     let peek = check.peek ?? false;
     try {
       for (const entries of parts) {
-        const answers = await this.decide({ entries, peek, refundable: true });
+        const answers = await this.decide({ entries, peek, refundable: true }, deadline);
         for (const [index, entry] of entries.entries()) {
           const decision = answers[index]!;
           decisions.set(entry, decision);
@@ -192,21 +211,29 @@ export class RedisStore implements Store {
         }
         if (peek || entries.every(({ limit }, index) => limit.shadow || answers[index]!.allowed)) continue;
         charged.length -= entries.filter((_, index) => answers[index]!.allowed).length;
-        await this.giveBack(charged, decisions);
+        await this.giveBack(charged, decisions, deadline);
         peek = true;
       }
     } catch (error) {
-      await this.giveBack(charged, decisions).catch(() => undefined);
+      // What it charged is given back in its own time.
+      void this.refund(charged).catch(() => undefined);
       throw error;
     }
-    return check.entries.map((entry) => decisions.get(entry)!);
+    return check.entries.map((entry) => {
+      const { at, ...decision } = decisions.get(entry)!;
+      return at === undefined || check.refundable !== true ? decision : { ...decision, at };
+    });
   }
 
-  private async giveBack(charged: Refund[], decisions: Map<CheckEntry, StoreDecision>): Promise<void> {
-    await this.refund(charged.splice(0));
+  private async giveBack(
+    charged: Refund[],
+    decisions: Map<CheckEntry, StoreDecision>,
+    deadline: number,
+  ): Promise<void> {
+    await withDeadline(this.refund(charged.splice(0)), deadline - performance.now());
     const entries = [...decisions.keys()].filter((entry) => decisions.get(entry)!.allowed);
     for (const part of this.bySlot(entries)) {
-      const answers = await this.decide({ entries: part, peek: true });
+      const answers = await this.decide({ entries: part, peek: true }, deadline);
       for (const [index, entry] of part.entries()) decisions.set(entry, answers[index]!);
     }
   }
@@ -223,9 +250,7 @@ export class RedisStore implements Store {
     const jobs = this.queue;
     this.queue = [];
     const groups = this.cluster ? groupBy(jobs, ({ counter }) => this.slotOf(counter)) : [jobs];
-    for (const group of groups) {
-      for (let from = 0; from < group.length; from += MAX_BATCH) void this.send(group.slice(from, from + MAX_BATCH));
-    }
+    for (const group of groups) for (const batch of batches(group)) void this.send(batch);
   }
 
   private async send(jobs: Job[]): Promise<void> {
@@ -235,7 +260,7 @@ export class RedisStore implements Store {
       const reply = new Reply(await this.run(program));
       for (const job of jobs) {
         if (job.read(reply)) continue;
-        if (++job.tries < MAX_TRIES) this.queue.push(job);
+        if (++job.tries < MAX_TRIES) this.retry(job);
         else job.reject(new RateLimitStoreError(messages.clockUnsettled()));
       }
       if (reply.serverTime === undefined) return;
@@ -244,6 +269,12 @@ export class RedisStore implements Store {
     } catch (error) {
       for (const { reject } of jobs) reject(asStoreError(error));
     }
+  }
+
+  private retry(job: Job): void {
+    this.queue.push(job);
+    const error = new RateLimitStoreError(messages.storeTimeout(this.timeoutMs));
+    setTimeout(() => job.reject(error), job.since + this.timeoutMs - performance.now()).unref();
   }
 
   private setClock({ serverTime }: Reply): void {
@@ -274,6 +305,22 @@ export function asStoreError(error: unknown): RateLimitStoreError {
   if (error instanceof RateLimitStoreError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   return new RateLimitStoreError(messages.storeFailed(reason), { cause: error });
+}
+
+/** Cuts jobs into calls. */
+function* batches(jobs: readonly Job[]): Generator<Job[]> {
+  let batch: Job[] = [];
+  let keys = 0;
+  for (const job of jobs) {
+    if (batch.length === MAX_JOBS || (batch.length > 0 && keys + job.keys > MAX_KEYS)) {
+      yield batch;
+      batch = [];
+      keys = 0;
+    }
+    batch.push(job);
+    keys += job.keys;
+  }
+  if (batch.length > 0) yield batch;
 }
 
 function groupBy<T>(values: readonly T[], group: (value: T) => number): T[][] {

@@ -16,7 +16,6 @@ export class ScopedStore implements Store {
   constructor(
     private readonly shared: Store,
     private readonly own: Store,
-    private readonly options: { readonly closesShared?: boolean } = {},
   ) {}
 
   check(checks: readonly Check[]): Promise<StoreDecision[][]> {
@@ -62,8 +61,7 @@ export class ScopedStore implements Store {
   }
 
   async close(): Promise<void> {
-    await this.own.close();
-    if (this.options.closesShared !== false) await this.shared.close();
+    await Promise.all([this.shared.close(), this.own.close()]);
   }
 
   /**

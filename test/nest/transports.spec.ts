@@ -144,8 +144,9 @@ describe('transports', () => {
 
   describe('a store that fails', () => {
     it('is a 503 with Retry-After that keeps the cause', async () => {
+      jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
       const cause = new RateLimitStoreError('down');
-      const { guard } = await start({ store: failing(cause) });
+      const { guard } = await start({ store: failing(cause), onStoreError: 'deny' });
       const setHeader = jest.fn();
       const host = app?.get(HttpAdapterHost) as HttpAdapterHost;
       jest.spyOn(host, 'httpAdapter', 'get').mockReturnValue({ setHeader } as never);
@@ -156,6 +157,12 @@ describe('transports', () => {
       expect(error).toBeInstanceOf(HttpException);
       expect(error).toMatchObject({ status: 503, cause });
       expect(setHeader.mock.calls).toEqual([[response, 'Retry-After', '1']]);
+    });
+
+    it('lets each limit do what it says', async () => {
+      jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+      const { guard } = await start({ store: failing(new RateLimitStoreError('down')), onStoreError: 'local' });
+      await expect(guard.canActivate(contextOf('http', [{ ip: '203.0.113.7' }, {}]))).resolves.toBe(true);
     });
 
     it('any other error stays what it is', async () => {

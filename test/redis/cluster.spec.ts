@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Redis, type Cluster } from 'ioredis';
@@ -171,8 +172,15 @@ describe('RedisStore on a Cluster', () => {
       const passed = all.filter((decisions) => decisions.every(({ allowed }) => allowed));
       expect(passed).toHaveLength(10);
       expect(await remaining(b, two)).toBe(0);
-      // The first one has room for as many as the second one refused, and was left unused.
-      expect(await remaining(a, one)).toBe(90);
+      // The first one has room for as many as the second one refused, and was left unused. What may have flowed in a bucket
+      // since it was charged comes back by itself, in about that time.
+      let left = await remaining(a, one);
+      for (let tries = 0; left < 90 && tries < 100; tries++) {
+        expect(left).toBeGreaterThanOrEqual(89);
+        await sleep(20);
+        left = await remaining(a, one);
+      }
+      expect(left).toBe(90);
     });
   });
 

@@ -1,0 +1,152 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { type CanActivate, Controller, type ExecutionContext, Get, Injectable, Post, UseGuards } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { type AppOptions, frameworks, HttpApp } from './http-app.js';
+
+/** Lets time pass before anyone is told anything, as a look into a database does. */
+@Injectable()
+class SlowGuard implements CanActivate {
+  async canActivate(): Promise<boolean> {
+    await sleep(30);
+    return true;
+  }
+}
+
+/** Finds a user in a header. */
+@Injectable()
+class UserGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<{ headers: Record<string, string>; user?: unknown }>();
+    request.user = { plan: request.headers['x-plan'] };
+    return true;
+  }
+}
+
+let handled = 0;
+const burst: LimitDefinition = { name: 'burst', algo: 'fixed-window', rate: 2, interval: '1m' };
+
+@Controller()
+class Routes {
+  @Post('codes')
+  @UseGuards(SlowGuard)
+  @RateLimit({ name: 'codes', algo: 'sliding-log', rate: 2, interval: '15m', key: 'user' })
+  send(): void {
+    handled++;
+  }
+
+  @Get('shaped')
+  @RateLimit({ name: 'shaped', algo: 'leaky-bucket', rate: 1, interval: '1h', queue: 10 })
+  shaped(): void {
+    handled++;
+  }
+
+  @Get('free')
+  free(): void {
+    handled++;
+  }
+
+  @Get('by-plan')
+  @RateLimit((context: ExecutionContext) => {
+    const { user } = context.switchToHttp().getRequest<{ user: { plan: string } }>();
+    return { ...burst, rate: user.plan === 'gold' ? 100 : 2 };
+  })
+  byPlan(): void {
+    handled++;
+  }
+}
+
+describe.each(frameworks)('never more than a limit says, over %s', (framework) => {
+  let app: HttpApp;
+  const start = async (options: Partial<AppOptions> = {}) => {
+    handled = 0;
+    app = await HttpApp.start(framework, { controllers: [Routes], ...options });
+  };
+  afterEach(() => app.close());
+
+  /** Sends a request and says when it is on its way. */
+  async function send(request: string): Promise<Socket> {
+    const { hostname, port } = new URL(app.url);
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    await new Promise((resolve) => socket.write(`${request}\r\nHost: x\r\nContent-Length: 0\r\n\r\n`, resolve));
+    return socket;
+  }
+
+  it('a client that is gone before it is known who it was does not pass', async () => {
+    await start();
+    for (let i = 0; i < 10; i++) {
+      const socket = await send('POST /codes HTTP/1.1');
+      await sleep(10);
+      socket.resetAndDestroy();
+    }
+    await sleep(100);
+    expect(handled).toBeLessThanOrEqual(2);
+  });
+
+  it.each<LimitDefinition>([
+    { name: 'all', algo: 'fixed-window', rate: 5, interval: '1m' },
+    { name: 'all', algo: 'sliding-window', rate: 5, interval: '1m' },
+    { name: 'all', algo: 'sliding-log', rate: 5, interval: '1m' },
+    { name: 'all', algo: 'token-bucket', rate: 5, interval: '1m' },
+    { name: 'all', algo: 'gcra', rate: 5, interval: '1m' },
+  ])('what a held request was charged in an earlier window is not given back, $algo', async (limit) => {
+    await start({ limits: { limits: [limit] } });
+    await app.get('/shaped');
+    const held = await Promise.all(Array.from({ length: 4 }, () => send('GET /shaped HTTP/1.1')));
+    await until(async () => (await app.get('/free')).status === 429);
+    app.clock.advanceMs(5 * 60_000);
+    expect(await app.statuses(6, '/free')).toEqual([200, 200, 200, 200, 200, 429]);
+    for (const socket of held) socket.resetAndDestroy();
+    await sleep(50);
+    expect(await app.statuses(2, '/free')).toEqual([429, 429]);
+  });
+
+  it('what it was charged in this one is', async () => {
+    await start({ limits: { limits: [{ name: 'all', algo: 'fixed-window', rate: 5, interval: '1m' }] } });
+    await app.get('/shaped');
+    const held = await Promise.all(Array.from({ length: 4 }, () => send('GET /shaped HTTP/1.1')));
+    await sleep(60);
+    expect(await app.statuses(1, '/free')).toEqual([429]);
+    for (const socket of held) socket.resetAndDestroy();
+    await until(async () => (await app.get('/free')).status === 200);
+    expect(await app.statuses(4, '/free')).toEqual([200, 200, 200, 429]);
+  });
+
+  describe('a function of the user', () => {
+    it.each<[string, Partial<AppOptions>]>([
+      ['that an APP_GUARD finds', { providers: [{ provide: APP_GUARD, useClass: UserGuard }] }],
+      ['that a global guard finds', { configure: (nest) => nest.useGlobalGuards(new UserGuard()) }],
+    ])('%s gives the limit', async (_, options) => {
+      await start(options);
+      const gold = await app.get('/by-plan', { 'x-plan': 'gold' });
+      expect(gold.status).toBe(200);
+      expect(gold.headers.get('ratelimit-policy')).toBe('"burst";q=100;w=60');
+      expect(await app.statuses(2, '/by-plan', { 'x-plan': 'free' })).toEqual([200, 429]);
+    });
+
+    it('replaces a farther limit of its name, which keeps what it was charged no longer', async () => {
+      await start({
+        limits: { limits: [{ ...burst, rate: 1 }] },
+        providers: [{ provide: APP_GUARD, useClass: UserGuard }],
+      });
+      for (let i = 0; i < 3; i++) {
+        const response = await app.get('/by-plan', { 'x-plan': 'gold' });
+        expect(response.status).toBe(200);
+        expect(response.headers.get('ratelimit-policy')).toBe('"burst";q=100;w=60');
+        expect(response.headers.get('ratelimit')).toMatch(new RegExp(`^"burst";r=${99 - i};t=\\d+$`));
+      }
+    });
+  });
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    if (await condition()) return;
+    await sleep(5);
+  }
+  throw new Error('it never came true');
+}
