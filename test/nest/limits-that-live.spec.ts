@@ -1,0 +1,372 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { RateLimitArgumentError } from '../../lib/errors/errors.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import type { Limiter } from '../../lib/limiter.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { RateLimitTimeoutError } from '../../lib/waiting/rate-limit-timeout.error.js';
+import { freshPrefix } from '../support/stores.js';
+
+const kinds: Record<string, () => RateLimitModuleOptions> = {
+  'in process': () => ({}),
+  'on Redis': () => ({ redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), timeout: '5s' }),
+};
+
+const KEY = 'user:1';
+
+describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
+  let app: TestingModule;
+  let service: LimiterService;
+  let names = 0;
+  beforeAll(async () => {
+    app = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(options())] }).compile();
+    await app.init();
+    service = app.get(LimiterService);
+  });
+  afterAll(() => app.close());
+
+  /** A limiter that no other test counts in. */
+  const limiterOf = (limit: object): Limiter => service.for({ name: `limit-${++names}`, ...limit } as LimitDefinition);
+
+  async function timed<T>(action: () => Promise<T>): Promise<{ value: T; ms: number }> {
+    const start = performance.now();
+    const value = await action();
+    return { value, ms: performance.now() - start };
+  }
+
+  const reasonOf = (action: Promise<unknown>) =>
+    action.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+
+  describe('acquire', () => {
+    const slow = { rate: 1, interval: '1h' };
+
+    it.each(['token-bucket', 'gcra', 'sliding-log', 'sliding-window', 'leaky-bucket'])(
+      'waits as long as it takes, with %s',
+      async (algo) => {
+        const more = algo === 'leaky-bucket' ? { queue: 0 } : algo === 'sliding-window' ? { slices: 100 } : {};
+        const limiter = limiterOf({ algo, rate: 1, interval: 300, ...more });
+        expect(await limiter.acquire(KEY)).toMatchObject({ allowed: true, delayMs: 0 });
+        const { value, ms } = await timed(() => limiter.acquire(KEY));
+        expect(value).toMatchObject({ allowed: true, delayMs: 0 });
+        expect(ms).toBeGreaterThanOrEqual(280);
+        expect(ms).toBeLessThan(450);
+      },
+    );
+
+    it.each(['token-bucket', 'sliding-window'])(
+      'serves a thousand in order, in the time that the rate takes, with %s',
+      async (algo) => {
+        const limiter = limiterOf({
+          algo,
+          rate: 400,
+          interval: '1s',
+          ...(algo === 'token-bucket' ? {} : { slices: 100 }),
+        });
+        const served: number[] = [];
+        const { ms } = await timed(() =>
+          Promise.all(Array.from({ length: 1000 }, async (_, i) => served.push((await limiter.acquire(KEY), i)))),
+        );
+        expect(served).toEqual(Array.from({ length: 1000 }, (_, i) => i));
+        expect(ms).toBeGreaterThanOrEqual(algo === 'token-bucket' ? 1490 : 2000);
+        expect(ms).toBeLessThan(algo === 'token-bucket' ? 1700 : 2200);
+      },
+      10_000,
+    );
+
+    it.each(['gcra', 'sliding-log'])('rejects at once if the wait would be too long, with %s', async (algo) => {
+      const limiter = limiterOf({ algo, ...slow });
+      await limiter.consume(KEY);
+      const { value, ms } = await timed(() => reasonOf(limiter.acquire(KEY, { timeout: '1m' })));
+      expect(value).toBeInstanceOf(RateLimitTimeoutError);
+      const { decision } = value as RateLimitTimeoutError;
+      expect(decision).toMatchObject({ allowed: false, limit: limiter.name, quota: 1 });
+      expect(decision!.retryAfterMs).toBeGreaterThan(60_000);
+      expect(decision).not.toHaveProperty('place');
+      expect(ms).toBeLessThan(200);
+    });
+
+    it('rejects at the latest when its time is over', async () => {
+      const limiter = limiterOf({ algo: 'sliding-log', rate: 1, interval: 200 });
+      await limiter.consume(KEY);
+      const first = limiter.acquire(KEY);
+      const { value, ms } = await timed(() => reasonOf(limiter.acquire(KEY, { timeout: 250 })));
+      await first;
+      expect(value).toBeInstanceOf(RateLimitTimeoutError);
+      expect(ms).toBeLessThan(350);
+    });
+
+    it('rejects what can never fit', async () => {
+      const limiter = limiterOf({ algo: 'gcra', ...slow });
+      expect(await reasonOf(limiter.acquire(KEY, { cost: 2 }))).toMatchObject({ decision: { retryAfterMs: Infinity } });
+    });
+
+    it.each(['gcra', 'sliding-log', 'leaky-bucket'])(
+      'ends with its signal, and takes nothing, with %s',
+      async (algo) => {
+        const limiter = limiterOf({ algo, rate: 2, interval: 400, ...(algo === 'leaky-bucket' ? { queue: 3 } : {}) });
+        const reason = new Error('enough');
+        expect(await reasonOf(limiter.acquire(KEY, { signal: AbortSignal.abort(reason) }))).toBe(reason);
+        await limiter.acquire(KEY, { cost: 2 });
+        const aborting = new AbortController();
+        const waiting = reasonOf(limiter.acquire(KEY, { cost: 2, signal: aborting.signal }));
+        await sleep(50);
+        aborting.abort(reason);
+        expect(await waiting).toBe(reason);
+        await sleep(400);
+        expect((await limiter.peek(KEY)).remaining).toBe(algo === 'leaky-bucket' ? 4 : 2);
+      },
+    );
+
+    it('does not let one key wait for another', async () => {
+      const limiter = limiterOf({ algo: 'sliding-log', ...slow });
+      await limiter.consume(KEY);
+      const aborting = new AbortController();
+      const waiting = reasonOf(limiter.acquire(KEY, { signal: aborting.signal }));
+      const { ms } = await timed(() => limiter.acquire('user:2'));
+      expect(ms).toBeLessThan(200);
+      aborting.abort();
+      await waiting;
+    });
+
+    it.each([
+      ['a reset', (limiter: Limiter) => limiter.reset(KEY)],
+      ['a refund', (limiter: Limiter) => limiter.refund(KEY, 1)],
+    ])('looks at once after %s', async (_, free) => {
+      const limiter = limiterOf({ algo: 'sliding-log', ...slow });
+      await limiter.consume(KEY);
+      const waiting = limiter.acquire(KEY);
+      await sleep(50);
+      await free(limiter);
+      expect(await waiting).toMatchObject({ allowed: true });
+    });
+
+    it('waits until a block is over', async () => {
+      const limiter = limiterOf({ algo: 'gcra', rate: 5, interval: '1s' });
+      await limiter.block(KEY, 200);
+      const { ms } = await timed(() => limiter.acquire(KEY));
+      expect(ms).toBeGreaterThanOrEqual(190);
+      expect(await reasonOf(limiter.block(KEY, '1h').then(() => limiter.acquire(KEY, { timeout: 50 })))).toMatchObject({
+        decision: { allowed: false, remaining: 0 },
+      });
+    });
+  });
+
+  describe('reserve', () => {
+    it('takes units from the future, in order', async () => {
+      const limiter = limiterOf({ algo: 'gcra', rate: 10, interval: '1s', burst: 1 });
+      const delays = [];
+      for (let i = 0; i < 4; i++) delays.push((await limiter.reserve(KEY)).delayMs);
+      for (const [index, delay] of delays.entries()) {
+        expect(delay).toBeLessThanOrEqual(index * 100);
+        expect(delay).toBeGreaterThan(index * 100 - 60);
+      }
+      const refused = await limiter.reserve(KEY, { maxWait: 100 });
+      expect(refused).toMatchObject({ allowed: false, delayMs: 0 });
+      expect(refused.retryAfterMs).toBeGreaterThan(300);
+      await refused.cancel();
+      expect((await limiter.reserve(KEY)).delayMs).toBeLessThanOrEqual(400);
+    });
+
+    it('gives back what is cancelled, once', async () => {
+      const limiter = limiterOf({ algo: 'token-bucket', rate: 1, interval: '1h', burst: 10 });
+      const reservation = await limiter.reserve(KEY, { cost: 8 });
+      await Promise.all([reservation.cancel(), reservation.cancel()]);
+      expect((await limiter.peek(KEY)).remaining).toBe(10);
+      expect(JSON.parse(JSON.stringify(reservation))).toEqual({
+        allowed: true,
+        limit: limiter.name,
+        quota: 10,
+        remaining: 2,
+        retryAfterMs: 0,
+        resetAfterMs: reservation.resetAfterMs,
+        delayMs: 0,
+        source: reservation.source,
+      });
+    });
+
+    it.each([
+      [2, 8],
+      [5, 5],
+      [9, 1],
+      [0, 10],
+    ])('settles 5 units that were really %d', async (actual, left) => {
+      const limiter = limiterOf({ algo: 'gcra', rate: 1, interval: '1h', burst: 10 });
+      const reservation = await limiter.reserve(KEY, { cost: 5 });
+      await reservation.settle(actual);
+      await reservation.settle(0);
+      expect((await limiter.peek(KEY)).remaining).toBe(left);
+    });
+
+    it('is for algorithms that know the future', async () => {
+      for (const algo of ['fixed-window', 'sliding-window', 'sliding-log']) {
+        await expect(limiterOf({ algo, rate: 1, interval: '1s' }).reserve(KEY)).rejects.toThrow(RateLimitArgumentError);
+      }
+      expect(await limiterOf({ algo: 'leaky-bucket', rate: 1, interval: '1s' }).reserve(KEY)).toMatchObject({
+        allowed: true,
+      });
+    });
+  });
+
+  it('penalizes below nothing, by one quota at most', async () => {
+    const limiter = limiterOf({ algo: 'gcra', rate: 10, interval: '1h' });
+    await limiter.penalize(KEY, 12);
+    expect(await limiter.peek(KEY)).toMatchObject({ allowed: false, remaining: 0 });
+    await limiter.refund(KEY, 3);
+    expect((await limiter.peek(KEY)).remaining).toBe(1);
+    await limiter.penalize(KEY, 1000);
+    await limiter.refund(KEY, 11);
+    expect((await limiter.peek(KEY)).remaining).toBe(1);
+  });
+
+  it('blocks and unblocks', async () => {
+    const limiter = limiterOf({ algo: 'sliding-window', rate: 10, interval: '1h' });
+    await limiter.consume(KEY, 3);
+    await limiter.block(KEY, '1h');
+    const blocked = await limiter.consume(KEY);
+    expect(blocked).toMatchObject({ allowed: false, remaining: 0 });
+    expect(blocked.retryAfterMs).toBeGreaterThan(3_590_000);
+    await limiter.unblock(KEY);
+    expect(await limiter.consume(KEY)).toMatchObject({ allowed: true, remaining: 6 });
+  });
+
+  describe('concurrency', () => {
+    const limiterFor = (limit: number, ttl: number | string = '1m') => limiterOf({ algo: 'concurrency', limit, ttl });
+
+    it('holds units until their lease is released', async () => {
+      const limiter = limiterFor(2);
+      const first = await limiter.consume(KEY, 2);
+      expect(await limiter.consume(KEY)).toMatchObject({ allowed: false, remaining: 0 });
+      expect(first.lease?.id).toMatch(/^\d+$/);
+      expect(JSON.parse(JSON.stringify(first.lease))).toEqual({ id: first.lease!.id });
+      await Promise.all([first.lease!.release(), first.lease!.release()]);
+      {
+        await using lease = (await limiter.consume(KEY)).lease!;
+        expect(await lease.renew()).toBe(true);
+        expect((await limiter.peek(KEY)).remaining).toBe(1);
+      }
+      expect((await limiter.peek(KEY)).remaining).toBe(2);
+      await first.lease!.release();
+      expect((await limiter.peek(KEY)).remaining).toBe(2);
+      expect(await first.lease!.renew()).toBe(false);
+    });
+
+    it('gives leases of several limits in one check', async () => {
+      const held = limiterFor(1);
+      const counted = limiterOf({ algo: 'gcra', rate: 5, interval: '1h' });
+      const checks = [held, counted].map((limit) => ({ limit, key: KEY }));
+      const { decisions } = await service.check(checks);
+      expect(await service.check(checks)).toMatchObject({ allowed: false });
+      expect((await counted.peek(KEY)).remaining).toBe(4);
+      await decisions[0]!.lease!.release();
+      expect(await service.check(checks)).toMatchObject({ allowed: true });
+    });
+
+    it('hold runs work, and releases whatever happens', async () => {
+      const limiter = limiterFor(1);
+      expect(await limiter.hold(KEY, () => 'done')).toBe('done');
+      await expect(limiter.hold(KEY, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+      const inside = await limiter.hold(KEY, () => reasonOf(limiter.hold(KEY, () => undefined)));
+      expect(inside).toBeInstanceOf(RateLimitTimeoutError);
+      expect((await limiter.peek(KEY)).remaining).toBe(1);
+    });
+
+    it('hold waits for its turn', async () => {
+      const limiter = limiterFor(5);
+      let running = 0;
+      let most = 0;
+      const work = async () => {
+        most = Math.max(most, ++running);
+        await sleep(10);
+        running--;
+      };
+      await Promise.all(Array.from({ length: 50 }, () => limiter.hold(KEY, work, { timeout: '10s' })));
+      expect(most).toBe(5);
+    });
+
+    it('hold renews a lease that would end before its work', async () => {
+      const limiter = limiterFor(1, 300);
+      await limiter.hold(KEY, async () => {
+        await sleep(700);
+        expect((await limiter.peek(KEY)).remaining).toBe(0);
+      });
+      expect((await limiter.peek(KEY)).remaining).toBe(1);
+    });
+
+    it('ends what nobody releases', async () => {
+      const limiter = limiterFor(1, 100);
+      const { lease } = await limiter.consume(KEY);
+      await sleep(150);
+      expect(await limiter.consume(KEY)).toMatchObject({ allowed: true });
+      expect(await lease!.renew()).toBe(false);
+    });
+  });
+
+  describe('wrong arguments', () => {
+    let limiter: Limiter;
+    let held: Limiter;
+    beforeAll(() => {
+      limiter = limiterOf({ algo: 'gcra', rate: 5, interval: '1s' });
+      held = limiterOf({ algo: 'concurrency', limit: 5, ttl: '1s' });
+    });
+    const wrong = (value: unknown) => value as never;
+
+    it.each<[string, () => Promise<unknown>, string]>([
+      ['a cost', () => limiter.acquire(KEY, { cost: 0 }), 'cost is 0, wants a whole number >= 1'],
+      ['a key', () => limiter.acquire(''), "key is '', wants a string that is not empty"],
+      [
+        'a timeout',
+        () => limiter.acquire(KEY, { timeout: 'soon' }),
+        "timeout is 'soon', wants milliseconds or a duration",
+      ],
+      ['a negative timeout', () => limiter.acquire(KEY, { timeout: -1 }), 'timeout is -1'],
+      ['a signal', () => limiter.acquire(KEY, { signal: wrong({}) }), 'signal is {}, wants an AbortSignal'],
+      ['a longest wait', () => limiter.reserve(KEY, { maxWait: '2y' }), "maxWait is '2y'"],
+      ['units to refund', () => limiter.refund(KEY, 1.5), 'units is 1.5, wants a whole number >= 1'],
+      ['units to charge', () => limiter.penalize(KEY, wrong('1')), "units is '1', wants a whole number >= 1"],
+      ['a block of nothing', () => limiter.block(KEY, 0), 'duration is 0, wants milliseconds or a duration'],
+      ['a block', () => limiter.block(KEY, NaN), 'duration is NaN'],
+      ['work', () => held.hold(KEY, wrong('work')), "hold got 'work', wants a function"],
+      ['a limit to hold', () => limiter.hold(KEY, () => 1), "of algo 'gcra' holds nothing, wants algo 'concurrency'"],
+      ['a limit to reserve', () => held.reserve(KEY), 'cannot be reserved, wants token-bucket, gcra or leaky-bucket'],
+      ['a limit to refund', () => held.refund(KEY, 1), 'cannot be refunded; release its leases instead'],
+      ['a limit to penalize', () => held.penalize(KEY, 1), 'cannot be penalized; release its leases instead'],
+      [
+        'an actual cost',
+        async () => (await limiter.reserve(KEY)).settle(-1),
+        'the actual cost is -1, wants a whole number >= 0',
+      ],
+      ['a number of windows', () => limiter.history(KEY, 0), 'the number of windows is 0'],
+    ])('%s', async (_, call, message) => {
+      const reason = await reasonOf(call());
+      expect(reason).toBeInstanceOf(RateLimitArgumentError);
+      expect((reason as Error).message).toContain(message);
+    });
+  });
+
+  it('tells the slices of a sliding window', async () => {
+    const limiter = limiterOf({ algo: 'sliding-window', rate: 10, interval: '1h', slices: 6 });
+    await limiter.consume(KEY, 3);
+    const slices = await limiter.history(KEY);
+    expect(slices).toHaveLength(7);
+    expect(slices.map(({ count }) => count)).toEqual([3, 0, 0, 0, 0, 0, 0]);
+    expect(slices[0]!.end - slices[0]!.start).toBe(600_000);
+    expect(await limiter.history(KEY, 1)).toEqual(slices.slice(0, 1));
+  });
+
+  it('ends who waits when the app closes', async () => {
+    const closing = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(options())] }).compile();
+    await closing.init();
+    const limiter = closing.get(LimiterService).for({ algo: 'sliding-log', rate: 1, interval: '1h' });
+    await limiter.consume(KEY);
+    const waiting = reasonOf(limiter.acquire(KEY));
+    await sleep(20);
+    await closing.close();
+    expect(await waiting).toMatchObject({ name: 'RateLimitStoreError', message: 'the app is shutting down' });
+  });
+});
