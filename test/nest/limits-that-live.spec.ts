@@ -17,6 +17,20 @@ const kinds: Record<string, () => RateLimitModuleOptions> = {
 
 const KEY = 'user:1';
 
+const wrong = (value: unknown) => value as never;
+
+async function timed<T>(action: () => Promise<T>): Promise<{ value: T; ms: number }> {
+  const start = performance.now();
+  const value = await action();
+  return { value, ms: performance.now() - start };
+}
+
+const reasonOf = (action: Promise<unknown>) =>
+  action.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+
 describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
   let app: TestingModule;
   let service: LimiterService;
@@ -31,17 +45,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
   /** A limiter that no other test counts in. */
   const limiterOf = (limit: object): Limiter => service.for({ name: `limit-${++names}`, ...limit } as LimitDefinition);
 
-  async function timed<T>(action: () => Promise<T>): Promise<{ value: T; ms: number }> {
-    const start = performance.now();
-    const value = await action();
-    return { value, ms: performance.now() - start };
-  }
-
-  const reasonOf = (action: Promise<unknown>) =>
-    action.then(
-      () => undefined,
-      (reason: unknown) => reason,
-    );
+  const limiterFor = (limit: number, ttl: number | string = '1m') => limiterOf({ algo: 'concurrency', limit, ttl });
 
   describe('acquire', () => {
     const slow = { rate: 1, interval: '1h' };
@@ -236,8 +240,6 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
   });
 
   describe('concurrency', () => {
-    const limiterFor = (limit: number, ttl: number | string = '1m') => limiterOf({ algo: 'concurrency', limit, ttl });
-
     it('holds units until their lease is released', async () => {
       const limiter = limiterFor(2);
       const first = await limiter.consume(KEY, 2);
@@ -314,7 +316,6 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       limiter = limiterOf({ algo: 'gcra', rate: 5, interval: '1s' });
       held = limiterOf({ algo: 'concurrency', limit: 5, ttl: '1s' });
     });
-    const wrong = (value: unknown) => value as never;
 
     it.each<[string, () => Promise<unknown>, string]>([
       ['a cost', () => limiter.acquire(KEY, { cost: 0 }), 'cost is 0, wants a whole number >= 1'],

@@ -1,0 +1,121 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { CompiledLimit, type OnStoreError } from '../../lib/algorithms/limit.js';
+import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import { FallbackStore } from '../../lib/stores/fallback.store.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { ask, ManualClock } from '../support/stores.js';
+
+const IDENTITY = 'ip:203.0.113.7';
+
+const limitOf = (options: AlgorithmOptions, onStoreError: OnStoreError = 'local') =>
+  new CompiledLimit(options, { place: 'test', name: options.algo, onStoreError });
+
+const gcra: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1h' };
+
+/** A store that can be switched off. */
+class Switched extends MemoryStore {
+  off = false;
+
+  override check(...args: Parameters<MemoryStore['check']>) {
+    return this.off ? this.fail() : super.check(...args);
+  }
+  override reserve(...args: Parameters<MemoryStore['reserve']>) {
+    return this.off ? this.fail() : super.reserve(...args);
+  }
+  override refund(...args: Parameters<MemoryStore['refund']>) {
+    return this.off ? this.fail() : super.refund(...args);
+  }
+  override penalize(...args: Parameters<MemoryStore['penalize']>) {
+    return this.off ? this.fail() : super.penalize(...args);
+  }
+  override block(...args: Parameters<MemoryStore['block']>) {
+    return this.off ? this.fail() : super.block(...args);
+  }
+  override renew(...args: Parameters<MemoryStore['renew']>) {
+    return this.off ? this.fail() : super.renew(...args);
+  }
+
+  private fail(): Promise<never> {
+    return Promise.reject(new RateLimitStoreError('switched off'));
+  }
+}
+
+describe('while the first store fails', () => {
+  let clock: ManualClock;
+  let first: Switched;
+  let local: MemoryStore;
+  let store: FallbackStore;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    first = new Switched({ clock: clock.now });
+    local = new MemoryStore({ clock: clock.now });
+    store = new FallbackStore(first, local);
+  });
+
+  const reserve = (limit: CompiledLimit) => store.reserve({ limit, identity: IDENTITY, cost: 4, maxWaitMs: 0 });
+
+  it('units are reserved as each limit says', async () => {
+    first.off = true;
+    expect(await reserve(limitOf(gcra))).toMatchObject({ allowed: true, remaining: 6, source: 'fallback' });
+    expect(await reserve(limitOf(gcra, 'allow'))).toMatchObject({ allowed: true, remaining: 10, source: 'fallback' });
+    await expect(reserve(limitOf(gcra, 'deny'))).rejects.toThrow('switched off');
+  });
+
+  it('units go back to whom they were taken from', async () => {
+    const limit = limitOf(gcra);
+    const counter = { limit, identity: IDENTITY };
+    await ask(store, limit, { cost: 5 });
+    first.off = true;
+    const { source } = await ask(store, limit, { cost: 3 });
+    first.off = false;
+    await store.refund([{ ...counter, units: 3, source }]);
+    expect(await ask(first, limit, { peek: true })).toMatchObject({ remaining: 5 });
+    expect(await ask(local, limit, { peek: true })).toMatchObject({ remaining: 10 });
+    first.off = true;
+    await expect(store.refund([{ ...counter, units: 1, source: 'redis' }])).rejects.toThrow('switched off');
+    await ask(local, limit, { cost: 2 });
+    await store.refund([{ ...counter, units: 1 }]);
+    expect(await ask(local, limit, { peek: true })).toMatchObject({ remaining: 9 });
+  });
+
+  it('penalties are charged here, or where what they belong to was charged', async () => {
+    const limit = limitOf(gcra);
+    const counter = { limit, identity: IDENTITY };
+    await store.penalize({ ...counter, units: 1, source: 'fallback' });
+    first.off = true;
+    await store.penalize({ ...counter, units: 2 });
+    expect(await ask(local, limit, { peek: true })).toMatchObject({ remaining: 7 });
+    expect(first.size).toBe(0);
+  });
+
+  it('a block holds here, and the caller is told that it holds only here', async () => {
+    const limit = limitOf(gcra);
+    first.off = true;
+    await expect(store.block({ limit, identity: IDENTITY }, 1000)).rejects.toThrow('switched off');
+    expect(await ask(store, limit)).toMatchObject({ allowed: false, source: 'fallback' });
+  });
+
+  it('what is held is renewed and released where it is held', async () => {
+    const limit = limitOf({ algo: 'concurrency', limit: 1, ttl: '1m' });
+    first.off = true;
+    const { place, source } = await ask(store, limit);
+    const lease = { limit, identity: IDENTITY, units: 1, place: place!, source };
+    expect(await store.renew(lease)).toBe(true);
+    await expect(store.renew({ ...lease, source: 'redis' })).rejects.toThrow('switched off');
+    first.off = false;
+    await store.refund([lease]);
+    expect(await store.renew(lease)).toBe(false);
+  });
+
+  it('a mistake is no failure of the store', async () => {
+    first.penalize = () => Promise.reject(new TypeError('a bug'));
+    first.refund = () => Promise.reject(new TypeError('a bug'));
+    first.reserve = () => Promise.reject(new TypeError('a bug'));
+    const counter = { limit: limitOf(gcra), identity: IDENTITY };
+    await expect(store.penalize({ ...counter, units: 1 })).rejects.toThrow('a bug');
+    await expect(store.refund([{ ...counter, units: 1 }])).rejects.toThrow('a bug');
+    await expect(store.reserve({ ...counter, cost: 1, maxWaitMs: 0 })).rejects.toThrow('a bug');
+  });
+});
