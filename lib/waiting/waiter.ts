@@ -26,7 +26,6 @@ export class Waiter {
   private over = false;
   private readonly deadline: number;
   private readonly timeout: Alarm;
-  private delay: Alarm | undefined;
   private resolve!: (decision: StoreDecision) => void;
   private rejectWith!: (reason: unknown) => void;
 
@@ -70,7 +69,7 @@ export class Waiter {
     return this.last !== undefined && vainMs > 0 ? { ...this.last, retryAfterMs: Math.ceil(vainMs) } : undefined;
   }
 
-  /** The units are there, or will be after the decision's delay. */
+  /** The units are taken, to be used once it is let go. */
   grant(decision: StoreDecision): void {
     if (this.over) {
       this.options.giveBack(decision);
@@ -78,8 +77,12 @@ export class Waiter {
     }
     this.last = decision;
     this.granted = true;
-    if (decision.delayMs === 0) this.finish(() => this.resolve(decision));
-    else this.delay = new Alarm(decision.delayMs, () => this.finish(() => this.resolve(decision)));
+  }
+
+  /** The time of its units has come. */
+  letGo(): void {
+    const { last } = this;
+    if (!this.over && last !== undefined) this.finish(() => this.resolve(last));
   }
 
   /** The units are not there before the decision's wait is over. Ends at once what would wait in vain. */
@@ -115,7 +118,6 @@ export class Waiter {
   private finish(settle: () => void): void {
     this.over = true;
     this.timeout.clear();
-    this.delay?.clear();
     this.options.signal?.removeEventListener('abort', this.abort);
     settle();
   }

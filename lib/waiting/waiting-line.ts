@@ -1,6 +1,7 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import type { Counter, Store, StoreDecision } from '../stores/store.js';
 import { Alarm } from './alarm.js';
+import { Departures } from './departures.js';
 import type { Waiter } from './waiter.js';
 
 /** How many are asked for at once at most. */
@@ -12,6 +13,7 @@ const LAST_LOOK_MS = 1000;
 /** Those who wait in this process for one counter: first come, first served, with one call in flight for them all. */
 export class WaitingLine {
   private waiters: Waiter[] = [];
+  private readonly departures: Departures;
   private running = false;
   /** Ends the sleep until the next try. */
   private wakeUp: (() => void) | undefined;
@@ -28,6 +30,7 @@ export class WaitingLine {
     private readonly store: Store,
     private readonly onEmpty: () => void,
   ) {
+    this.departures = new Departures(() => this.leaveIfEmpty());
     const { algorithm } = counter.limit;
     this.reserves = algorithm.covered !== undefined;
     this.looks = algorithm.renew !== undefined;
@@ -51,6 +54,7 @@ export class WaitingLine {
 
   close(reason: Error): void {
     for (const waiter of this.waiters) waiter.reject(reason);
+    this.departures.close(reason);
     this.wake();
   }
 
@@ -66,7 +70,11 @@ export class WaitingLine {
       else await this.ask(this.first());
     }
     this.running = false;
-    this.onEmpty();
+    this.leaveIfEmpty();
+  }
+
+  private leaveIfEmpty(): void {
+    if (!this.running && this.departures.isEmpty) this.onEmpty();
   }
 
   /** Places in the future are had at once by all; else as many are asked for as there is likely to be room. */
@@ -90,6 +98,7 @@ export class WaitingLine {
       else if (answer.value.allowed) {
         this.waiters.splice(this.waiters.indexOf(waiter), 1);
         waiter.grant(answer.value);
+        this.departures.add(waiter, answer.value.delayMs);
         this.room = answer.value.remaining;
         this.lookMs = FIRST_LOOK_MS;
       } else {
