@@ -1,14 +1,17 @@
 import { Module } from '@nestjs/common';
 import { RateLimitModule } from 'nestjs-sluice';
 import { LoginController } from './auth/login.controller.js';
+import { DigestsController } from './digests/digests.controller.js';
 import { ExportsController } from './exports/exports.controller.js';
 import { ForecastController } from './forecast/forecast.controller.js';
 import { MailController } from './mail/mail.controller.js';
 import { MailQueue } from './mail/mail-queue.js';
+import { RatesController } from './rates/rates.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
 import { SearchController } from './search/search.controller.js';
 import { Settings } from './settings/settings.js';
 import { SettingsModule } from './settings/settings.module.js';
+import { SummariesController } from './summaries/summaries.controller.js';
 import { ThumbnailsController } from './thumbnails/thumbnails.controller.js';
 import { TranslationsController } from './translations/translations.controller.js';
 
@@ -22,7 +25,15 @@ import { TranslationsController } from './translations/translations.controller.j
         redis: redisUrl,
         limits: [{ name: 'burst', algo: 'gcra', rate: 50, interval: '1s', burst: 100 }],
         define: {
-          login: { algo: 'sliding-log', rate: 5, interval: '15m', message: 'Too many attempts to log in' },
+          login: {
+            algo: 'sliding-log',
+            rate: 5,
+            interval: '15m',
+            count: 'failed',
+            blockFor: '15m',
+            message: 'Too many failed attempts to log in',
+          },
+          search: { algo: 'gcra', rate: 10, interval: '1m', burst: 5 },
           'daily-translations': {
             algo: 'calendar-window',
             rate: 5,
@@ -44,6 +55,9 @@ import { TranslationsController } from './translations/translations.controller.j
     ForecastController,
     MailController,
     ThumbnailsController,
+    DigestsController,
+    SummariesController,
+    RatesController,
   ],
   providers: [MailQueue],
 })

@@ -14,7 +14,7 @@ const STOPS: readonly Stop[] = [
   {
     method: 'POST',
     path: '/login',
-    limit: 'sliding-log, 5 attempts in 15 minutes',
+    limit: 'sliding-log, 5 failed attempts in 15 minutes, then blocked for 15',
     requests: 6,
     body: 'user=ada&password=guess',
   },
@@ -57,6 +57,29 @@ const STOPS: readonly Stop[] = [
     limit: 'leaky-bucket, 2 a second, 3 are held, the others refused',
     requests: 8,
     parallel: true,
+  },
+  { method: 'GET', path: '/exports/archive', limit: 'concurrency, 2 at once', requests: 5, parallel: true },
+  {
+    method: 'POST',
+    path: '/digests',
+    limit: 'gcra in code, waits up to 1.5 seconds',
+    requests: 6,
+    body: 'a=b',
+    parallel: true,
+  },
+  {
+    method: 'POST',
+    path: '/summaries',
+    limit: 'token-bucket, 1,000 tokens an hour, 400 charged and settled afterwards',
+    requests: 8,
+    body: 'text=all about sluices and gates',
+  },
+  {
+    method: 'POST',
+    path: '/rates/search',
+    limit: 'changes the rate of /search for a minute',
+    requests: 6,
+    body: 'rate=10',
   },
 ];
 

@@ -8,7 +8,7 @@ interface Credentials {
 
 @Controller('login')
 export class LoginController {
-  /** `login` is defined in the module: 5 attempts in any 15 minutes, whether they succeed or not. */
+  /** `login` is defined in the module: 5 failed attempts in any 15 minutes, and 15 minutes of rest for who tries more. */
   @Post()
   @HttpCode(200)
   @RateLimit('login')

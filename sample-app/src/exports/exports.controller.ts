@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Controller, DefaultValuePipe, type ExecutionContext, Get, ParseIntPipe, Query } from '@nestjs/common';
 import { RateLimit } from 'nestjs-sluice';
 
@@ -17,5 +18,13 @@ export class ExportsController {
   @RateLimit({ name: 'export-rows', algo: 'token-bucket', rate: 100, interval: '1m', cost: rowsCost })
   export(@Query('rows', new DefaultValuePipe(100), ParseIntPipe) rows: number) {
     return { rows, file: `export-${rows}-rows.csv` };
+  }
+
+  /** The archive is slow to write: two at once for everyone together, and a third is refused until one is done. */
+  @Get('archive')
+  @RateLimit({ name: 'archives', algo: 'concurrency', limit: 2, ttl: '10s', key: 'global' })
+  async archive() {
+    await sleep(500);
+    return { file: 'archive.zip' };
   }
 }
