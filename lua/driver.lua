@@ -108,9 +108,11 @@ local function save(key)
 end
 
 local function open(p, key)
-  if owners[key] == p then return states[key] end
-  if owners[key] then
-    -- The same counter under other parameters: they find what the first ones leave.
+  local known = states[key]
+  -- What has been changed back to a fresh state is one for whatever follows, in this call as in the next.
+  if owners[key] == p and not (changed[key] and p.algorithm.reset(p, known) <= 0) then return known end
+  if known then
+    -- Or the same counter under other parameters: they find what the first ones leave.
     if changed[key] then save(key) end
     raw[key] = redis.call('MGET', KEYS[key])[1]
     if p.algorithm.apart then raw[key + 1] = redis.call('MGET', KEYS[key + 1])[1] end
@@ -253,7 +255,7 @@ local operations = {
   end,
 
   [RENEW] = function(p, s, key, units, place)
-    local held = p.algorithm.renew(p, s, units, place)
+    local held = p.algorithm.renew and p.algorithm.renew(p, s, units, place)
     if held then changed[key] = true end
     add(held and 1 or 0)
   end,

@@ -36,7 +36,7 @@ interface FreePlace {
 }
 
 export interface LeakyBucketState extends ArrivalState {
-  /** Places before the end of the queue whose request went away, the earliest first. */
+  /** Places before the end of the queue whose request went away, the earliest first; none if more is owed than the quota. */
   free: readonly FreePlace[];
 }
 
@@ -63,27 +63,34 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     return { ...state, free };
   },
   fits: (parameters, state, cost) => fitsAtEnd(parameters, state, cost) || placeFor(state, cost) !== undefined,
-  take({ scale }, state, cost) {
+  take(parameters, state, cost) {
     const place = placeFor(state, cost);
-    if (place === undefined) {
-      state.debt += cost * scale.unit;
-    } else {
+    if (place !== undefined) {
       const rest = { time: place.time, units: place.units - cost };
       state.free = state.free.flatMap((each) => (each !== place ? [each] : rest.units > 0 ? [rest] : []));
+    } else {
+      // A penalty that fits nowhere takes what is free first.
+      const taken = fitsAtEnd(parameters, state, cost) ? 0 : state.free.reduce((sum, { units }) => sum + units, 0);
+      if (taken > 0) state.free = [];
+      state.debt += Math.max(0, cost - taken) * parameters.scale.unit;
     }
   },
-  give({ scale }, state, units, place) {
+  give({ scale, capacity }, state, units, place) {
     if (place === undefined || place === departure(state, 0)) {
       shorten(state, units * scale.unit);
     } else if (place >= state.time && state.debt > 0) {
-      state.free = [...state.free, { time: place, units }].sort((a, b) => a.time - b.time);
+      // A penalty is settled before anyone gets the place.
+      const settled = Math.min(units, Math.ceil(Math.max(0, state.debt - capacity) / scale.unit));
+      state.debt -= settled * scale.unit;
+      if (settled === units) return;
+      state.free = [...state.free, { time: place, units: units - settled }].sort((a, b) => a.time - b.time);
     }
   },
   save: saveArrival,
   withQuota: arrivalWithQuota,
 
   remaining: (parameters, state) =>
-    Math.max(arrivalRemaining(parameters, state), ...state.free.map(({ units }) => units)),
+    Math.max(arrivalRemaining(parameters, state), ...state.free.map(({ units }) => Math.min(units, parameters.quota))),
   retryAfter: arrivalRetryAfter,
   resetAfter: (_, state) => arrivalResetAfter(state),
   delay: (_, state, cost) => {

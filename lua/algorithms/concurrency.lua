@@ -5,13 +5,17 @@
 do
   local function member(units, id) return string.format('%.0f:%.0f', id, units) end
 
-  local function units_of(lease) return tonumber(string.match(lease, ':(%d+)$')) end
+  -- What is no lease holds nothing.
+  local function units_of(lease) return tonumber(string.match(lease, ':(%d+)$') or 0) end
 
   -- When a lease ends, if it has not.
   local function end_of(s, lease)
     local score = tonumber(redis.call('ZSCORE', s.key, lease) or 0)
     return score > s.now and score or nil
   end
+
+  -- When the last lease ends.
+  local function last_end(s) return max(s.now, tonumber(redis.call('ZREVRANGE', s.key, 0, 0, 'WITHSCORES')[2])) end
 
   algorithms['concurrency'] = {
     apart = true,
@@ -21,8 +25,7 @@ do
       local held = redis.call('ZSCORE', key, '')
       if not held then return s end
       s.held = -tonumber(held)
-      local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
-      s.last = tonumber(last[2])
+      s.last = tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
       s.collapsed = s.last - now >= 2 * p[1]
       if s.collapsed then
         s.moved = true
@@ -40,9 +43,10 @@ do
     delay = function(p, s, cost) return 0, p[2] + (p.granted or 0) end,
 
     take = function(p, s, cost)
-      redis.call('ZADD', s.key, s.now + p[1], member(cost, p[2] + (p.granted or 0)))
+      -- A client that sends a call twice, since it lost the answer to the first, adds no lease with the second.
+      local added = redis.call('ZADD', s.key, s.now + p[1], member(cost, p[2] + (p.granted or 0)))
       p.granted = (p.granted or 0) + 1
-      s.held = s.held + cost
+      s.held = s.held + cost * added
       s.last = max(s.last, s.now + p[1])
     end,
 
@@ -51,29 +55,33 @@ do
       if s.collapsed and redis.call('ZSCORE', s.key, lease) or end_of(s, lease) then
         redis.call('ZREM', s.key, lease)
         s.held = s.held - units
-        if not s.collapsed then s.last = max(s.now, tonumber(redis.call('ZREVRANGE', s.key, 0, 0, 'WITHSCORES')[2])) end
+        if not s.collapsed then s.last = last_end(s) end
       end
     end,
 
     renew = function(p, s, units, place)
       local lease = member(units, place)
       if not (s.collapsed and redis.call('ZSCORE', s.key, lease) or end_of(s, lease)) then return false end
-      s.last = max(s.last, s.now + p[1])
       redis.call('ZADD', s.key, s.now + p[1], lease)
+      if not s.collapsed then s.last = last_end(s) end
       return true
     end,
 
     remaining = function(p, s) return p.quota - s.held end,
 
-    -- Leases end one after the other until enough is free.
+    -- Leases end one after the other until enough is free. Few have to, as a rule, so few are looked at first.
     retry = function(p, s, cost)
       if s.collapsed then return p[1] end
-      local excess = s.held + cost - p.quota
-      local ends = redis.call('ZRANGEBYSCORE', s.key, '(' .. string.format('%.0f', s.now), '+inf', 'WITHSCORES')
-      for i = 1, #ends, 2 do
-        excess = excess - units_of(ends[i])
-        if excess <= 0 then return ends[i + 1] - s.now end
-      end
+      local excess, from, count = s.held + cost - p.quota, 0, 32
+      local now = '(' .. string.format('%.0f', s.now)
+      repeat
+        local ends = redis.call('ZRANGEBYSCORE', s.key, now, '+inf', 'WITHSCORES', 'LIMIT', from, count)
+        for i = 1, #ends, 2 do
+          excess = excess - units_of(ends[i])
+          if excess <= 0 then return ends[i + 1] - s.now end
+        end
+        from, count = from + count, count * 4
+      until #ends == 0
       return p[1]
     end,
 

@@ -1,6 +1,6 @@
 -- Leaky bucket that shapes. Parameters: arrival-time.lua, with a quota of queue + 1.
 -- Stored: as arrival-time.lua, then two doubles a free place: the tick at which it leaves, its units. A place is free if its
--- request went away while others waited behind it; the earliest comes first.
+-- request went away while others waited behind it; the earliest comes first. There is none while more is owed than the quota.
 
 do
   local FIXED = 40 -- bytes before the free places
@@ -43,24 +43,36 @@ do
 
     take = function(p, s, cost)
       local i = place_for(s, cost)
-      if not i then return arrival_time.take(p, s, cost) end
-      s.free[i].units = s.free[i].units - cost
-      if s.free[i].units == 0 then table.remove(s.free, i) end
+      if i then
+        s.free[i].units = s.free[i].units - cost
+        if s.free[i].units == 0 then table.remove(s.free, i) end
+        return
+      end
+      if not arrival_time.fits(p, s, cost) then
+        -- A penalty that fits nowhere takes what is free first.
+        for _, place in ipairs(s.free) do cost = max(0, cost - place.units) end
+        s.free = {}
+      end
+      arrival_time.take(p, s, cost)
     end,
 
     give = function(p, s, units, place)
       if place < 0 or place == departure(p, s, 0) then
         shorten(p, s, units)
       elseif place >= s.time and s.debt > 0 then
+        -- A penalty is settled before anyone gets the place.
+        local settled = min(units, ceil(max(0, s.debt - p.quota * p[1]) / p[1]))
+        s.debt = s.debt - settled * p[1]
+        if settled == units then return end
         local i = 1
         while s.free[i] and s.free[i].time <= place do i = i + 1 end
-        table.insert(s.free, i, { time = place, units = units })
+        table.insert(s.free, i, { time = place, units = units - settled })
       end
     end,
 
     remaining = function(p, s)
       local most = arrival_time.remaining(p, s)
-      for _, place in ipairs(s.free) do most = max(most, place.units) end
+      for _, place in ipairs(s.free) do most = max(most, min(place.units, p.quota)) end
       return most
     end,
 

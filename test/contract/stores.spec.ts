@@ -2,8 +2,18 @@ import { afterAll, beforeAll, describe } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { FallbackStore } from '../../lib/stores/fallback.store.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { connectRedis, storeKinds } from '../support/stores.js';
+import type { Store } from '../../lib/stores/store.js';
+import { connectRedis, type ManualClock, storeKinds } from '../support/stores.js';
+import { concurrencyContract } from './concurrency-contract.js';
+import { operationsContract } from './operations-contract.js';
 import { storeContract } from './store-contract.js';
+
+/** All that every store has to do. */
+function contract(make: (clock: ManualClock) => Store): void {
+  storeContract(make);
+  describe('operations', () => operationsContract(make));
+  describe('concurrency', () => concurrencyContract(make));
+}
 
 let redis: Redis;
 beforeAll(async () => {
@@ -12,9 +22,9 @@ beforeAll(async () => {
 afterAll(() => redis.disconnect());
 
 describe.each(Object.entries(storeKinds))('%s', (_, make) => {
-  storeContract((clock) => make(clock, redis));
+  contract((clock) => make(clock, redis));
 });
 
 describe.each(Object.entries(storeKinds))('FallbackStore over %s', (_, make) => {
-  storeContract((clock) => new FallbackStore(make(clock, redis), new MemoryStore({ clock: clock.now })));
+  contract((clock) => new FallbackStore(make(clock, redis), new MemoryStore({ clock: clock.now })));
 });
