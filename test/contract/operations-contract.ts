@@ -178,7 +178,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
   const take = (limit: CompiledLimit, cost = 1) => ask(store, limit, { cost });
   /** What a check would say, but for the name that the next lease would get. */
   const peek = async (limit: CompiledLimit, cost = 1) => {
-    const { place: _, ...decision } = await ask(store, limit, { cost, peek: true });
+    const { place: _, at: _at, ...decision } = await ask(store, limit, { cost, peek: true });
     return decision;
   };
   const reserve = (limit: CompiledLimit, cost = 1, maxWaitMs = HOUR) =>
@@ -283,7 +283,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
       const limit = compile(options);
       for (const [ms, cost, expected, resetAfterMs] of steps) {
         at(ms);
-        const { remaining, place, source, ...decision } = await reserve(limit, cost);
+        const { remaining, place, source, at: _at, ...decision } = await reserve(limit, cost);
         const outcome =
           typeof expected === 'number'
             ? { allowed: true, delayMs: expected, retryAfterMs: 0 }
@@ -334,7 +334,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
         await expect(reserve(limit, 3)).resolves.toMatchObject({ allowed: true, delayMs: 0, remaining: 2 });
         const looked = await peek(limit, 3);
         expect(looked).toMatchObject({ allowed: false, remaining: 2 });
-        const { place: _, ...refused } = await reserve(limit, 3);
+        const { place: _, at: _at, ...refused } = await reserve(limit, 3);
         expect(refused).toEqual(looked);
         expect(await reserve(limit, 6)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
         await expect(reserve(limit, 2, 0)).resolves.toMatchObject({ allowed: true, delayMs: 0, remaining: 0 });
