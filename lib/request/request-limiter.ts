@@ -55,7 +55,11 @@ export class RequestLimiter {
     if (!plan.goesOn) return undefined;
     const state = findState(context);
     if (state?.guard === undefined) return undefined;
-    return (state.authenticated ??= this.secondCheck(plan, context, state));
+    return (state.authenticated ??= this.secondCheck(plan, context, state).catch((error: unknown) => {
+      // The handler will not run, and where there is no connection nobody else tells of the end.
+      state.ending?.handlerEnded(true, error);
+      throw error;
+    }));
   }
 
   /** Watches what the handler does, if its end matters to a limit. */
@@ -99,6 +103,7 @@ export class RequestLimiter {
     state: RequestState,
   ): Promise<void> {
     if (rules.length === 0) return;
+    state.met.push(...rules);
     const collected = mapAll(rules, (rule) => rule.entry(context, transport));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
@@ -156,10 +161,11 @@ export class RequestLimiter {
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();
     state.ending ??= new Ending(context, connection);
     state.ending.onEnd((outcome) => {
-      for (const lease of leases) void lease.release();
-      void this.giveBack(
-        waiting.filter((charge) => charge.limit.algorithm.renew === undefined && !counts(charge, outcome)),
+      const uncounted = waiting.filter(
+        (charge) => charge.limit.algorithm.renew === undefined && !counts(charge, outcome),
       );
+      // Nobody waits for these: a store of the user's own that fails otherwise than stores do must not end the process.
+      for (const done of [...leases.map((lease) => lease.release()), this.giveBack(uncounted)]) done.catch(logFailure);
     });
   }
 
@@ -167,14 +173,15 @@ export class RequestLimiter {
     return entries.flatMap(({ rule, limit, identity, cost }, index) => {
       const decision = decisions[index];
       if (decision?.allowed !== true) return [];
-      return { rule, limit, identity, units: cost, place: decision.place, settled: false, store: this.store };
+      const { place } = decision;
+      return { rule, limit, identity, units: cost, place, settled: false, returned: false, store: this.store };
     });
   }
 
   private async giveBack(charges: readonly RequestCharge[]): Promise<void> {
-    const open = charges.filter(({ settled }) => !settled);
+    const open = charges.filter(({ returned, units }) => !returned && units > 0);
     if (open.length === 0) return;
-    for (const charge of open) charge.settled = true;
+    for (const charge of open) charge.settled = charge.returned = true;
     try {
       await this.store.refund(open);
     } catch (error) {
@@ -182,6 +189,10 @@ export class RequestLimiter {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
   }
+}
+
+function logFailure(error: unknown): void {
+  logger.error(messages.storeFailed(String(error)), error instanceof Error ? error.stack : undefined);
 }
 
 /** A function of the user's that fails must not make a request free. */
