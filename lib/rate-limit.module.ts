@@ -36,7 +36,7 @@ import {
 import { MemoryRateBook } from './rates/memory.rate-book.js';
 import { RATE_BOOK, Rates } from './rates/rates.js';
 import { RedisRateBook } from './rates/redis.rate-book.js';
-import { createClient, isClient, type RedisClient } from './redis/client.js';
+import { createClient, isClient, type RedisClient, resends } from './redis/client.js';
 import { RequestLimiter } from './request/request-limiter.js';
 import { createStore } from './stores/create-store.js';
 import type { StoreReport } from './stores/fallback.store.js';
@@ -58,8 +58,11 @@ function report(news: StoreReport): void {
     { provide: RATE_LIMIT_SETTINGS, useFactory: readSettings, inject: [MODULE_OPTIONS_TOKEN] },
     {
       provide: RATE_LIMIT_REDIS,
-      useFactory: ({ options: { redis } }: RateLimitSettings) =>
-        redis === undefined || isClient(redis) ? redis : createClient(redis),
+      useFactory: ({ options: { redis } }: RateLimitSettings) => {
+        if (redis !== undefined && !isClient(redis)) return createClient(redis);
+        if (redis !== undefined && resends(redis)) logger.warn(messages.resends());
+        return redis;
+      },
       inject: [RATE_LIMIT_SETTINGS],
     },
     {

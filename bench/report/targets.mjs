@@ -17,29 +17,31 @@ export function targets({ cases, http, memory }) {
   const unguarded = http.find(({ name }) => name === 'without a guard');
   const leastCpu = Math.min(...PEERS.map((name) => of(many, name).cpuMicros));
   const rows = [
-    ['10,000 keys, 256 in flight, of the better peer', 3.5, of(many, OURS).perSecond / best(many)],
-    ['the same, of autopipelined INCR', 1, of(many, OURS).perSecond / of(many, 'INCR, autopipelined').perSecond],
-    ['one hot key, of the better peer', 6, of(hot, OURS).perSecond / best(hot)],
-    ['three limits, of throttler', 4, of(three, OURS).perSecond / of(three, PEERS[0]).perSecond],
-    ['client CPU a decision, of the better peer', -0.25, of(many, OURS).cpuMicros / leastCpu],
+    ['10,000 keys, 256 in flight, of the better peer', '>=', 3.5, of(many, OURS).perSecond / best(many)],
+    ['the same, of autopipelined INCR', '>=', 1, of(many, OURS).perSecond / of(many, 'INCR, autopipelined').perSecond],
+    ['one hot key, of the better peer', '>=', 6, of(hot, OURS).perSecond / best(hot)],
+    ['three limits, of throttler', '>=', 4, of(three, OURS).perSecond / of(three, PEERS[0]).perSecond],
+    ['client CPU a decision, of the better peer', '<=', 0.25, of(many, OURS).cpuMicros / leastCpu],
     [
       'one in flight, p50 of a bare EVALSHA',
-      -1.1,
+      '<=',
+      1.1,
       of(single, OURS).p50Micros / of(single, "EVALSHA 'return 1'").p50Micros,
     ],
     [
       'in process, of rate-limiter-flexible',
+      '>=',
       2,
       of(local, OURS).perSecond / of(local, 'rate-limiter-flexible in memory').perSecond,
     ],
-    ['requests/s with three limits, of the unguarded app', 0.85, guarded.perSecond / unguarded.perSecond],
-    ['bytes a key of 20 bytes, at most', -130, Math.max(...memory.rows.map(({ bytes }) => bytes))],
-    ['bytes a logged request, at most', -16, Number(memory.logged)],
+    ['requests/s with three limits, of the unguarded app', '>=', 0.85, guarded.perSecond / unguarded.perSecond],
+    ['bytes a key of 20 bytes, at most', '<=', 130, Math.max(...memory.rows.map(({ bytes }) => bytes))],
+    ['bytes a logged request, at most', '<=', 16, Number(memory.logged)],
   ];
-  return rows.map(([what, target, value]) => ({
+  return rows.map(([what, sense, target, value]) => ({
     what,
-    target: target < 0 ? `<= ${-target}` : `>= ${target}`,
+    target: `${sense} ${target}`,
     value,
-    reached: target < 0 ? value <= -target : value >= target,
+    reached: sense === '<=' ? value <= target : value >= target,
   }));
 }

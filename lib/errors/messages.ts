@@ -78,6 +78,9 @@ export const messages = {
       ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
       : `settle: the limit '${name}' was not charged for this request`,
   closed: () => 'the app is shutting down',
+  resends: () =>
+    'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +
+    '{ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or give its options instead of the connection',
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string) => `Redis is not connected (status '${status}')`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',

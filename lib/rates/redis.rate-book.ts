@@ -106,7 +106,7 @@ export class RedisRateBook implements RateBook {
     const { status } = this.client;
     if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
     try {
-      const reply = this.script.run<Reply>([this.key], ...args);
+      const reply = this.script.run<Reply>([this.key], args, timeoutMs);
       const [done, now, ...fields] = await withDeadline(reply, timeoutMs);
       return { done: done === 1, page: { now, records: pairs(fields) } };
     } catch (error) {

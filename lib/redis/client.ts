@@ -48,6 +48,12 @@ export function isCluster(client: RedisClient): client is Cluster {
   return client.isCluster;
 }
 
+/** Whether a connection sends commands a second time when it was broken and is back. A Cluster's are made to do so by its options. */
+export function resends(client: RedisClient): boolean {
+  const options = isCluster(client) ? client.options.redisOptions : client.options;
+  return options?.autoResendUnfulfilledCommands !== false;
+}
+
 /** Makes a connection that `connect` has yet to bring up. ioredis is loaded only here. */
 export async function createClient(redis: Exclude<RedisConnection, RedisClient>): Promise<RedisClient> {
   const { Cluster, Redis } = await loadIoredis();

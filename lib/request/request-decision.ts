@@ -2,6 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { assertActual } from '../arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import type { Rule } from '../plan/rule.js';
 import { settle } from '../reservation.js';
 import type { CheckResult, Decision } from '../stores/store.js';
 import { findState, type RequestState } from './request-state.js';
@@ -32,21 +33,27 @@ export class RequestDecision implements CheckResult {
 
   /**
    * Tells what the request really cost, once that is known: what was too much is given back, what was too little is charged,
-   * up to one quota more than there is. Each limit is settled once. Rejects with `RateLimitArgumentError` or
-   * `RateLimitStoreError`.
+   * up to one quota more than there is. Each limit is settled once; one that did not charge the request, as it was
+   * skipped or would have refused in shadow mode, is left alone. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`.
    *
    * @param actual a whole number >= 0
    * @param name the limit; unless given, all limits of the request that have a `cost`
    */
   async settle(actual: number, name?: string): Promise<void> {
     assertActual(actual);
-    const charges = this.#state.charges.filter(
-      ({ rule, limit }) =>
-        limit.algorithm.renew === undefined && (name === undefined ? rule.hasCost : rule.name === name),
+    const { met, charges } = this.#state;
+    const meant = (rule: Rule) =>
+      rule.limit.algorithm.renew === undefined && (name === undefined ? rule.hasCost : rule.name === name);
+    if (!met.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
+    const open = charges.filter(({ rule, settled }) => !settled && meant(rule));
+    await Promise.all(
+      open.map((charge) => {
+        const settling = settle(charge.store, { ...charge }, actual);
+        charge.settled = true;
+        // No more than this was charged, if the request does not count in the end.
+        charge.units = Math.min(actual, 2 * charge.limit.quota);
+        return settling;
+      }),
     );
-    if (charges.length === 0) throw new RateLimitArgumentError(messages.nothingToSettle(name));
-    const open = charges.filter(({ settled }) => !settled);
-    for (const charge of open) charge.settled = true;
-    await Promise.all(open.map((charge) => settle(charge.store, charge, actual)));
   }
 }

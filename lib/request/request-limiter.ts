@@ -22,7 +22,7 @@ import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { WaitingRoom } from '../waiting/waiting-room.js';
-import { hold } from './hold.js';
+import { hold, isGone } from './hold.js';
 import { Ending } from './ending.js';
 import { findState, openState, type RequestCharge, type RequestState } from './request-state.js';
 
@@ -55,7 +55,11 @@ export class RequestLimiter {
     if (!plan.goesOn) return undefined;
     const state = findState(context);
     if (state?.guard === undefined) return undefined;
-    return (state.authenticated ??= this.secondCheck(plan, context, state));
+    return (state.authenticated ??= this.secondCheck(plan, context, state).catch((error: unknown) => {
+      // The handler will not run, and where there is no connection nobody else tells of the end.
+      state.ending?.handlerEnded(true, error);
+      throw error;
+    }));
   }
 
   /** Watches what the handler does, if its end matters to a limit. */
@@ -112,7 +116,8 @@ export class RequestLimiter {
   ): Promise<void> {
     if (rules.length === 0) return;
     // Nobody waits for an answer any more, and nobody can say whose request it was.
-    if (connectionOf(transport.response)?.destroyed === true) throw clientLeft();
+    if (isGone(connectionOf(transport.response))) throw clientLeft();
+    state.met.push(...rules);
     const collected = mapAll(rules, (rule) => rule.entry(context, transport));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
@@ -175,10 +180,11 @@ export class RequestLimiter {
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();
     state.ending ??= new Ending(context, connection);
     state.ending.onEnd((outcome) => {
-      for (const lease of leases) void lease.release();
-      void this.giveBack(
-        waiting.filter((charge) => charge.limit.algorithm.renew === undefined && !counts(charge, outcome)),
+      const uncounted = waiting.filter(
+        (charge) => charge.limit.algorithm.renew === undefined && !counts(charge, outcome),
       );
+      // Nobody waits for these: a store of the user's own that fails otherwise than stores do must not end the process.
+      for (const done of [...leases.map((lease) => lease.release()), this.giveBack(uncounted)]) done.catch(logFailure);
     });
   }
 
@@ -187,14 +193,14 @@ export class RequestLimiter {
       const decision = decisions[index];
       if (decision?.allowed !== true) return [];
       const charge = refundOf({ limit, identity, units: cost }, decision);
-      return { ...charge, rule, settled: false, store: this.store };
+      return { ...charge, rule, settled: false, returned: false, store: this.store };
     });
   }
 
   private async giveBack(charges: readonly RequestCharge[]): Promise<void> {
-    const open = charges.filter(({ settled }) => !settled);
+    const open = charges.filter(({ returned, units }) => !returned && units > 0);
     if (open.length === 0) return;
-    for (const charge of open) charge.settled = true;
+    for (const charge of open) charge.settled = charge.returned = true;
     try {
       // The limit may have another rate by now.
       await this.store.refund(open.map(({ rule, ...charge }) => ({ ...charge, limit: rule.limit })));
@@ -207,6 +213,10 @@ export class RequestLimiter {
 
 function clientLeft(): HttpException {
   return new HttpException(messages.clientLeft(), CLIENT_CLOSED_REQUEST);
+}
+
+function logFailure(error: unknown): void {
+  logger.error(messages.storeFailed(String(error)), error instanceof Error ? error.stack : undefined);
 }
 
 /** A function of the user's that fails must not make a request free. */

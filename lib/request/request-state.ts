@@ -9,8 +9,12 @@ import type { Ending } from './ending.js';
 export interface RequestCharge extends Refund {
   readonly rule: Rule;
   readonly store: Store;
+  /** What is charged now. */
+  units: number;
   /** Whether its actual cost has been told, or it was given back. */
   settled: boolean;
+  /** Whether it was given back. */
+  returned: boolean;
 }
 
 /** What was checked for one call of one handler so far. */
@@ -23,6 +27,8 @@ export interface RequestState {
   authenticated?: Promise<void>;
   /** All rules of the request, once the route's functions have been asked. */
   rules?: readonly Rule[];
+  /** All rules of the checks so far, also those that do not apply to the request. */
+  readonly met: Rule[];
   /** What was asked of the store; a limit may have another rate by the time it is told of. */
   readonly checked: RuleEntry[];
   readonly decisions: StoreDecision[];
@@ -52,6 +58,7 @@ export function openState(context: ExecutionContext): RequestState {
   const state: RequestState = {
     type: context.getClass(),
     handler: context.getHandler(),
+    met: [],
     checked: [],
     decisions: [],
     charges: [],

@@ -286,7 +286,7 @@ export class RedisStore implements Store {
   }
 
   private run(program: Program): Promise<number[]> {
-    return this.guarded(() => this.script.run(program.keys, program.toString()));
+    return this.guarded(() => this.script.run(program.keys, [program.toString()], this.timeoutMs));
   }
 
   /** Asks Redis only if it is there, and waits no longer than the deadline. */

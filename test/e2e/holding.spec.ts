@@ -1,0 +1,360 @@
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  type CanActivate,
+  Controller,
+  ForbiddenException,
+  Get,
+  Injectable,
+  Sse,
+  StreamableFile,
+  UseGuards,
+} from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import { interval, map, type Observable, of } from 'rxjs';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis.store.js';
+import type { Store } from '../../lib/stores/store.js';
+import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import { frameworks, HttpApp } from './http-app.js';
+
+const CLIENT = 'ip:127.0.0.1';
+
+/** What the routes share: how often one was reached, and what lets those go on that wait. */
+const work = { reached: 0, leave: () => {}, gate: Promise.resolve() };
+function closeGate(): void {
+  work.reached = 0;
+  work.gate = new Promise((resolve) => (work.leave = resolve));
+}
+
+@Injectable()
+class ClosedGuard implements CanActivate {
+  canActivate(): boolean {
+    throw new ForbiddenException();
+  }
+}
+
+@Injectable()
+class SlowGuard implements CanActivate {
+  async canActivate(): Promise<boolean> {
+    work.reached++;
+    await work.gate;
+    return true;
+  }
+}
+
+async function* chunks() {
+  yield Buffer.from('begun ');
+  await work.gate;
+  yield Buffer.from('done');
+}
+
+@Controller()
+class WorkController {
+  @Get('quick')
+  @RateLimit('slots')
+  quick() {
+    return 'done';
+  }
+
+  @Get('slow')
+  @RateLimit('slots')
+  async slow() {
+    work.reached++;
+    await work.gate;
+    return 'done';
+  }
+
+  @Get('broken')
+  @RateLimit('slots')
+  broken() {
+    throw new TypeError('a bug');
+  }
+
+  @Get('guarded')
+  @UseGuards(ClosedGuard)
+  @RateLimit('slots')
+  guarded() {}
+
+  @Get('stream')
+  @RateLimit('slots')
+  stream() {
+    return new StreamableFile(Readable.from(chunks()));
+  }
+
+  @Sse('events')
+  @RateLimit('slots')
+  events(): Observable<{ data: string }> {
+    return interval(10).pipe(map((number) => ({ data: String(number) })));
+  }
+
+  @Sse('few-events')
+  @RateLimit('slots')
+  fewEvents() {
+    return of({ data: 'one' }, { data: 'two' });
+  }
+
+  @Get('both')
+  @RateLimit('slots', 'rate')
+  async both() {
+    work.reached++;
+    await work.gate;
+  }
+
+  @Get('late')
+  @UseGuards(SlowGuard)
+  @RateLimit({ name: 'failures', algo: 'fixed-window', rate: 5, interval: '1m', count: 'failed' }, 'late-slots')
+  late() {
+    work.reached++;
+  }
+
+  @Get('login')
+  @RateLimit('login')
+  login() {}
+
+  @Get('watched')
+  @RateLimit({ name: 'watched', algo: 'fixed-window', rate: 1, interval: '1m', blockFor: '15m', mode: 'shadow' })
+  watched() {}
+}
+
+const slots: LimitDefinition = { algo: 'concurrency', limit: 2, ttl: '30s' };
+const define = {
+  slots,
+  'late-slots': { ...slots, phase: 'authenticated' },
+  rate: { algo: 'fixed-window', rate: 3, interval: '1m' },
+  login: { algo: 'fixed-window', rate: 2, interval: '1m', blockFor: '15m' },
+} satisfies Record<string, LimitDefinition>;
+
+let redis: Redis;
+beforeAll(async () => {
+  redis = await connectRedis();
+});
+afterAll(() => redis.disconnect());
+
+const kinds = frameworks.flatMap((framework) => Object.keys(storeKinds).map((kind) => [framework, kind] as const));
+
+describe.each(kinds)('over %s with %s', (framework, kind) => {
+  let app: HttpApp | undefined;
+  /** Responses that have not ended yet. */
+  let open = 0;
+
+  afterEach(async () => {
+    work.leave();
+    await app?.close();
+    app = undefined;
+  });
+
+  async function start(limits: Record<string, LimitDefinition> = {}, store?: Store) {
+    const clock = new ManualClock();
+    open = 0;
+    closeGate();
+    const started = await HttpApp.start(framework, {
+      controllers: [WorkController],
+      limits: {
+        store: store ?? storeKinds[kind]!(clock, redis),
+        define: { ...define, ...limits },
+      },
+      configure: (nest) =>
+        nest.use((_: unknown, response: ServerResponse, next: () => void) => {
+          open++;
+          response.once('close', () => open--);
+          next();
+        }),
+    });
+    app = started;
+    const service = started.nest.get(LimiterService);
+    return {
+      clock,
+      service,
+      url: started.url,
+      get: started.get.bind(started),
+      ended: () => until(() => open === 0),
+      left: async (name: string) => (await service.for(name).peek(CLIENT)).remaining,
+    };
+  }
+
+  describe('blockFor', () => {
+    it('refuses whom it refused for so long, though the window would be over', async () => {
+      const { get, clock, service } = await start();
+      const statusAndWait = async () => {
+        const { status, headers } = await get('/login');
+        return [status, headers.get('retry-after')];
+      };
+      expect([await statusAndWait(), await statusAndWait()]).toEqual([
+        [200, null],
+        [200, null],
+      ]);
+      expect(await statusAndWait()).toEqual([429, '900']);
+      clock.advanceMs(120_000);
+      // Asking again does not make it longer.
+      for (let request = 0; request < 2; request++) expect(await statusAndWait()).toEqual([429, '780']);
+      expect(await service.for('login').peek(CLIENT)).toMatchObject({
+        allowed: false,
+        remaining: 0,
+        retryAfterMs: 780_000,
+        resetAfterMs: 780_000,
+      });
+      clock.advanceMs(779_999);
+      expect(await statusAndWait()).toEqual([429, '1']);
+      clock.advanceMs(1);
+      expect(await statusAndWait()).toEqual([200, null]);
+    });
+
+    it('ends when code says so', async () => {
+      const { get, clock, service } = await start();
+      const statuses = async () => [(await get('/login')).status, (await get('/login')).status];
+      expect([await statuses(), await statuses()]).toEqual([
+        [200, 200],
+        [429, 429],
+      ]);
+      clock.advanceMs(60_000);
+      expect((await get('/login')).status).toBe(429);
+      await service.for('login').unblock(CLIENT);
+      expect([await statuses(), await statuses()]).toEqual([
+        [200, 200],
+        [429, 429],
+      ]);
+    });
+
+    it('refuses nobody in shadow mode, and reports it', async () => {
+      const { get, clock } = await start();
+      const told = async () => {
+        const { status, headers } = await get('/watched');
+        return [status, headers.get('ratelimit')];
+      };
+      expect(await told()).toEqual([200, '"watched";r=0;t=60']);
+      expect(await told()).toEqual([200, '"watched";r=0;t=900']);
+      clock.advanceMs(60_000);
+      expect(await told()).toEqual([200, '"watched";r=0;t=840']);
+    });
+  });
+
+  describe('concurrency', () => {
+    it('lets so many in at once, tells how many, and the next when one is done', async () => {
+      const { get, ended, left } = await start();
+      const inside = [get('/slow'), get('/slow')];
+      await until(() => work.reached === 2);
+      const refused = await get('/quick');
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '30']);
+      expect(refused.headers.get('ratelimit-policy')).toBe('"slots";q=2;qu="concurrent-requests"');
+      expect(refused.headers.get('ratelimit')).toBe('"slots";r=0;t=30');
+      work.leave();
+      for (const { status } of await Promise.all(inside)) expect(status).toBe(200);
+      await ended();
+      expect(await left('slots')).toBe(2);
+      expect((await get('/quick')).headers.get('ratelimit')).toBe('"slots";r=1;t=30');
+    });
+
+    it('holds its cost', async () => {
+      const { get, left, ended } = await start({ slots: { algo: 'concurrency', limit: 5, ttl: '30s', cost: 3 } });
+      const inside = get('/slow');
+      await until(() => work.reached === 1);
+      expect([await left('slots'), (await get('/quick')).status]).toEqual([2, 429]);
+      work.leave();
+      await inside;
+      await ended();
+      expect(await left('slots')).toBe(5);
+    });
+
+    it('holds and charges all limits of a check, or none', async () => {
+      const { get, left, ended } = await start();
+      const inside = [get('/both'), get('/both')];
+      await until(() => work.reached === 2);
+      expect([(await get('/both')).status, await left('rate')]).toEqual([429, 1]);
+      work.leave();
+      await Promise.all(inside);
+      await ended();
+      expect([await left('slots'), await left('rate')]).toEqual([2, 1]);
+      expect([(await get('/both')).status, (await get('/both')).status]).toEqual([200, 429]);
+      await ended();
+      expect([await left('slots'), await left('rate')]).toEqual([2, 0]);
+    });
+
+    it.each([
+      ['/quick', 200],
+      ['/broken', 500],
+      ['/guarded', 403],
+      ['/few-events', 200],
+    ])('%s, answered with %d, holds nothing afterwards', async (path, status) => {
+      const { get, left, ended } = await start();
+      for (let request = 0; request < 3; request++) {
+        const response = await get(path);
+        await response.text();
+        await ended();
+        expect([response.status, await left('slots')]).toEqual([status, 2]);
+      }
+    });
+
+    it('is released when the client goes away, whatever the handler still does', async () => {
+      const { url, left, ended } = await start();
+      const leaving = new AbortController();
+      const gone = fetch(`${url}/slow`, { signal: leaving.signal });
+      await until(() => work.reached === 1);
+      expect(await left('slots')).toBe(1);
+      leaving.abort();
+      await expect(gone).rejects.toThrow('abort');
+      await ended();
+      expect(await left('slots')).toBe(2);
+      work.leave();
+    });
+
+    it('is not taken if the client went away while a guard was at work', async () => {
+      const { url, left, ended } = await start();
+      const leaving = new AbortController();
+      const gone = fetch(`${url}/late`, { signal: leaving.signal });
+      await until(() => work.reached === 1);
+      leaving.abort();
+      await expect(gone).rejects.toThrow('abort');
+      await ended();
+      work.leave();
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      expect([work.reached, await left('late-slots')]).toEqual([1, 2]);
+    });
+
+    it('is held while a stream is sent', async () => {
+      const { get, left, ended } = await start();
+      const response = await get('/stream');
+      expect([response.status, await left('slots')]).toEqual([200, 1]);
+      work.leave();
+      expect(await response.text()).toBe('begun done');
+      await ended();
+      expect(await left('slots')).toBe(2);
+    });
+
+    it('is held as long as a client listens to events', async () => {
+      const { url, left, ended } = await start();
+      const leaving = new AbortController();
+      const response = await fetch(`${url}/events`, { signal: leaving.signal });
+      await response.body?.getReader().read();
+      expect(await left('slots')).toBe(1);
+      leaving.abort();
+      await ended();
+      expect(await left('slots')).toBe(2);
+    });
+
+    it('is held as long as the handler takes, also beyond ttl', async () => {
+      const limits = { slots: { algo: 'concurrency', limit: 1, ttl: 300 } } as const;
+      const store = kind === 'MemoryStore' ? new MemoryStore() : new RedisStore(redis, { prefix: freshPrefix() });
+      const { get, ended } = await start(limits, store);
+      const inside = get('/slow');
+      await until(() => work.reached === 1);
+      await new Promise((resolve) => setTimeout(resolve, 800));
+      expect((await get('/quick')).status).toBe(429);
+      work.leave();
+      expect((await inside).status).toBe(200);
+      await ended();
+      expect((await get('/quick')).status).toBe(200);
+      await store.close();
+    });
+  });
+});
+
+/** Waits for something that another part of the process is about to do. */
+async function until(happened: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 500 && !happened(); tries++) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(happened()).toBe(true);
+}
