@@ -1,6 +1,7 @@
 -- Runs the program: looks at all limits of a check first, then charges all of them or none.
 
-local PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW, CONSUME_REFUNDABLE = 1, 2, 3, 4, 5, 6, 7, 8
+local PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 1, 2, 3, 4, 5, 6, 7
+local CONSUME_REFUNDABLE, CONSUME_EACH = 8, 9
 local NO_CARRY, PROPORTIONAL = 0, 1
 
 local program = cjson.decode(ARGV[1])
@@ -67,9 +68,16 @@ local function set_block(s, stop, duration)
   s.block_changed = true
 end
 
+-- The state of a counter as it is in Redis. A value that has its algorithm's length is neither blocked nor carried over.
 local function read(p, key)
+  local size = p.algorithm.size
+  if size and p.carry == NO_CARRY then
+    local value = raw[key]
+    if not value or #value == size then return p.algorithm.open(p, value, now, KEYS[key]) end
+  end
   local value, stop, duration, quota = raw[p.algorithm.apart and key + 1 or key], nil, nil, nil
   if value then value, stop, duration, quota = unwrapped(value) end
+  if value and size and #value ~= size then value = nil end
   local was_carried = quota ~= nil
   quota = quota or p.quota_before
   local s
@@ -117,7 +125,8 @@ local function open(p, key)
     raw[key] = redis.call('MGET', KEYS[key])[1]
     if p.algorithm.apart then raw[key + 1] = redis.call('MGET', KEYS[key + 1])[1] end
   end
-  local readable, s = pcall(read, p, key)
+  local readable, s = true, nil
+  if p.algorithm.size then s = read(p, key) else readable, s = pcall(read, p, key) end
   if not readable then
     -- Not what a counter stores: it counts as none, and does not fail the other checks of the call.
     redis.call('DEL', KEYS[key])
@@ -188,6 +197,29 @@ local function reserve(p, s, cost, longest)
   if not algorithm.covered then return false end
   local delay = algorithm.retry(p, s, cost)
   return delay <= longest and algorithm.owable(p, s, cost), delay
+end
+
+-- One check of one limit, as most are: it is its own judge.
+local function decide_alone(p, key, cost)
+  local s = open(p, key)
+  if not s then
+    add(-1)
+    return add(now)
+  end
+  local algorithm = p.algorithm
+  local fits, delay, place = cost <= p.quota and not s.blocked and algorithm.fits(p, s, cost), nil, nil
+  if fits then
+    if algorithm.delay then delay, place = algorithm.delay(p, s, cost) end
+    algorithm.take(p, s, cost)
+    changed[key] = true
+  else
+    if s.moved then changed[key] = true end
+    if p.block_for > 0 and not s.blocked then
+      set_block(s, now + p.block_for, p.block_for)
+      changed[key] = true
+    end
+  end
+  answer(p, s, cost, fits, delay, place)
 end
 
 local opened, fitting, delays = {}, {}, {}
@@ -280,6 +312,13 @@ while program[at] do
   if operation <= PEEK or operation == CONSUME_REFUNDABLE then
     decide(operation, count, at, 3)
     at = at + 3 * count
+  elseif operation == CONSUME_EACH then
+    local p, key, step, cost = limits[program[at]], program[at + 1], program[at + 2], program[at + 3]
+    for _ = 1, count do
+      decide_alone(p, key, cost)
+      key = key + step
+    end
+    at = at + 4
   elseif operation == RESERVE then
     decide(operation, count, at, 4)
     at = at + 4 * count

@@ -15,8 +15,9 @@
 --          operations: 0 consume, 1 peek and 8 consume what may be given back (cost), 4 reserve (cost, the longest wait in
 --            microseconds), each of any number of entries; and of one entry with three numbers, 2 refund (units, place or
 --            -1, when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
---            7 renew (units, place)
--- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4 and 8 replies
+--            7 renew (units, place). 9 stands for many checks of 0 with one entry each: the number of checks, the number of
+--            their limit, of the first key, what to add to it from check to check, and their cost
+-- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8 and 9 replies
 --            reset * 4 + 1, remaining                 allowed
 --            reset * 4 + 2, remaining, delay, place   allowed, to be held
 --            reset * 4,     remaining, wait           refused; a wait of -1 never ends
@@ -49,6 +50,7 @@
 --   history(p, s, key)      start, end, count of windows, the newest last; optional
 --   renew(p, s, units, place)   whether what is held is held anew; optional
 --   apart                   true if it keeps no string
+--   size                    the length of its value in bytes, if that never changes; a value of another length is none
 -- where p holds the limit's parameters by position, and `quota`.
 
 local algorithms = {}
@@ -63,12 +65,25 @@ local pack, unpack_doubles = struct.pack, struct.unpack
 -- What stands before the value of the counter that is being stored, and how long its block lasts.
 local block, carried, block_for = '', '', 0
 
+-- A time to live as text, since Redis takes long to write a number that Lua gives it; many keys have the same.
+local times_to_live = {}
+
+local function time_to_live(micros)
+  local millis = ceil(micros / 1000) + time_to_live_slack
+  local text = times_to_live[millis]
+  if not text then
+    text = string.format('%.0f', millis)
+    times_to_live[millis] = text
+  end
+  return text
+end
+
 -- Stores a value, or a fresh state by deleting it. A key lives as long as its state differs from a fresh one.
 local function put(key, value, keep_for)
   if keep_for > 0 then
-    redis.call('SET', key, block .. carried .. value, 'PX', ceil(max(keep_for, block_for) / 1000) + time_to_live_slack)
+    redis.call('SET', key, block .. carried .. value, 'PX', time_to_live(max(keep_for, block_for)))
   elseif block_for > 0 then
-    redis.call('SET', key, block, 'PX', ceil(block_for / 1000) + time_to_live_slack)
+    redis.call('SET', key, block, 'PX', time_to_live(block_for))
   else
     redis.call('DEL', key)
   end

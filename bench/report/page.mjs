@@ -1,6 +1,7 @@
 /** Writes docs/benchmarks.md and its charts. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, totalmem, type } from 'node:os';
+import { format, resolveConfig } from 'prettier';
 import { bars, curve } from './chart.mjs';
 import { targets } from './targets.mjs';
 
@@ -123,6 +124,7 @@ ${table(
   growth.limits.map(({ x, perSecond }) => [x, thousands(perSecond)]),
 )}
 `;
-  await writeFile(new URL('benchmarks.md', docs), page);
+  const style = await resolveConfig(new URL('benchmarks.md', docs));
+  await writeFile(new URL('benchmarks.md', docs), await format(page, { ...style, parser: 'markdown' }));
   return reached;
 }

@@ -21,6 +21,7 @@ const PENALIZE = 5;
 const BLOCK = 6;
 const RENEW = 7;
 const CONSUME_REFUNDABLE = 8;
+const CONSUME_EACH = 9;
 const UNDECIDED = -1;
 const NO_PLACE = -1;
 const NO_TIME = -1;
@@ -34,6 +35,15 @@ export interface TestClock {
   readonly slackMs: number;
 }
 
+/** Checks of one limit each that follow each other: of the same limit and cost, and of keys a step apart. */
+interface Run {
+  readonly limit: number;
+  readonly cost: number;
+  readonly first: number;
+  step: number;
+  count: number;
+}
+
 /** Writes one call of the script: its keys and its program, as `lua/header.lua` describes them. */
 export class Program {
   readonly keys: string[] = [];
@@ -41,6 +51,7 @@ export class Program {
   private readonly limitNumbers = new Map<CompiledLimit, number>();
   private limits = '';
   private body = '';
+  private run: Run | undefined;
 
   /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
   constructor(
@@ -50,12 +61,19 @@ export class Program {
   ) {}
 
   check({ entries, peek = false, refundable = false }: Check): void {
+    const [only] = entries;
+    if (only !== undefined && entries.length === 1 && !peek && !refundable) {
+      this.consumeAlone(this.limit(only.limit), this.key(only), only.cost);
+      return;
+    }
+    this.endRun();
     this.body += `,${peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
     for (const entry of entries) this.body += `,${this.limit(entry.limit)},${this.key(entry)},${entry.cost}`;
   }
 
   reserve(reservation: ReserveEntry): void {
     const { limit, cost, maxWaitMs } = reservation;
+    this.endRun();
     const micros = Math.floor(maxWaitMs * 1000);
     this.body += `,${RESERVE},1,${this.limit(limit)},${this.key(reservation)},${cost},${micros}`;
   }
@@ -80,12 +98,34 @@ export class Program {
     this.operation(HISTORY, counter);
   }
 
+  private consumeAlone(limit: number, key: number, cost: number): void {
+    const { run } = this;
+    if (run !== undefined && run.limit === limit && run.cost === cost) {
+      if (run.count === 1) run.step = key - run.first;
+      if (run.step >= 0 && key === run.first + run.step * run.count) {
+        run.count++;
+        return;
+      }
+    }
+    this.endRun();
+    this.run = { limit, cost, first: key, step: 0, count: 1 };
+  }
+
+  private endRun(): void {
+    if (this.run === undefined) return;
+    const { limit, cost, first, step, count } = this.run;
+    this.body += `,${CONSUME_EACH},${count},${limit},${first},${step},${cost}`;
+    this.run = undefined;
+  }
+
   private operation(operation: number, counter: Counter, ...numbers: number[]): void {
+    this.endRun();
     const [first = 0, second = 0, third = 0] = numbers;
     this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${first},${second},${third}`;
   }
 
   toString(): string {
+    this.endRun();
     return `[${this.clock?.now() ?? 0},${this.clock?.slackMs ?? 0},${this.limitNumbers.size}${this.limits}${this.body}]`;
   }
 

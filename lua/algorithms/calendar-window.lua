@@ -6,6 +6,7 @@ do
   local function history_key(key) return key .. ':history' end
 
   algorithms['calendar-window'] = {
+    size = 32,
     open = function(p, raw, now)
       local start, stop = p[1], p[2]
       if now < start or now >= stop then return nil end

@@ -1,6 +1,7 @@
 -- Fixed window. Parameters: interval. Stored value: window-count.lua.
 
 algorithms['fixed-window'] = {
+  size = 32,
   open = function(p, raw, now)
     local interval = p[1]
     if raw then

@@ -1,6 +1,7 @@
 -- Generic cell rate algorithm. Parameters and stored value: arrival-time.lua.
 
 algorithms['gcra'] = {
+  size = 40,
   open = arrival_time.open,
   fits = arrival_time.fits,
   take = arrival_time.take,

@@ -20,6 +20,7 @@ do
   end
 
   algorithms['token-bucket'] = {
+    size = 40,
     open = function(p, raw, now)
       local unit, speed, tick_length, interval, step = p[1], p[2], p[3], p[4], p[5]
       local tick = floor(now / tick_length)
