@@ -35,11 +35,13 @@ local function unwrapped(value)
   local first = string.byte(value)
   local stop, duration, quota
   if first == BLOCKED then
+    if #value < 17 then return nil end
     stop, duration = unpack_doubles('<dd', value, 2)
     value = string.sub(value, 18)
     first = string.byte(value)
   end
   if first == CARRIED then
+    if #value < 9 then return nil end
     quota = unpack_doubles('<d', value, 2)
     value = string.sub(value, 10)
   end

@@ -2,7 +2,17 @@ import type { State, WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../algorithms/limit.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './store.js';
+import type {
+  Charge,
+  Check,
+  CheckEntry,
+  Counter,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from './store.js';
 
 export interface MemoryStoreOptions {
   /**
@@ -43,13 +53,25 @@ interface View extends Counter {
 
 interface Entry {
   /** Nothing if it equals a fresh one. */
-  readonly state: State | undefined;
-  readonly block: Block | undefined;
+  state: State | undefined;
+  block: Block | undefined;
   /** The quota that its units were carried over to. */
-  readonly carried: number | undefined;
+  carried: number | undefined;
   /** When the state equals a fresh one and may be forgotten, in microseconds. */
-  readonly expiresAt: number;
+  expiresAt: number;
 }
+
+/** What a check does besides deciding: whether it only looks, blocks whom it refuses, and says when it charged. */
+interface How {
+  readonly peek: boolean;
+  readonly blocks: boolean;
+  readonly refundable: boolean;
+}
+
+const CONSUME: How = { peek: false, blocks: true, refundable: false };
+const CONSUME_REFUNDABLE: How = { peek: false, blocks: true, refundable: true };
+const PEEK: How = { peek: true, blocks: false, refundable: false };
+const RESERVE: How = { peek: false, blocks: false, refundable: true };
 
 const SWEEP_INTERVAL_MS = 1000;
 /** A sweep looks at one in so many of the counters that may be kept, so that it never holds the process up. */
@@ -79,6 +101,8 @@ export class MemoryStore implements Store {
   // eslint-disable-next-line typescript/require-await -- a wrong call has to reject, not to throw
   async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
     const now = this.clock();
+    const only = checks[0];
+    if (only !== undefined && checks.length === 1) return [this.decide(only, now)];
     return checks.map((check) => this.decide(check, now));
   }
 
@@ -88,7 +112,7 @@ export class MemoryStore implements Store {
     const view = this.view(reservation, this.clock());
     view.cost = cost;
     reserve(view, Math.floor(maxWaitMs * 1000));
-    const decision = this.settle(view, { allowed: view.fits, blocks: false, peek: false, refundable: true });
+    const decision = this.settle(view, view.fits, RESERVE);
     if (view.fits) {
       decision.delayMs = toMs(view.delay ?? 0);
       const place = algorithm.covered?.(parameters, view.state);
@@ -155,22 +179,26 @@ export class MemoryStore implements Store {
 
   /** Looks at all limits first, then charges all or none. */
   private decide({ entries, peek = false, refundable = false }: Check, now: number): StoreDecision[] {
-    const views = entries.map((entry) => {
-      const view = this.view(entry, now);
-      view.cost = entry.cost;
-      view.fits = view.block === undefined && fits(view);
-      return view;
-    });
+    const how = peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME;
+    const only = entries[0];
+    if (only !== undefined && entries.length === 1) {
+      const view = this.judge(only, now);
+      return [this.settle(view, view.fits || only.limit.shadow, how)];
+    }
+    const views = entries.map((entry) => this.judge(entry, now));
     const allowed = views.every((view) => view.fits || view.limit.shadow);
-    const how = { allowed, peek, blocks: !peek, refundable };
-    return views.map((view) => this.settle(view, how));
+    return views.map((view) => this.settle(view, allowed, how));
+  }
+
+  private judge(entry: CheckEntry, now: number): View {
+    const view = this.view(entry, now);
+    view.cost = entry.cost;
+    view.fits = view.block === undefined && fits(view);
+    return view;
   }
 
   /** Charges what is allowed, and says what was decided. */
-  private settle(
-    view: View,
-    { allowed, blocks, peek, refundable }: { allowed: boolean; blocks: boolean; peek: boolean; refundable: boolean },
-  ): StoreDecision {
+  private settle(view: View, allowed: boolean, { peek, blocks, refundable }: How): StoreDecision {
     const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
     const refusedFirst = !view.fits && blocks && limit.blockFor > 0 && view.block === undefined;
@@ -202,19 +230,21 @@ export class MemoryStore implements Store {
     return { limit, identity, key, stored, state, block, cost: 0, fits: false, delay: undefined };
   }
 
-  private store({ key, limit, state, block }: View): void {
+  private store({ key, limit, state, block, stored }: View): void {
     const { algorithm, parameters } = limit;
     const saved = algorithm.save(parameters, state);
     const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
     const keepFor = Math.max(needed, block === undefined ? 0 : block.until - state.now);
-    if (keepFor <= 0) this.entries.delete(key);
-    else
-      this.touch(key, {
-        state: needed > 0 ? saved : undefined,
-        block,
-        carried: limit.carry && limit.quota,
-        expiresAt: state.now + keepFor + this.slackMs * 1000,
-      });
+    if (keepFor <= 0) {
+      this.entries.delete(key);
+      return;
+    }
+    const entry = stored ?? { state: undefined, block: undefined, carried: undefined, expiresAt: 0 };
+    entry.state = needed > 0 ? saved : undefined;
+    entry.block = block;
+    entry.carried = limit.carry && limit.quota;
+    entry.expiresAt = state.now + keepFor + this.slackMs * 1000;
+    this.touch(key, entry, stored !== undefined);
   }
 
   /** The entry of a key, if it has not run out: as on Redis, what has run out is gone, whether it was swept or not. */
@@ -223,8 +253,9 @@ export class MemoryStore implements Store {
     return entry === undefined || entry.expiresAt <= now ? undefined : entry;
   }
 
-  /** Makes an entry the most recently used. */
-  private touch(key: string, entry: Entry): void {
+  /** Makes an entry the most recently used. While there is room for as many again, nobody has to know which one that is. */
+  private touch(key: string, entry: Entry, isKept = true): void {
+    if (isKept && this.entries.size * 2 <= this.maxKeys) return;
     this.entries.delete(key);
     this.entries.set(key, entry);
     if (this.entries.size > this.maxKeys) {
