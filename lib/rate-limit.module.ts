@@ -67,9 +67,19 @@ function report(news: StoreReport): void {
     },
     {
       provide: RATE_LIMIT_STORE,
-      useFactory: ({ options, prefix, timeoutMs, maxKeys }: RateLimitSettings, redis?: RedisClient) => {
+      useFactory: ({ options, ...settings }: RateLimitSettings, redis?: RedisClient) => {
+        const { prefix, timeoutMs, maxKeys, refusalCache } = settings;
         const ownsClient = redis !== options.redis;
-        return createStore({ store: options.store, redis, ownsClient, prefix, timeoutMs, maxKeys, report });
+        return createStore({
+          store: options.store,
+          redis,
+          ownsClient,
+          prefix,
+          timeoutMs,
+          maxKeys,
+          refusalCache,
+          report,
+        });
       },
       inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
     },

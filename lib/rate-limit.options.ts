@@ -62,6 +62,13 @@ export interface RateLimitModuleOptions {
    */
   maxKeys?: number;
   /**
+   * Whether a check that Redis refused is refused again without a call until its wait is over (`source: 'cache'`). A refund, a
+   * reset or an unblock by any instance ends that. Not used for limits whose units come back otherwise: `concurrency`,
+   * `leaky-bucket`, with `count` or `cost`; nor on a Cluster.
+   * @default true
+   */
+  refusalCache?: boolean;
+  /**
    * A store of your own instead of `redis`. It stays open when the app closes.
    * @default made from `redis`
    */

@@ -16,6 +16,7 @@ export interface RateLimitSettings {
   readonly timeoutMs: number;
   readonly prefix: string;
   readonly maxKeys: number;
+  readonly refusalCache: boolean;
 }
 
 /** The token of the module's settings. */
@@ -40,6 +41,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'ipv6Prefix',
   'prefix',
   'maxKeys',
+  'refusalCache',
   'store',
 ];
 
@@ -54,7 +56,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
       throw new RateLimitConfigError(messages.unknownOption(PLACE, option, KNOWN));
     }
   }
-  const { limits = [], define = {}, maxKeys = 100_000, prefix = 'sluice', store, redis } = options;
+  const { limits = [], define = {}, maxKeys = 100_000, prefix = 'sluice', store, redis, refusalCache = true } = options;
   wants('limits', limits, 'a list of limits', Array.isArray(limits));
   wants('define', define, 'an object of limits by their names', isRecord(define) && !Array.isArray(define));
   wants(
@@ -63,6 +65,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     'a string that is not empty and holds no braces',
     typeof prefix === 'string' && /^[^{}]+$/.test(prefix),
   );
+  wants('refusalCache', refusalCache, 'true or false', typeof refusalCache === 'boolean');
   wants('store', store, 'a Store', store === undefined || (isRecord(store) && typeof store.check === 'function'));
   wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
   return {
@@ -73,6 +76,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     ipv6Prefix: wholeNumber(PLACE, 'ipv6Prefix', options.ipv6Prefix ?? 64, { max: 128 }),
     timeoutMs: duration(PLACE, 'timeout', options.timeout ?? 250) / 1000,
     prefix,
+    refusalCache,
     maxKeys: wholeNumber(PLACE, 'maxKeys', maxKeys),
   };
 }

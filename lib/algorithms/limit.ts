@@ -24,6 +24,8 @@ export interface LimitSettings {
   readonly carry?: CarryOver | undefined;
   /** Whom it refuses, it refuses for so long: microseconds. */
   readonly blockFor?: number;
+  /** Its refusals may be remembered: units come back by time alone, or by a call that tells all instances. */
+  readonly remembersRefusals?: boolean;
   /** Counted by each instance of the app for itself. */
   readonly instance?: boolean;
   /** How often its counters were made to start anew; each generation has keys of its own. */
@@ -42,6 +44,8 @@ export class CompiledLimit {
   readonly carry: CarryOver | undefined;
   /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
   readonly blockFor: number;
+  /** Its refusals may be remembered until their wait is over. */
+  readonly remembersRefusals: boolean;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
   /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters, a generation digits. */
@@ -64,6 +68,7 @@ export class CompiledLimit {
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;
     this.carry = rest.carry;
+    this.remembersRefusals = rest.remembersRefusals === true && algorithm.delay === undefined;
     this.instance = rest.instance ?? false;
     this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
   }

@@ -98,6 +98,8 @@ export const messages = {
   rateIgnored: (name: string, reason: string) =>
     `the changed rate of limit '${name}' is ignored, and its configured one holds: ${reason}`,
   ratesUnheard: (reason: string) => `changes of rates are not heard of at once, but read every 30 s: ${reason}`,
+  refusalsUnheard: (reason: string) =>
+    `refusals are not remembered, since other instances cannot be heard when they give units back: ${reason}`,
   ratesUnread: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
   clockUnsettled: () => "the server's clock and the calendar window did not settle after 3 tries",
 } as const;

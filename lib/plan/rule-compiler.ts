@@ -66,6 +66,8 @@ export class RuleCompiler {
       scope,
       name,
       blockFor: definition.blockFor === undefined ? 0 : duration(place, 'blockFor', definition.blockFor),
+      // Requests that may not count in the end, or cost something else, give units back at any time.
+      remembersRefusals: count === 'all' && cost === undefined,
       instance: oneOf(place, 'scope', definition.scope ?? 'cluster', ['cluster', 'instance']) === 'instance',
       shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
       onStoreError: oneOf(place, 'onStoreError', definition.onStoreError ?? onStoreError, ON_STORE_ERROR),

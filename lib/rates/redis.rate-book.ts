@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { ChannelListener } from '../redis/channel-listener.js';
 import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
 import { withDeadline } from '../redis/deadline.js';
 import { ratesKey } from '../redis/keys.js';
@@ -8,7 +9,6 @@ import { RATES_SCRIPT } from '../redis/rates-script.generated.js';
 import { Script } from '../redis/script.js';
 import { asStoreError } from '../stores/redis.store.js';
 import type { RateAnswer, RateBook, RateChange, RatePage } from './rate-book.js';
-import { RateListener } from './rate-listener.js';
 
 const logger = new Logger('RateLimit');
 
@@ -30,7 +30,7 @@ export class RedisRateBook implements RateBook {
   private readonly script: Script;
   private readonly key: string;
   private readonly timeoutMs: number;
-  private readonly listener: RateListener;
+  private readonly listener: ChannelListener;
   private timer: NodeJS.Timeout | undefined;
   private changed: (page: RatePage) => void = () => undefined;
   private unread = false;
@@ -43,7 +43,7 @@ export class RedisRateBook implements RateBook {
     this.script = new Script(client, RATES_SCRIPT);
     this.key = ratesKey(prefix);
     this.timeoutMs = timeoutMs;
-    this.listener = new RateListener(client, this.key, this.refresh);
+    this.listener = new ChannelListener(client, this.key, this.refresh);
   }
 
   /** Never rejects: an app starts without Redis, with its configured rates. */

@@ -12,6 +12,11 @@ export function keyOf(prefix: string, { limit, identity }: Counter): string {
   return `${prefix}:{${PLAIN.test(identity) ? identity : hashed(identity)}}:${limit.id}`;
 }
 
+/** The channel on which instances tell each other that units came back, so that what was refused may be allowed. */
+export function givenBackChannel(prefix: string): string {
+  return `${prefix}:given-back`;
+}
+
 /** The keys that a fragment may touch besides the counter's own. */
 export function companionsOf(key: string, { limit }: Counter): string[] {
   return (limit.algorithm.companions ?? []).map((end) => `${key}:${end}`);

@@ -1,6 +1,8 @@
-import { createClient, isClient, type RedisConnection } from '../redis/client.js';
+import { createClient, isClient, isCluster, type RedisConnection } from '../redis/client.js';
 import { FallbackStore, type StoreReport } from './fallback.store.js';
 import { MemoryStore } from './memory.store.js';
+import { givenBackChannel } from '../redis/keys.js';
+import { RefusalCacheStore } from './refusal-cache.store.js';
 import { RedisStore } from './redis.store.js';
 import { ScopedStore } from './scoped.store.js';
 import type { Store } from './store.js';
@@ -18,13 +20,18 @@ export interface StoreSettings {
   readonly prefix: string;
   readonly timeoutMs: number;
   readonly maxKeys: number;
+  /**
+   * Whether refusals are remembered.
+   * @default false
+   */
+  readonly refusalCache?: boolean | undefined;
   /** Is told when Redis begins to fail and when it is back. */
   readonly report: (report: StoreReport) => void;
 }
 
 /** The store that an app asks: in process, or Redis with what happens while it fails, or the user's own. */
 export async function createStore(settings: StoreSettings): Promise<Store> {
-  const { store, redis, ownsClient, maxKeys, report, ...options } = settings;
+  const { store, redis, ownsClient, maxKeys, report, refusalCache = false, ...options } = settings;
   const local = new MemoryStore({ maxKeys });
   if (store !== undefined)
     return new ScopedStore(new FallbackStore(store, local, { report, closesPrimary: false }), local);
@@ -33,5 +40,8 @@ export async function createStore(settings: StoreSettings): Promise<Store> {
   // What fails is told by the checks; an error that nobody listens to would end the process.
   client.on('error', () => undefined);
   const remote = new RedisStore(client, { ...options, ownsClient: ownsClient ?? client !== redis });
-  return new ScopedStore(new FallbackStore(remote, local, { report }), local);
+  const safe = new FallbackStore(remote, local, { report });
+  // In a Cluster a check of several slots can be refused for units that are given back a moment later.
+  const cached = refusalCache && !isCluster(client);
+  return new ScopedStore(cached ? new RefusalCacheStore(safe, client, givenBackChannel(options.prefix)) : safe, local);
 }

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { messages } from '../errors/messages.js';
-import { CONNECT_TIMEOUT_MS, isCluster, type RedisClient } from '../redis/client.js';
+import { CONNECT_TIMEOUT_MS, isCluster, type RedisClient } from './client.js';
 
 const logger = new Logger('RateLimit');
 
@@ -25,7 +25,7 @@ const REFUSED_PAUSE_MS = 30_000;
  * Listens to a channel on a connection of its own, made like the client's, and connects again whenever that one ends. On a
  * Cluster it listens to any node: each passes on what is published anywhere.
  */
-export class RateListener {
+export class ChannelListener {
   private connection: Redis | undefined;
   private timer: NodeJS.Timeout | undefined;
   private pauseMs = FIRST_PAUSE_MS;
@@ -33,11 +33,14 @@ export class RateListener {
   private closed = false;
   private settle: () => void = () => undefined;
 
-  /** `heard` is told of every message, and whenever some may have been missed. */
+  /** `heard` is told of every message, and whenever some may have been missed; `deaf` when from now on some may be. */
   constructor(
     private readonly client: RedisClient,
     private readonly channel: string,
     private readonly heard: () => void,
+    private readonly deaf: () => void = () => undefined,
+    /** What is warned of, once, if the server does not let it listen. */
+    private readonly refusal: (reason: string) => string = messages.ratesUnheard,
   ) {}
 
   /** Resolves when it listens, or could not at the first attempt. */
@@ -63,7 +66,10 @@ export class RateListener {
     this.connection = connection;
     // Why it failed is of no use to anyone: the checks tell of a Redis that is not there.
     connection.on('error', () => undefined);
-    connection.once('end', () => this.connectLater());
+    connection.once('end', () => {
+      this.deaf();
+      this.connectLater();
+    });
     connection.on('message', () => this.heard());
     connection.once('ready', () => void this.subscribe(connection));
     connection.connect().catch(() => undefined);
@@ -85,7 +91,7 @@ export class RateListener {
     this.pauseMs = REFUSED_PAUSE_MS;
     if (this.warned) return;
     this.warned = true;
-    logger.warn(messages.ratesUnheard(error instanceof Error ? error.message : String(error)));
+    logger.warn(this.refusal(error instanceof Error ? error.message : String(error)));
   }
 
   private connectLater(): void {

@@ -1,0 +1,166 @@
+import type { WindowCount } from '../algorithms/algorithm.js';
+import type { CompiledLimit } from '../algorithms/limit.js';
+import { messages } from '../errors/messages.js';
+import { ChannelListener } from '../redis/channel-listener.js';
+import type { RedisClient } from '../redis/client.js';
+import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './store.js';
+
+/** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
+interface Refusal {
+  readonly decisions: readonly StoreDecision[];
+  readonly until: number;
+  readonly receivedAt: number;
+}
+
+/** How many refused checks are remembered; the oldest goes first. */
+const MAX_REFUSALS = 10_000;
+
+/**
+ * Remembers refusals: the same check is refused again without a call until its wait is over. Units come back sooner only by
+ * a refund, a reset or an unblock, of which every instance tells all others; while it cannot hear them, it asks.
+ */
+export class RefusalCacheStore implements Store {
+  private readonly refusals = new Map<string, Refusal>();
+  /** A limit whose rate was changed is another one. */
+  private readonly serials = new WeakMap<CompiledLimit, number>();
+  private readonly listener: ChannelListener;
+  private lastSerial = 0;
+  private hears = false;
+  /** Grows whenever what was asked before may be refused no longer. */
+  private epoch = 0;
+
+  constructor(
+    private readonly inner: Store,
+    private readonly client: RedisClient,
+    private readonly channel: string,
+  ) {
+    const heard = () => {
+      this.hears = true;
+      this.forget();
+    };
+    const deaf = () => {
+      this.hears = false;
+      this.forget();
+    };
+    this.listener = new ChannelListener(client, channel, heard, deaf, messages.refusalsUnheard);
+  }
+
+  async open(): Promise<void> {
+    await this.inner.open?.();
+    void this.listener.start();
+  }
+
+  async close(): Promise<void> {
+    this.hears = false;
+    this.listener.close();
+    this.forget();
+    await this.inner.close();
+  }
+
+  async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+    if (!this.hears) return this.inner.check(checks);
+    const now = performance.now();
+    const remembered = this.refusals.size === 0 ? undefined : checks.map((check) => this.recall(check, now));
+    const asked = remembered === undefined ? checks : checks.filter((_, index) => remembered[index] === undefined);
+    if (asked.length === 0) return remembered as StoreDecision[][];
+    const { epoch } = this;
+    const answers = await this.inner.check(asked);
+    if (epoch === this.epoch) for (const [index, check] of asked.entries()) this.remember(check, answers[index]!, now);
+    if (asked.length === checks.length) return answers;
+    let next = 0;
+    return remembered!.map((decisions) => decisions ?? answers[next++]!);
+  }
+
+  reserve(entry: ReserveEntry): Promise<StoreDecision> {
+    return this.inner.reserve(entry);
+  }
+
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    await this.inner.refund(refunds);
+    await this.tell(refunds);
+  }
+
+  penalize(charge: Charge): Promise<void> {
+    return this.inner.penalize(charge);
+  }
+
+  async block(counter: Counter, durationMs: number): Promise<void> {
+    await this.inner.block(counter, durationMs);
+    await this.tell([counter]);
+  }
+
+  renew(lease: HeldLease): Promise<boolean> {
+    return this.inner.renew(lease);
+  }
+
+  async reset(counters: readonly Counter[]): Promise<void> {
+    await this.inner.reset(counters);
+    await this.tell(counters);
+  }
+
+  history(counter: Counter): Promise<WindowCount[]> {
+    return this.inner.history(counter);
+  }
+
+  private recall(check: Check, now: number): StoreDecision[] | undefined {
+    if (check.peek === true) return undefined;
+    const key = this.keyOf(check);
+    const refusal = this.refusals.get(key);
+    if (refusal === undefined) return undefined;
+    if (refusal.until <= now) {
+      this.refusals.delete(key);
+      return undefined;
+    }
+    const passed = now - refusal.receivedAt;
+    const left = (ms: number) => Math.max(0, Math.ceil(ms - passed));
+    return refusal.decisions.map((decision) => ({
+      ...decision,
+      retryAfterMs: left(decision.retryAfterMs),
+      resetAfterMs: left(decision.resetAfterMs),
+      source: 'cache',
+    }));
+  }
+
+  private remember(check: Check, decisions: readonly StoreDecision[], askedAt: number): void {
+    if (check.peek === true || !check.entries.every(({ limit }) => limit.remembersRefusals)) return;
+    const refused = decisions.filter(({ allowed }) => !allowed);
+    const enforced = check.entries.some(({ limit }, index) => !limit.shadow && decisions[index]?.allowed === false);
+    if (!enforced || decisions.some(({ source }) => source !== 'redis')) return;
+    // From when it was asked: the server decided later, so it holds at least so long.
+    const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
+    const receivedAt = performance.now();
+    if (until <= receivedAt) return;
+    if (this.refusals.size >= MAX_REFUSALS) {
+      for (const oldest of this.refusals.keys()) {
+        this.refusals.delete(oldest);
+        break;
+      }
+    }
+    this.refusals.set(this.keyOf(check), { decisions, until, receivedAt });
+  }
+
+  private keyOf({ entries }: Check): string {
+    return entries
+      .map(({ limit, identity, cost }) => `${this.serialOf(limit)} ${cost} ${identity.length} ${identity}`)
+      .join('\n');
+  }
+
+  private serialOf(limit: CompiledLimit): number {
+    let serial = this.serials.get(limit);
+    if (serial === undefined) this.serials.set(limit, (serial = ++this.lastSerial));
+    return serial;
+  }
+
+  private forget(): void {
+    this.epoch++;
+    this.refusals.clear();
+  }
+
+  /** What an instance may have remembered is remembered no longer, here at once. */
+  private async tell(counters: readonly Counter[]): Promise<void> {
+    if (!counters.some(({ limit }) => limit.remembersRefusals)) return;
+    this.forget();
+    // If Redis cannot be told it cannot be heard either, and who hears nothing remembers nothing.
+    await this.client.publish(this.channel, '').catch(() => undefined);
+  }
+}

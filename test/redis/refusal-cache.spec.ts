@@ -1,0 +1,162 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { startRedis, type RedisServer } from '../support/redis-servers.js';
+import { freshPrefix } from '../support/stores.js';
+
+const KEY = 'user:1';
+const limit: LimitDefinition = { algo: 'fixed-window', rate: 2, interval: '1h' };
+
+describe('refusals that are remembered', () => {
+  let server: RedisServer;
+  let redis: Redis;
+  const apps: TestingModule[] = [];
+
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis(server.url, { lazyConnect: true });
+    await redis.connect();
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+  afterEach(async () => {
+    for (const app of apps.splice(0)) await app.close();
+  });
+
+  /** An instance of the app that hears the others. */
+  async function start(options: RateLimitModuleOptions): Promise<LimiterService> {
+    const listening = await listeners(options.prefix!);
+    const module = RateLimitModule.forRoot({ redis: server.url, timeout: '5s', define: { limit }, ...options });
+    const app = await Test.createTestingModule({ imports: [module] }).compile();
+    await app.init();
+    apps.push(app);
+    if (options.refusalCache !== false) await until(async () => (await listeners(options.prefix!)) > listening);
+    return app.get(LimiterService);
+  }
+
+  async function listeners(prefix: string): Promise<number> {
+    const [, count] = (await redis.pubsub('NUMSUB', `${prefix}:given-back`)) as [string, number];
+    return count;
+  }
+
+  async function calls(): Promise<number> {
+    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+  }
+
+  it('cost no call, and tell the wait that is left', async () => {
+    const limiter = (await start({ prefix: freshPrefix() })).for('limit');
+    await limiter.consume(KEY, 2);
+    const asked = await limiter.consume(KEY);
+    expect(asked).toMatchObject({ allowed: false, source: 'redis' });
+    const before = await calls();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const remembered = [];
+    for (let i = 0; i < 1000; i++) remembered.push(await limiter.consume(KEY));
+    expect(await calls()).toBe(before);
+    for (const { source, allowed, retryAfterMs, resetAfterMs } of remembered) {
+      expect([source, allowed]).toEqual(['cache', false]);
+      expect(retryAfterMs).toBeLessThanOrEqual(asked.retryAfterMs - 20);
+      expect(retryAfterMs).toBeGreaterThan(asked.retryAfterMs - 5000);
+      expect(resetAfterMs).toBe(retryAfterMs);
+    }
+    // Another key, another cost, a look: none of these was refused.
+    expect(await limiter.consume('user:2')).toMatchObject({ allowed: true, source: 'redis' });
+    expect(await limiter.peek(KEY)).toMatchObject({ allowed: false, source: 'redis' });
+  });
+
+  it('end when their wait is over', async () => {
+    const limiter = (await start({ prefix: freshPrefix() })).for({ ...limit, interval: 300 });
+    await limiter.consume(KEY, 2);
+    const { retryAfterMs } = await limiter.consume(KEY);
+    expect((await limiter.consume(KEY)).source).toBe('cache');
+    await new Promise((resolve) => setTimeout(resolve, retryAfterMs + 1));
+    expect(await limiter.consume(KEY)).toMatchObject({ allowed: true, source: 'redis' });
+  });
+
+  it.each<[string, (service: LimiterService) => Promise<unknown>]>([
+    ['a reset', (service) => service.for('limit').reset(KEY)],
+    ['a refund', (service) => service.for('limit').refund(KEY, 1)],
+    ['a changed rate', (service) => service.setRate('limit', { rate: 10 })],
+  ])('end with %s, here and on another instance', async (_, free) => {
+    const prefix = freshPrefix();
+    const [one, other] = [await start({ prefix }), await start({ prefix })];
+    for (const freeing of [one, other]) {
+      await one.clearRate('limit');
+      await one.for('limit').reset(KEY);
+      await one.for('limit').consume(KEY, 2);
+      await until(async () => {
+        const [here, there] = [await one.for('limit').consume(KEY), await other.for('limit').consume(KEY)];
+        return here.source === 'cache' && there.source === 'cache';
+      });
+      await free(freeing);
+      expect((await freeing.for('limit').peek(KEY)).allowed).toBe(true);
+      const told = freeing === one ? other : one;
+      await until(async () => (await told.for('limit').consume(KEY)).allowed);
+    }
+  });
+
+  it('end with an unblock', async () => {
+    const prefix = freshPrefix();
+    const [one, other] = [await start({ prefix }), await start({ prefix })];
+    await one.for('limit').block(KEY, '1h');
+    await until(async () => (await one.for('limit').consume(KEY)).source === 'cache');
+    await other.for('limit').unblock(KEY);
+    await until(async () => (await one.for('limit').consume(KEY)).allowed);
+  });
+
+  it('are not, while the others cannot be heard', async () => {
+    const limiter = (await start({ prefix: freshPrefix() })).for('limit');
+    await limiter.consume(KEY, 2);
+    await limiter.consume(KEY);
+    expect((await limiter.consume(KEY)).source).toBe('cache');
+    await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await until(async () => (await limiter.consume(KEY)).source === 'redis');
+    await until(async () => (await limiter.consume(KEY)).source === 'cache');
+  });
+
+  it('are not, of limits whose units come back otherwise', async () => {
+    const service = await start({ prefix: freshPrefix() });
+    for (const more of [{ count: 'failed' as const }, { cost: 1 }]) {
+      const limiter = service.for({ ...limit, ...more, name: JSON.stringify(Object.keys(more)) });
+      await limiter.consume(KEY, 2);
+      for (let i = 0; i < 3; i++) expect(await limiter.consume(KEY)).toMatchObject({ allowed: false, source: 'redis' });
+    }
+    const held = service.for({ algo: 'concurrency', limit: 1, ttl: '1m' });
+    await held.consume(KEY);
+    for (let i = 0; i < 3; i++) expect((await held.consume(KEY)).source).toBe('redis');
+  });
+
+  it('are not, of another check of the same key', async () => {
+    const service = await start({ prefix: freshPrefix() });
+    const other = service.for({ ...limit, name: 'other' });
+    const both = [service.for('limit'), other].map((each) => ({ limit: each, key: KEY }));
+    await service.for('limit').consume(KEY, 2);
+    for (const source of ['redis', 'cache', 'cache']) {
+      expect(await service.check(both)).toMatchObject({ allowed: false, decisions: [{ source }, { source }] });
+    }
+    expect(await other.consume(KEY)).toMatchObject({ allowed: true, source: 'redis' });
+  });
+
+  it('can be switched off', async () => {
+    const limiter = (await start({ prefix: freshPrefix(), refusalCache: false })).for('limit');
+    await limiter.consume(KEY, 2);
+    for (let i = 0; i < 3; i++) expect((await limiter.consume(KEY)).source).toBe('redis');
+    const wrong = { prefix: freshPrefix(), refusalCache: 'no' as never };
+    await expect(start(wrong)).rejects.toThrow(RateLimitConfigError);
+  });
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    if (await condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error('it never came true');
+}
