@@ -58,6 +58,7 @@ export class LimiterService {
    * `RateLimitArgumentError` if the list is empty, names one limit twice for one key, or holds a wrong cost or key.
    */
   async check(checks: readonly LimitCheck[]): Promise<CheckResult> {
+    if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
     if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
     if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
     const entries = checks.map((each) => this.entry(each));
@@ -121,10 +122,12 @@ export class LimiterService {
     return this.rates.list();
   }
 
-  private entry({ limit: given, key, cost }: LimitCheck): CheckEntry {
+  private entry(check: LimitCheck): CheckEntry {
+    if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
+    const { limit: given, key, cost } = check;
     const limiter = given instanceof Limiter ? given : undefined;
     const rule = limiter?.rule ?? this.registry.rule(given as LimitDefinition | string, CHECK);
-    const units = cost ?? rule.fixedCost;
+    const units = cost === undefined ? rule.fixedCost : cost;
     assertKey(key);
     assertCost(units);
     return { limit: rule.limit, identity: key, cost: units };

@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import { APP_INTERCEPTOR, MetadataScanner } from '@nestjs/core';
 import { getLimiterToken, recordedLimiters } from './decorators/inject-limiter.decorator.js';
+import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
 import { ResponseHeaders } from './http/response-headers.js';
 import { KeyResolverFactory } from './key-resolvers/key-resolver.factory.js';
@@ -116,17 +117,23 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   }
 
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    checkExtras(options, 'RateLimitModule');
     return withLimiters(super.forRoot(options));
   }
 
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    checkExtras(options, 'RateLimitModule.forRootAsync');
     return withLimiters(super.forRootAsync(options));
   }
 
   /** Defines further limits by name, for the module that imports it and for all others. */
   static forFeature(definitions: Readonly<Record<string, LimitDefinition>>): DynamicModule {
+    if (typeof definitions !== 'object' || definitions === null || Array.isArray(definitions)) {
+      throw new RateLimitConfigError(messages.notOptions('forFeature', definitions));
+    }
+    // The names are in the token, so that Nest tells modules apart that differ in nothing else.
     const define: FactoryProvider = {
-      provide: Symbol('RATE_LIMIT_FEATURE'),
+      provide: `nestjs-sluice:feature:${JSON.stringify(Object.keys(definitions))}`,
       useFactory: (registry: LimitRegistry) => registry.define(definitions, 'forFeature'),
       inject: [LimitRegistry],
     };
@@ -142,6 +149,17 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   async onApplicationShutdown(): Promise<void> {
     this.rates.close();
     await this.store.close();
+  }
+}
+
+/** Refuses what is no options at all, before Nest reads them. */
+function checkExtras(options: unknown, place: string): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new RateLimitConfigError(messages.notOptions(place, options));
+  }
+  const { guard } = options as { guard?: unknown };
+  if (guard !== undefined && typeof guard !== 'boolean') {
+    throw new RateLimitConfigError(messages.wrongOption(place, 'guard', guard, 'true or false'));
   }
 }
 

@@ -1,9 +1,10 @@
 import type { OnStoreError } from './algorithms/limit.js';
-import { duration, oneOf, wholeNumber } from './algorithms/options.js';
+import { duration, oneOf, orElse, wholeNumber } from './algorithms/options.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
 import { type HeaderFormatter, headerFormatters } from './http/header-format.js';
 import type { OnMissingKey } from './limit-definition.js';
+import { isClient, isClusterConnection } from './redis/client.js';
 import type { RateLimitModuleOptions } from './rate-limit.options.js';
 
 /** The module's options once they have been read and checked. */
@@ -28,6 +29,15 @@ export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
 
 export const ON_STORE_ERROR: readonly OnStoreError[] = ['local', 'allow', 'deny'];
 export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
+
+/** No request waits longer for its limits; and no timer can wait for more than 24 days. */
+const MAX_TIMEOUT_MS = 3_600_000;
+
+/** The options of ioredis that say which Redis is meant. */
+const PLACES = ['host', 'port', 'path', 'sentinels', 'Connector', 'db', 'username', 'password', 'tls'];
+
+const REDIS =
+  "a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, an ioredis connection, or { nodes } for a Cluster";
 
 const PLACE = 'RateLimitModule';
 const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
@@ -68,13 +78,16 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
   wants('refusalCache', refusalCache, 'true or false', typeof refusalCache === 'boolean');
   wants('store', store, 'a Store', store === undefined || (isRecord(store) && typeof store.check === 'function'));
   wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
+  const timeoutMs = duration(PLACE, 'timeout', orElse(options.timeout, 250)) / 1000;
+  wants('timeout', options.timeout, 'at most 1 hour', timeoutMs <= MAX_TIMEOUT_MS);
+  wants('redis', redactUrl(redis), REDIS, redis === undefined || isRedis(redis));
   return {
     options,
-    formatters: headerFormatters(options.headers ?? 'draft-8', PLACE),
-    onStoreError: oneOf(PLACE, 'onStoreError', options.onStoreError ?? 'local', ON_STORE_ERROR),
-    onMissingKey: oneOf(PLACE, 'onMissingKey', options.onMissingKey ?? 'ip', ON_MISSING_KEY),
-    ipv6Prefix: wholeNumber(PLACE, 'ipv6Prefix', options.ipv6Prefix ?? 64, { max: 128 }),
-    timeoutMs: duration(PLACE, 'timeout', options.timeout ?? 250) / 1000,
+    formatters: headerFormatters(orElse(options.headers, 'draft-8'), PLACE),
+    onStoreError: oneOf(PLACE, 'onStoreError', orElse(options.onStoreError, 'local'), ON_STORE_ERROR),
+    onMissingKey: oneOf(PLACE, 'onMissingKey', orElse(options.onMissingKey, 'ip'), ON_MISSING_KEY),
+    ipv6Prefix: wholeNumber(PLACE, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
+    timeoutMs,
     prefix,
     refusalCache,
     maxKeys: wholeNumber(PLACE, 'maxKeys', maxKeys),
@@ -83,6 +96,19 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
 
 function wants(option: string, got: unknown, wanted: string, right: boolean): void {
   if (!right) throw new RateLimitConfigError(messages.wrongOption(PLACE, option, got, wanted));
+}
+
+function isRedis(redis: unknown): boolean {
+  if (typeof redis === 'string') return /^rediss?:$/.test(URL.canParse(redis) ? new URL(redis).protocol : '');
+  if (!isRecord(redis)) return false;
+  if (isClient(redis)) return true;
+  if (isClusterConnection(redis)) return Array.isArray(redis.nodes) && redis.nodes.length > 0;
+  return PLACES.some((option) => redis[option] !== undefined) && typeof redis['sendCommand'] !== 'function';
+}
+
+/** A URL as it may be shown: without the password. */
+function redactUrl(redis: unknown): unknown {
+  return typeof redis === 'string' ? redis.replace(/\/\/[^@/]*@/, '//***@') : redis;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

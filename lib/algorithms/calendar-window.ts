@@ -2,7 +2,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Algorithm, Parameters, WindowCount } from './algorithm.js';
 import { Calendar, isTimezone, type Period, PERIODS } from './calendar.js';
-import { duration, type Duration, oneOf, wholeNumber } from './options.js';
+import { duration, type Duration, oneOf, orElse, wholeNumber } from './options.js';
 import { windowCount, type WindowState } from './window-count.js';
 
 /**
@@ -68,7 +68,7 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
   compile(options, place) {
     const quota = wholeNumber(place, 'rate', options.rate);
     const period = oneOf(place, 'period', options.period, PERIODS);
-    const timezone = options.timezone ?? 'UTC';
+    const timezone = orElse(options.timezone, 'UTC');
     if (!isTimezone(timezone)) {
       const wants = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
       throw new RateLimitConfigError(messages.wrongOption(place, 'timezone', timezone, wants));

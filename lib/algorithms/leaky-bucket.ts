@@ -9,7 +9,7 @@ import {
   openArrival,
   saveArrival,
 } from './arrival-time.js';
-import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
 import { scaleOf } from './scale.js';
 
 /**
@@ -49,7 +49,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     const rate = wholeNumber(place, 'rate', options.rate);
     const interval = duration(place, 'interval', options.interval);
     const max = Number.MAX_SAFE_INTEGER - 1;
-    const queue = wholeNumber(place, 'queue', options.queue ?? rate, { min: 0, max });
+    const queue = wholeNumber(place, 'queue', orElse(options.queue, rate), { min: 0, max });
     const scale = scaleOf(rate, interval, queue + 1, place);
     return { quota: queue + 1, scale, capacity: (queue + 1) * scale.unit };
   },

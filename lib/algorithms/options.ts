@@ -10,6 +10,11 @@ export const MAX_INTERVAL_MS = ms('1y');
 
 const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m'";
 
+/** What was given, `null` included, or what stands for nothing. */
+export function orElse<T>(value: T | undefined, other: T): T {
+  return value === undefined ? other : value;
+}
+
 /** Reads a whole number. */
 export function wholeNumber(
   place: string,

@@ -1,5 +1,5 @@
 import type { Algorithm, Parameters, State, WindowCount } from './algorithm.js';
-import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
 
 /**
  * A sliding window of slices: a request of cost c is allowed if the sum of the slices that overlap (t - interval, t] + c <=
@@ -42,7 +42,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   compile(options, place) {
     const quota = wholeNumber(place, 'rate', options.rate);
     const interval = duration(place, 'interval', options.interval);
-    const slices = wholeNumber(place, 'slices', options.slices ?? 10, { max: 1000 });
+    const slices = wholeNumber(place, 'slices', orElse(options.slices, 10), { max: 1000 });
     return { quota, interval, slices, length: Math.ceil(interval / slices) };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,

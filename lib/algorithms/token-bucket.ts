@@ -1,5 +1,5 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
-import { duration, type Duration, oneOf, showDuration, wholeNumber } from './options.js';
+import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
 import { MAX_OWED, sameScale, type Scale, scaleOf } from './scale.js';
 
 /**
@@ -50,7 +50,7 @@ export const tokenBucket: Algorithm<TokenBucketOptions, TokenBucketParameters, T
     const rate = wholeNumber(place, 'rate', options.rate);
     const interval = duration(place, 'interval', options.interval);
     const quota = options.burst === undefined ? rate : wholeNumber(place, 'burst', options.burst);
-    const refill = oneOf(place, 'refill', options.refill ?? 'greedy', ['greedy', 'intervally']);
+    const refill = oneOf(place, 'refill', orElse(options.refill, 'greedy'), ['greedy', 'intervally']);
     const scale = scaleOf(rate, interval, quota, place);
     return { quota, scale, capacity: quota * scale.unit, step: refill === 'greedy' ? 1 : scale.interval };
   },

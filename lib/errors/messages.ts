@@ -55,6 +55,7 @@ export const messages = {
   wrongCost: (got: unknown) => `cost is ${show(got)}, wants a whole number >= 1`,
   wrongUnits: (got: unknown) => `units is ${show(got)}, wants a whole number >= 1`,
   wrongKey: (got: unknown) => `key is ${show(got)}, wants a string that is not empty`,
+  notChecks: (got: unknown) => `check got ${show(got)}, wants a list of { limit, key }`,
   emptyCheck: () => 'check got no limits, wants at least one { limit, key }',
   tooManyLimits: (got: number, most: number) => `check got ${got} limits, wants at most ${most}`,
   sameKeyTwice: (name: string, key: string) =>

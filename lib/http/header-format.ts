@@ -54,7 +54,7 @@ const formatters: ReadonlyMap<unknown, HeaderFormatter> = new Map([
 /** Reads the option `headers`. */
 export function headerFormatters(option: HeaderOption, place: string): HeaderFormatter[] {
   if (option === false) return [];
-  const formats: readonly HeaderFormat[] = typeof option === 'object' ? option : [option];
+  const formats: readonly HeaderFormat[] = Array.isArray(option) ? option : [option as HeaderFormat];
   return formats.map((format) => {
     const formatter = typeof format === 'function' ? format : formatters.get(format);
     if (formatter !== undefined) return formatter;

@@ -39,6 +39,11 @@ export class LimitRegistry {
     });
     this.moduleRules = moduleLimits.map(({ rule }) => rule);
     this.moduleLimits = moduleLimits.filter(({ definition }) => definition.name !== undefined);
+    const names = new Set<string>();
+    for (const { name } of this.moduleRules) {
+      if (names.has(name)) throw new RateLimitConfigError(messages.twice('limits', name));
+      names.add(name);
+    }
     this.define(options.define ?? {}, 'define');
   }
 

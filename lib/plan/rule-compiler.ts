@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { type CarryOver, CompiledLimit } from '../algorithms/limit.js';
-import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
+import { duration, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
@@ -68,9 +68,9 @@ export class RuleCompiler {
       blockFor: definition.blockFor === undefined ? 0 : duration(place, 'blockFor', definition.blockFor),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
-      instance: oneOf(place, 'scope', definition.scope ?? 'cluster', ['cluster', 'instance']) === 'instance',
+      instance: oneOf(place, 'scope', orElse(definition.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
       shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
-      onStoreError: oneOf(place, 'onStoreError', definition.onStoreError ?? onStoreError, ON_STORE_ERROR),
+      onStoreError: oneOf(place, 'onStoreError', orElse(definition.onStoreError, onStoreError), ON_STORE_ERROR),
       generation,
       carry,
     });
@@ -78,9 +78,9 @@ export class RuleCompiler {
       key,
       identify: this.keys.create(key, place, ipv6Prefix),
       ipv6Prefix,
-      onMissingKey: oneOf(place, 'onMissingKey', definition.onMissingKey ?? onMissingKey, ON_MISSING_KEY),
+      onMissingKey: oneOf(place, 'onMissingKey', orElse(definition.onMissingKey, onMissingKey), ON_MISSING_KEY),
       phase: oneOf(place, 'phase', phase, ['guard', 'authenticated']),
-      cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', cost ?? 1),
+      cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
       count,
       skip,

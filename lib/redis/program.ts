@@ -211,15 +211,18 @@ export class Reply {
   }
 
   private undecided(): boolean {
-    if (this.values[this.at] !== UNDECIDED) return false;
+    if (Number(this.values[this.at]) !== UNDECIDED) return false;
     this.at++;
     this.serverTime = this.next();
     return true;
   }
 
   private next(): number {
-    const value = this.values[this.at++];
-    if (typeof value !== 'number') throw new TypeError(`the script's reply ends at ${this.at - 1}`);
+    // A connection may be told to give numbers as text.
+    const given: unknown = this.values[this.at++];
+    const value = typeof given === 'string' && given !== '' ? Number(given) : given;
+    if (typeof value !== 'number' || Number.isNaN(value))
+      throw new TypeError(`the script's reply ends at ${this.at - 1}`);
     return value;
   }
 }

@@ -1,0 +1,168 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { readSettings } from '../../lib/rate-limit.settings.js';
+import { freshPrefix } from '../support/stores.js';
+import { startUp } from './http-app.js';
+
+const gcra: LimitDefinition = { algo: 'gcra', rate: 2, interval: '1m' };
+
+async function reasonOf(act: () => unknown): Promise<Error> {
+  try {
+    await act();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('it was accepted');
+}
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+describe("option 'redis'", () => {
+  it.each<[unknown]>([
+    [''],
+    [null],
+    [42],
+    [true],
+    [{}],
+    [[]],
+    ['http://x'],
+    ['localhost:6379'],
+    ['not a url'],
+    [{ nodes: 'x' }],
+    [{ nodes: [] }],
+    [{ host: 'localhost', sendCommand: () => undefined, get: () => undefined }],
+  ])('is not %p', async (redis) => {
+    const reason = await reasonOf(() => readSettings({ redis: redis as never }));
+    expect(reason).toBeInstanceOf(RateLimitConfigError);
+    expect(reason.message).toMatch(
+      /^RateLimitModule: option 'redis' is .+, wants a URL such as 'redis:\/\/localhost:6379'/,
+    );
+  });
+
+  it('keeps a password to itself', async () => {
+    const { message } = await reasonOf(() => readSettings({ redis: 'redi://user:s3cret@host:6379' }));
+    expect(message).toContain('//***@host:6379');
+    expect(message).not.toContain('s3cret');
+  });
+
+  it.each<[RateLimitModuleOptions['redis']]>([
+    [undefined],
+    ['redis://localhost'],
+    ['rediss://user:p%40ss@host:6380/2'],
+    [{ host: 'x' }],
+    [{ path: '/run/redis.sock' }],
+    [{ sentinels: [{ host: 'x', port: 1 }], name: 'mymaster' }],
+    [{ nodes: [{ host: 'x', port: 1 }] }],
+  ])('may be %p', (redis) => {
+    expect(() => readSettings({ redis })).not.toThrow();
+  });
+});
+
+describe('other options', () => {
+  it.each<[string, RateLimitModuleOptions, string]>([
+    ['a timeout that no timer can wait for', { timeout: '30d' }, "option 'timeout' is '30d', wants at most 1 hour"],
+    ['no timeout', { timeout: null as never }, "option 'timeout' is null"],
+    ['headers that are nothing', { headers: {} as never }, "option 'headers' is {}"],
+    ['no headers', { headers: null as never }, "option 'headers' is null"],
+    ['no ipv6Prefix', { ipv6Prefix: null as never }, "option 'ipv6Prefix' is null"],
+    ['no onStoreError', { onStoreError: null as never }, "option 'onStoreError' is null"],
+    [
+      'a limit without slices',
+      { limits: [{ algo: 'sliding-window', rate: 1, interval: 1, slices: null as never }] },
+      "option 'slices' is null",
+    ],
+    [
+      'a limit without a queue',
+      { limits: [{ algo: 'leaky-bucket', rate: 1, interval: 1, queue: null as never }] },
+      "option 'queue' is null",
+    ],
+    ['a limit without a cost', { limits: [{ ...gcra, cost: null as never }] }, "option 'cost' is null"],
+    ['two limits of one name', { limits: [gcra, gcra] }, "limits: two limits are named 'gcra:2/1m'"],
+  ])('%s', async (_, options, message) => {
+    const reason = await reasonOf(() => startUp(options));
+    expect(reason).toBeInstanceOf(RateLimitConfigError);
+    expect(reason.message).toContain(message);
+  });
+
+  it.each<[string, () => unknown, string]>([
+    ['forRoot(null)', () => RateLimitModule.forRoot(null as never), 'RateLimitModule: got null'],
+    ['forRootAsync([])', () => RateLimitModule.forRootAsync([] as never), 'RateLimitModule.forRootAsync: got []'],
+    ['forFeature(null)', () => RateLimitModule.forFeature(null as never), 'forFeature: got null'],
+    ['forFeature([])', () => RateLimitModule.forFeature([] as never), 'forFeature: got []'],
+    [
+      "guard: 'no'",
+      () => RateLimitModule.forRoot({ guard: 'no' as never }),
+      "option 'guard' is 'no', wants true or false",
+    ],
+  ])('%s', async (_, call, message) => {
+    const reason = await reasonOf(call);
+    expect(reason).toBeInstanceOf(RateLimitConfigError);
+    expect(reason.message).toContain(message);
+  });
+
+  it('from a prototype are read as little as those of another limit', async () => {
+    const inherited = Object.create({ rate: 5, interval: '1m' }) as LimitDefinition;
+    inherited.algo = 'gcra';
+    expect((await reasonOf(() => startUp({ limits: [inherited] }))).message).toContain("option 'rate' is missing");
+    const polluting = JSON.parse('{"__proto__": {"polluted": 1}, "algo": "gcra", "rate": 1, "interval": 1}') as never;
+    expect(await reasonOf(() => startUp({ limits: [polluting] }))).toBeInstanceOf(RateLimitConfigError);
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+});
+
+const open = async (options: RateLimitModuleOptions, ...imports: Parameters<typeof RateLimitModule.forFeature>[]) => {
+  const features = imports.map((definitions) => RateLimitModule.forFeature(...definitions));
+  const testing = Test.createTestingModule({ imports: [RateLimitModule.forRoot(options), ...features] });
+  const app = await testing.compile({ moduleIdGeneratorAlgorithm: 'deep-hash' } as never);
+  await app.init();
+  return app;
+};
+
+describe('a running app', () => {
+  it('knows all features, however Nest tells modules apart', async () => {
+    const app = await open({}, [{ a: gcra }], [{ b: gcra }]);
+    const service = app.get(LimiterService);
+    for (const name of ['a', 'b']) expect(await service.for(name).consume('x')).toMatchObject({ limit: name });
+    await app.close();
+  });
+
+  it.each<[string, unknown, string]>([
+    ['null', null, 'check got null, wants a list of { limit, key }'],
+    ['a string', 'x', "check got 'x', wants a list"],
+    ['a list of null', [null], 'check got null, wants a list'],
+    ['a cost of null', [{ limit: gcra, key: 'a', cost: null }], 'cost is null, wants a whole number >= 1'],
+    [
+      'too many limits',
+      Array.from({ length: 1001 }, (_, i) => ({ limit: gcra, key: `${i}` })),
+      'check got 1001 limits, wants at most 1000',
+    ],
+  ])('refuses a check of %s', async (_, checks, message) => {
+    const app = await open({});
+    const reason = await reasonOf(() => app.get(LimiterService).check(checks as never));
+    await app.close();
+    expect(reason).toBeInstanceOf(RateLimitArgumentError);
+    expect(reason.message).toContain(message);
+  });
+
+  it('reads a connection that gives numbers as text, and warns of one that sends commands twice', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const redis = new Redis(process.env['TEST_REDIS_URL']!, { lazyConnect: true, stringNumbers: true });
+    await redis.connect();
+    const app = await open({ redis, prefix: freshPrefix(), timeout: '5s' });
+    const limiter = app.get(LimiterService).for(gcra);
+    expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: 1, source: 'redis' });
+    await app.close();
+    expect(redis.status).toBe('ready');
+    redis.disconnect();
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('autoResendUnfulfilledCommands: false'));
+  });
+});
