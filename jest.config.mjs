@@ -26,5 +26,7 @@ export default {
   coverageProvider: 'v8',
   coverageReporters: ['text-summary', 'text'],
   coverageThreshold: { global: { lines: 95 } },
+  // Much of the time tests wait, for a server or a clock.
+  maxWorkers: '100%',
   testTimeout: 30_000,
 };
