@@ -93,6 +93,9 @@ local function read(p, key)
     -- If the clock was set back, the block ends no later than if it had just begun.
     s.blocked, s.blocked_for = min(stop, now + duration), duration
     if s.blocked < stop then s.moved, s.block_changed = true, true end
+  elseif s and stop then
+    -- What is stored next stands without a block that is over, also if the clock steps back again.
+    s.block_changed = true
   end
   return s
 end

@@ -81,6 +81,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   delay?(parameters: P, state: S, cost: number): number;
   /** Names the place that a request of `cost` units, which fit, would get in a queue. */
   place?(parameters: P, state: S, cost: number): number;
+  /** Where requests are delayed: the time between two units. */
+  spacing?(parameters: P): number;
   /** Where units can be reserved: the tick at which nothing is owed to the future any more. */
   covered?(parameters: P, state: S): number;
   /** Where units can be reserved: whether so much can be owed. */

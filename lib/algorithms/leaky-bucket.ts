@@ -98,6 +98,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     return Math.max(0, departure(state, cost) * scale.tick - Math.max(now, time * scale.tick));
   },
   place: (_, state, cost) => departure(state, cost),
+  spacing: ({ scale }) => (scale.unit / scale.speed) * scale.tick,
 };
 
 function fitsAtEnd({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {

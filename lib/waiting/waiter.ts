@@ -11,6 +11,8 @@ export interface WaiterOptions {
   readonly signal: AbortSignal | undefined;
   /** Units may be there sooner than a decision says: what is held can be released at any time. */
   readonly maybeSooner: boolean;
+  /** Units leave so many milliseconds apart once there is room for them: that is waited for, too. */
+  readonly spacingMs: number | undefined;
   /** Gives back what came too late. */
   readonly giveBack: (decision: StoreDecision) => void;
 }
@@ -88,32 +90,31 @@ export class Waiter {
   /** The units are not there before the decision's wait is over. Ends at once what would wait in vain. */
   refuse(decision: StoreDecision): void {
     if (this.over) return;
-    const { leftMs } = this;
-    const { retryAfterMs } = decision;
+    const { leftMs, cost } = this;
+    const { maybeSooner, spacingMs } = this.options;
+    const { retryAfterMs, resetAfterMs } = decision;
     this.last = decision;
     this.notBefore = performance.now() + retryAfterMs;
-    if (leftMs === 0 || retryAfterMs === Infinity || (retryAfterMs > leftMs && !this.options.maybeSooner))
-      this.expire();
+    const waitMs =
+      spacingMs === undefined ? retryAfterMs : Math.max(retryAfterMs, resetAfterMs + (cost - 1) * spacingMs);
+    if (leftMs === 0 || waitMs === Infinity || (waitMs > leftMs && !maybeSooner)) this.expire();
   }
 
+  /** Ends the wait. Units that it got already are given back. */
   reject(reason: unknown): void {
-    if (!this.over) this.finish(() => this.rejectWith(reason));
+    if (this.over) return;
+    if (this.granted && this.last !== undefined) this.options.giveBack(this.last);
+    this.finish(() => this.rejectWith(reason));
   }
 
   private readonly expire = (): void => {
     const message = messages.waitedInVain(this.options.name, this.options.timeoutMs);
-    this.leave(new RateLimitTimeoutError(message, this.last && toDecision(this.last)));
+    this.reject(new RateLimitTimeoutError(message, this.last && toDecision(this.last)));
   };
 
   private readonly abort = (): void => {
-    this.leave(this.options.signal?.reason);
+    this.reject(this.options.signal?.reason);
   };
-
-  private leave(reason: unknown): void {
-    if (this.over) return;
-    if (this.granted && this.last !== undefined) this.options.giveBack(this.last);
-    this.reject(reason);
-  }
 
   private finish(settle: () => void): void {
     this.over = true;

@@ -15,6 +15,8 @@ export class WaitingLine {
   private waiters: Waiter[] = [];
   private readonly departures: Departures;
   private running = false;
+  /** Units may have become free since they were asked for last. */
+  private woken = false;
   /** Ends the sleep until the next try. */
   private wakeUp: (() => void) | undefined;
   private lookMs = FIRST_LOOK_MS;
@@ -38,7 +40,7 @@ export class WaitingLine {
 
   join(waiter: Waiter): void {
     const [head] = this.waiters;
-    if (head?.refusal !== undefined) this.tell(head, head.refusal, [waiter]);
+    if (head?.refusal !== undefined && !head.isOver) this.tell(head, head.refusal, [waiter]);
     this.waiters.push(waiter);
     // Who gives up leaves the others to hope.
     waiter.decided.catch(() => {
@@ -47,8 +49,9 @@ export class WaitingLine {
     if (!this.running) void this.run();
   }
 
-  /** Units may have become free: looks at once. */
+  /** Units may have become free: looks at once, or once more if a call is in flight. */
   wake(): void {
+    this.woken = true;
     this.wakeUp?.();
   }
 
@@ -86,6 +89,7 @@ export class WaitingLine {
   }
 
   private async ask(asked: readonly Waiter[]): Promise<void> {
+    this.woken = false;
     const answers = await Promise.allSettled(
       asked.map(({ cost, leftMs }) =>
         this.store.reserve({ ...this.counter, cost, maxWaitMs: Math.min(leftMs, MAX_INTERVAL_MS) }),
@@ -103,9 +107,10 @@ export class WaitingLine {
         this.lookMs = FIRST_LOOK_MS;
       } else {
         waiter.refuse(answer.value);
-        this.tell(waiter, answer.value, this.waiters);
+        this.tell(waiter, answer.value, this.waiters.slice(this.waiters.indexOf(waiter) + 1));
       }
     }
+    if (this.woken) for (const waiter of this.waiters) waiter.hope();
   }
 
   /** Nobody who wants as much or more is served before one who was refused. */

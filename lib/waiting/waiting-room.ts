@@ -1,4 +1,5 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { CompiledLimit } from '../algorithms/limit.js';
 import { refundOf } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -17,6 +18,7 @@ export interface WaitOptions {
 @Injectable()
 export class WaitingRoom implements OnApplicationShutdown {
   private readonly lines = new Map<string, WaitingLine>();
+  private readonly givingBack = new Set<Promise<void>>();
 
   constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store) {}
 
@@ -26,15 +28,20 @@ export class WaitingRoom implements OnApplicationShutdown {
     const giveBack = (decision: StoreDecision) => {
       const refund = refundOf({ ...counter, units: options.cost }, decision);
       // Units that cannot be given back come back by themselves in time.
-      this.store.refund([refund]).then(
-        () => this.wake(counter),
-        () => undefined,
-      );
+      const given = this.store
+        .refund([refund])
+        .then(
+          () => this.wake(counter),
+          () => undefined,
+        )
+        .finally(() => this.givingBack.delete(given));
+      this.givingBack.add(given);
     };
     const waiter = new Waiter({
       ...options,
       name: limit.name,
       maybeSooner: limit.algorithm.renew !== undefined,
+      spacingMs: spacingMs(limit),
       giveBack,
     });
     if (!waiter.isOver) {
@@ -54,11 +61,18 @@ export class WaitingRoom implements OnApplicationShutdown {
     this.lines.get(keyOf(counter))?.wake();
   }
 
-  onApplicationShutdown(): void {
+  /** Nobody waits any more. What was taken for later is given back before the store is closed. */
+  async onApplicationShutdown(): Promise<void> {
     for (const line of this.lines.values()) line.close(new RateLimitStoreError(messages.closed()));
+    await Promise.all(this.givingBack);
   }
 }
 
 function keyOf({ limit, identity }: Counter): string {
   return `${limit.id}\n${identity}`;
+}
+
+/** How far apart units leave a queue. */
+function spacingMs({ algorithm, parameters }: CompiledLimit): number | undefined {
+  return algorithm.spacing === undefined ? undefined : algorithm.spacing(parameters) / 1000;
 }

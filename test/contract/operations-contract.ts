@@ -811,6 +811,14 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
         await expect(take(limit, 5)).resolves.toMatchObject({ allowed: true, remaining: 0 });
       });
 
+      it('does not come back with a clock that is set back once it was over and the counter was charged', async () => {
+        await block(limit, 1000);
+        at(1000);
+        await expect(take(limit)).resolves.toMatchObject({ allowed: true, remaining: 4 });
+        at(999);
+        await expect(take(limit)).resolves.toMatchObject({ allowed: true, remaining: 3 });
+      });
+
       it('has other limits of the check charged nothing', async () => {
         const other = compile({ algo: 'fixed-window', rate: 3, interval: '1m' }, 'other');
         await block(limit, 1000);

@@ -95,6 +95,35 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       expect(ms).toBeLessThan(200);
     });
 
+    it('rejects at once if its place in a queue would be too late, though there would be room', async () => {
+      const limiter = limiterOf({ algo: 'leaky-bucket', rate: 10, interval: '1s', queue: 9 });
+      await Promise.all(Array.from({ length: 10 }, () => limiter.consume(KEY)));
+      const { value, ms } = await timed(() => reasonOf(limiter.acquire(KEY, { timeout: 500 })));
+      expect(value).toBeInstanceOf(RateLimitTimeoutError);
+      expect(ms).toBeLessThan(90);
+    });
+
+    it('gives back what it was to use later, if the app closes', async () => {
+      const prefix = freshPrefix();
+      const start = async () => {
+        const module = RateLimitModule.forRoot({ ...options(), prefix });
+        const started = await Test.createTestingModule({ imports: [module] }).compile();
+        await started.init();
+        return started;
+      };
+      const limit: LimitDefinition = { algo: 'gcra', rate: 1, interval: '1h' };
+      const [closing, staying] = [await start(), await start()];
+      const limiter = closing.get(LimiterService).for(limit);
+      await limiter.consume(KEY);
+      const waiting = reasonOf(limiter.acquire(KEY));
+      await sleep(20);
+      await closing.close();
+      expect(await waiting).toMatchObject({ name: 'RateLimitStoreError' });
+      const { retryAfterMs } = await staying.get(LimiterService).for(limit).peek(KEY);
+      expect(retryAfterMs).toBeLessThanOrEqual(3_600_000);
+      await staying.close();
+    });
+
     it('rejects at the latest when its time is over', async () => {
       const limiter = limiterOf({ algo: 'sliding-log', rate: 1, interval: 200 });
       await limiter.consume(KEY);
