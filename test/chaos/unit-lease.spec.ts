@@ -44,7 +44,7 @@ describe('processes that hold units of one limit', () => {
     async () => {
       await fc.assert(
         fc.asyncProperty(limits, async ({ units, ttl, ...limit }) => {
-          const uses = await run(limit as AlgorithmOptions, { units, ttl: ttl * 1000 });
+          const uses = await run(limit, { units, ttl: ttl * 1000 });
           // Four processes ask all the time: what is not used is what a killed one held, and what is on its way back.
           expect(uses.length).toBeGreaterThan(limit.rate / 4);
           for (const stretchMs of [limit.interval / 4, limit.interval, FOR_MS]) {

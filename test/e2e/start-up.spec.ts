@@ -38,7 +38,8 @@ const wrong = (more: object): LimitDefinition => ({ ...login, ...more });
 
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
-  const common = 'name, key, cost, skip, count, blockFor, scope, mode, phase, onStoreError, onMissingKey, message';
+  const common =
+    'name, key, cost, skip, count, blockFor, lease, scope, mode, phase, onStoreError, onMissingKey, message';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
