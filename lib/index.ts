@@ -10,6 +10,7 @@ export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } fro
 export type { HeaderFormat, HeaderFormatter, HeaderOption } from './http/header-format.js';
 export type { LimitInfo } from './http/limit-info.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
+export type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
 export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './key-resolvers/key-resolver.js';
 export type {
   CommonLimitOptions,

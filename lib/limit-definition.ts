@@ -2,6 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { AlgorithmOptions } from './algorithms/index.js';
 import type { OnStoreError } from './algorithms/limit.js';
 import type { Duration } from './algorithms/options.js';
+import type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
 import type { LimitKey } from './key-resolvers/key-resolver.js';
 
 /** What happens to a request that has no key for a limit. */
@@ -93,10 +94,17 @@ export interface CommonLimitOptions {
    */
   onMissingKey?: OnMissingKey;
   /**
-   * The `message` of the response when this limit refuses.
+   * The `message` of the response when this limit refuses, in problem details the `detail`: a text, or a function of the
+   * context and of what all limits said. If the function fails, the default is sent.
    * @default 'Too many requests'
    */
-  message?: string;
+  message?: RefusalMessage;
+  /**
+   * Makes the JSON body of the response when this limit refuses, of the context, of what all limits said, and of the body
+   * that would be sent without it. If it fails, that one is sent.
+   * @default the module's `body`
+   */
+  body?: RefusalBody;
 }
 
 /** One rule: an algorithm with its parameters, and what every limit has. */

@@ -12,6 +12,7 @@ import { APP_INTERCEPTOR, MetadataScanner } from '@nestjs/core';
 import { getLimiterToken, recordedLimiters } from './decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
+import { Refusals } from './http/refusals.js';
 import { ResponseHeaders } from './http/response-headers.js';
 import { KeyResolverFactory } from './key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from './limit-definition.js';
@@ -96,6 +97,7 @@ function report(news: StoreReport): void {
     LimitRegistry,
     PlanRegistry,
     ResponseHeaders,
+    Refusals,
     RequestLimiter,
     RateLimitGuard,
     RateLimitInterceptor,

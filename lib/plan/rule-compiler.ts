@@ -22,6 +22,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'onStoreError',
   'onMissingKey',
   'message',
+  'body',
 ];
 
 /** What a structured field's String can hold, since the name goes into the headers. */
@@ -54,11 +55,12 @@ export class RuleCompiler {
       throw new RateLimitConfigError(messages.notALimit(place, definition));
     }
     refuseUnknownOptions(definition, place);
-    const { name = givenName, cost, skip, mode = 'enforce', message, key = 'ip', count = 'all' } = definition;
+    const { name = givenName, cost, skip, mode = 'enforce', message, body, key = 'ip', count = 'all' } = definition;
     check(place, 'name', name, '1 to 128 printable ASCII characters', isName);
     check(place, 'skip', skip, 'a function of the context', isFunction);
     check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
-    check(place, 'message', message, 'a string', isString);
+    check(place, 'message', message, 'a string or a function that makes one', isMessage);
+    check(place, 'body', body, 'a function that makes an object', isFunction);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const { phase = key === 'user' ? 'authenticated' : 'guard' } = definition;
     const limit = new CompiledLimit(algorithmOptions(definition), {
@@ -84,7 +86,7 @@ export class RuleCompiler {
       hasCost: cost !== undefined,
       count,
       skip,
-      message,
+      answer: { message, body: orElse(body, this.settings.body) },
     });
   }
 }
@@ -113,4 +115,4 @@ function check(place: string, option: string, got: unknown, wants: string, right
 const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
 const isCount = (value: unknown) => isFunction(value) || ['all', 'failed', 'succeeded'].includes(value as string);
 const isFunction = (value: unknown) => typeof value === 'function';
-const isString = (value: unknown) => typeof value === 'string';
+const isMessage = (value: unknown) => typeof value === 'string' || isFunction(value);

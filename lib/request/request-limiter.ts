@@ -1,16 +1,9 @@
-import {
-  type ExecutionContext,
-  HttpException,
-  Inject,
-  Injectable,
-  Logger,
-  ServiceUnavailableException,
-} from '@nestjs/common';
+import { type ExecutionContext, HttpException, Inject, Injectable, Logger } from '@nestjs/common';
 import { finalize, type Observable, tap } from 'rxjs';
 import { refundOf, toCheckResult } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import { Refusals } from '../http/refusals.js';
 import { ResponseHeaders } from '../http/response-headers.js';
 import { connectionOf, type Transport, transportOf } from '../http/transport.js';
 import { Lease } from '../lease.js';
@@ -37,6 +30,7 @@ export class RequestLimiter {
   constructor(
     private readonly plans: PlanRegistry,
     private readonly headers: ResponseHeaders,
+    private readonly refusals: Refusals,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly room: WaitingRoom,
   ) {}
@@ -121,7 +115,7 @@ export class RequestLimiter {
     const collected = mapAll(rules, (rule) => rule.entry(context, transport));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
-    const decisions = await this.decide(entries, transport, mayReplace);
+    const decisions = await this.decide(entries, context, transport, mayReplace);
     state.checked.push(...entries);
     state.decisions.push(...decisions);
     const limits = state.checked.map(({ limit }) => limit);
@@ -131,7 +125,7 @@ export class RequestLimiter {
       const refusing = state.checked[result.decisions.indexOf(result.tightest)]?.rule;
       const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
       const names = refused.map(({ name }) => name);
-      throw new RateLimitExceededException(result, refusing?.message, names);
+      throw this.refusals.exceeded(context, transport.response, result, names, refusing?.answer);
     }
     const charges = this.chargesOf(entries, decisions);
     state.charges.push(...charges);
@@ -146,6 +140,7 @@ export class RequestLimiter {
 
   private async decide(
     entries: readonly RuleEntry[],
+    context: ExecutionContext,
     { response }: Transport,
     mayReplace: boolean,
   ): Promise<StoreDecision[]> {
@@ -155,8 +150,7 @@ export class RequestLimiter {
       return decisions as StoreDecision[];
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      this.headers.set(response, 'Retry-After', '1');
-      throw new ServiceUnavailableException(messages.unavailable(), { cause: error });
+      throw this.refusals.unavailable(context, response, error);
     }
   }
 
