@@ -14,6 +14,7 @@ import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
 import { Refusals } from './http/refusals.js';
 import { ResponseHeaders } from './http/response-headers.js';
+import { RATE_LIMIT_RANDOM } from './http/retry-jitter.js';
 import { KeyResolverFactory } from './key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from './limit-definition.js';
 import { LimiterService } from './limiter.service.js';
@@ -91,6 +92,7 @@ function report(news: StoreReport): void {
         redis === undefined ? new MemoryRateBook() : new RedisRateBook(redis, settings),
       inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
     },
+    { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
     MetadataScanner,
     KeyResolverFactory,
     RuleCompiler,

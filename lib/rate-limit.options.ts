@@ -32,6 +32,12 @@ export interface RateLimitModuleOptions {
    */
   headers?: HeaderOption;
   /**
+   * Spreads the waits that refusals tell, so that clients do not all come back at once: a share of the wait, from 0 to 1. What
+   * the headers say is `wait * (1 + random * retryJitter)`, with one random number from 0 to 1 a response. Decisions stay exact.
+   * @default 0
+   */
+  retryJitter?: number;
+  /**
    * Whether refusals are answered with problem details (RFC 9457, `application/problem+json`) of the types that the IETF
    * draft of the headers defines. Only over plain HTTP.
    * @default false

@@ -12,6 +12,7 @@ import type { RateLimitModuleOptions } from './rate-limit.options.js';
 export interface RateLimitSettings {
   readonly options: RateLimitModuleOptions;
   readonly formatters: readonly HeaderFormatter[];
+  readonly retryJitter: number;
   readonly problem: boolean;
   readonly body: RefusalBody | undefined;
   readonly onStoreError: OnStoreError;
@@ -48,6 +49,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'limits',
   'define',
   'headers',
+  'retryJitter',
   'problem',
   'body',
   'timeout',
@@ -72,7 +74,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     }
   }
   const { limits = [], define = {}, maxKeys = 100_000, prefix = 'sluice', store, redis, refusalCache = true } = options;
-  const { problem = false, body } = options;
+  const { retryJitter = 0, problem = false, body } = options;
   wants('limits', limits, 'a list of limits', Array.isArray(limits));
   wants('define', define, 'an object of limits by their names', isRecord(define) && !Array.isArray(define));
   wants(
@@ -81,6 +83,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     'a string that is not empty and holds no braces',
     typeof prefix === 'string' && /^[^{}]+$/.test(prefix),
   );
+  wants('retryJitter', retryJitter, 'a number from 0 to 1', isShare(retryJitter));
   wants('problem', problem, 'true or false', typeof problem === 'boolean');
   wants('body', body, 'a function that makes an object', body === undefined || typeof body === 'function');
   wants('refusalCache', refusalCache, 'true or false', typeof refusalCache === 'boolean');
@@ -92,6 +95,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
   return {
     options,
     formatters: headerFormatters(orElse(options.headers, 'draft-8'), PLACE),
+    retryJitter,
     problem,
     body,
     onStoreError: oneOf(PLACE, 'onStoreError', orElse(options.onStoreError, 'local'), ON_STORE_ERROR),
@@ -119,6 +123,10 @@ function isRedis(redis: unknown): boolean {
 /** A URL as it may be shown: without the password. */
 function redactUrl(redis: unknown): unknown {
   return typeof redis === 'string' ? redis.replace(/\/\/[^@/]*@/, '//***@') : redis;
+}
+
+function isShare(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value <= 1;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

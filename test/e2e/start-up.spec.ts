@@ -132,6 +132,8 @@ describe('start-up errors', () => {
 
   it.each<[object, string]>([
     [{ header: false }, "option 'header' is unknown, wants only redis, limits, define, headers"],
+    [{ retryJitter: 1.5 }, "option 'retryJitter' is 1.5, wants a number from 0 to 1"],
+    [{ retryJitter: '0.5' }, "option 'retryJitter' is '0.5', wants a number from 0 to 1"],
     [{ problem: 'yes' }, "option 'problem' is 'yes', wants true or false"],
     [{ body: {} }, "option 'body' is {}, wants a function that makes an object"],
     [{ headers: 'draft-9' }, "option 'headers' is 'draft-9', wants one of draft-8, draft-6, legacy, a function"],
