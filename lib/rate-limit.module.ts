@@ -18,6 +18,7 @@ import { RATE_LIMIT_RANDOM } from './http/retry-jitter.js';
 import { KeyResolverFactory } from './key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from './limit-definition.js';
 import { LimiterService } from './limiter.service.js';
+import { ApiDocumentation } from './openapi/api-documentation.js';
 import { LimitRegistry } from './plan/limit-registry.js';
 import { PlanRegistry } from './plan/plan-registry.js';
 import { RuleCompiler } from './plan/rule-compiler.js';
@@ -106,6 +107,7 @@ function report(news: StoreReport): void {
     WaitingRoom,
     Rates,
     LimiterService,
+    ApiDocumentation,
     { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor },
   ],
   exports: [LimiterService, RateLimitGuard, RequestLimiter, LimitRegistry],
@@ -116,8 +118,10 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly rates: Rates,
+    documentation: ApiDocumentation,
   ) {
     super();
+    documentation.write();
   }
 
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
