@@ -29,6 +29,7 @@ export { type AcquireOptions, Limiter, type ReserveOptions } from './limiter.js'
 export { type LimitCheck, LimiterService } from './limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
+export { RateLimitMiddleware, rateLimitMiddleware, type RateLimitMiddlewareFunction } from './rate-limit.middleware.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
 export type { CurrentRate, RateOverride, RatePatch, RateState, SetRateOptions } from './rates/rate.js';

@@ -9,7 +9,7 @@ import type { LimitKey } from './key-resolvers/key-resolver.js';
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';
 
 /** When a limit is checked. */
-export type Phase = 'guard' | 'authenticated';
+export type Phase = 'middleware' | 'guard' | 'authenticated';
 
 /** Which instances of the app count together. */
 export type Scope = 'cluster' | 'instance';
@@ -79,6 +79,8 @@ export interface CommonLimitOptions {
   mode?: 'enforce' | 'shadow';
   /**
    * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
+   * `'middleware'`, only for limits of the module, checks before the route is known if a `RateLimitMiddleware` runs, else in
+   * the guard: by `'ip'`, `'global'` or `'header:<name>'`, with no `skip`, and with a `cost` that is a number.
    * @default 'authenticated' for key 'user', else 'guard'
    */
   phase?: Phase;
