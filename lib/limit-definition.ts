@@ -2,13 +2,14 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { AlgorithmOptions } from './algorithms/index.js';
 import type { OnStoreError } from './algorithms/limit.js';
 import type { Duration } from './algorithms/options.js';
+import type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
 import type { LimitKey } from './key-resolvers/key-resolver.js';
 
 /** What happens to a request that has no key for a limit. */
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';
 
 /** When a limit is checked. */
-export type Phase = 'guard' | 'authenticated';
+export type Phase = 'middleware' | 'guard' | 'authenticated';
 
 /** Which instances of the app count together. */
 export type Scope = 'cluster' | 'instance';
@@ -94,6 +95,8 @@ export interface CommonLimitOptions {
   mode?: 'enforce' | 'shadow';
   /**
    * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
+   * `'middleware'`, only for limits of the module, checks before the route is known if a `RateLimitMiddleware` runs, else in
+   * the guard: by `'ip'`, `'global'` or `'header:<name>'`, with no `skip`, and with a `cost` that is a number.
    * @default 'authenticated' for key 'user', else 'guard'
    */
   phase?: Phase;
@@ -109,10 +112,17 @@ export interface CommonLimitOptions {
    */
   onMissingKey?: OnMissingKey;
   /**
-   * The `message` of the response when this limit refuses.
+   * The `message` of the response when this limit refuses, in problem details the `detail`: a text, or a function of the
+   * context and of what all limits said. If the function fails, the default is sent.
    * @default 'Too many requests'
    */
-  message?: string;
+  message?: RefusalMessage;
+  /**
+   * Makes the JSON body of the response when this limit refuses, of the context, of what all limits said, and of the body
+   * that would be sent without it. If it fails, that one is sent.
+   * @default the module's `body`
+   */
+  body?: RefusalBody;
 }
 
 /** One rule: an algorithm with its parameters, and what every limit has. */

@@ -63,6 +63,10 @@ export const messages = {
   noHistory: (name: string) => `limit '${name}' keeps no history, wants algo 'calendar-window' or 'sliding-window'`,
   noIoredis: () => "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
+  answerFailed: (option: string, name: string) =>
+    `the function '${option}' of limit '${name}' failed, so the refusal says what it would without it`,
+  wrongAnswer: (got: unknown) =>
+    `it gave ${show(got)}, wants a string of 'message' and an object of 'body', no promise`,
   waitedInVain: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
   notReservable: (name: string, algo: string) =>
     `limit '${name}' of algo '${algo}' cannot be reserved, wants token-bucket, gcra or leaky-bucket`,
