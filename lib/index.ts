@@ -1,6 +1,6 @@
 export type { WindowCount } from './algorithms/algorithm.js';
 export type { AlgorithmOptions } from './algorithms/index.js';
-export { CompiledLimit, type OnStoreError } from './algorithms/limit.js';
+export { CompiledLimit, type OnStoreError, type StoreErrorPolicy, type UnansweredCheck } from './algorithms/limit.js';
 export type { Duration } from './algorithms/options.js';
 export { getLimiterToken, InjectLimiter } from './decorators/inject-limiter.decorator.js';
 export { RateLimitDecision } from './decorators/rate-limit-decision.decorator.js';

@@ -101,7 +101,8 @@ export interface CommonLimitOptions {
    */
   phase?: Phase;
   /**
-   * While the store fails: `'local'` counts in process, `'allow'` lets pass, `'deny'` answers 503.
+   * While the store fails: `'local'` counts in process, `'allow'` lets pass, `'deny'` answers 503; or a function of the error
+   * and the check that gives one of these.
    * @default the module's `onStoreError`
    */
   onStoreError?: OnStoreError;

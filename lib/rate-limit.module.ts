@@ -51,8 +51,13 @@ const logger = new Logger('RateLimitModule');
 
 /** Says once that the store fails, and once that it is back. */
 function report(news: StoreReport): void {
-  if (news.state === 'failing') logger.error(messages.storeFailing(news.error.message));
-  else logger.log(messages.storeRecovered());
+  const { node } = news;
+  if (news.state === 'recovered') {
+    logger.log(node === undefined ? messages.storeRecovered() : messages.nodeRecovered(node));
+  } else {
+    const { message } = news.error;
+    logger.error(node === undefined ? messages.storeFailing(message) : messages.nodeFailing(node, message));
+  }
 }
 
 /** The limits of the app: of all its routes, and of its code through `LimiterService`. */
@@ -72,7 +77,7 @@ function report(news: StoreReport): void {
     {
       provide: RATE_LIMIT_STORE,
       useFactory: ({ options, ...settings }: RateLimitSettings, redis?: RedisClient) => {
-        const { prefix, timeoutMs, maxKeys, refusalCache } = settings;
+        const { prefix, timeoutMs, maxKeys, refusalCache, localShare } = settings;
         const ownsClient = redis !== options.redis;
         return createStore({
           store: options.store,
@@ -82,6 +87,7 @@ function report(news: StoreReport): void {
           timeoutMs,
           maxKeys,
           refusalCache,
+          localShare,
           report,
         });
       },

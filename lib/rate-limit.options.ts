@@ -55,10 +55,17 @@ export interface RateLimitModuleOptions {
    */
   timeout?: Duration;
   /**
-   * While the store fails: `'local'` counts in process, `'allow'` lets pass, `'deny'` answers 503. A limit may say otherwise.
+   * While the store fails: `'local'` counts in process, `'allow'` lets pass, `'deny'` answers 503; or a function of the error
+   * and the check that gives one of these. A limit may say otherwise.
    * @default 'local'
    */
   onStoreError?: OnStoreError;
+  /**
+   * The part of each limit that this instance allows while it counts for itself (`'local'`): 1 / the number of instances keeps
+   * them together below the limit. At least one unit is allowed.
+   * @default 1
+   */
+  localShare?: number;
   /**
    * For a request that has no key for a limit: `'ip'` counts its address instead, `'skip'` does not apply the limit,
    * `'refuse'` answers 401 for key `'user'` and 400 for any other. A limit may say otherwise.

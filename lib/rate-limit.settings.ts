@@ -1,4 +1,4 @@
-import type { OnStoreError } from './algorithms/limit.js';
+import { type OnStoreError, STORE_ERROR_POLICIES } from './algorithms/limit.js';
 import { duration, oneOf, orElse, wholeNumber } from './algorithms/options.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
@@ -16,6 +16,7 @@ export interface RateLimitSettings {
   readonly problem: boolean;
   readonly body: RefusalBody | undefined;
   readonly onStoreError: OnStoreError;
+  readonly localShare: number;
   readonly onMissingKey: OnMissingKey;
   readonly ipv6Prefix: number;
   readonly timeoutMs: number;
@@ -31,7 +32,6 @@ export const RATE_LIMIT_REDIS = Symbol('RATE_LIMIT_REDIS');
 /** The token of the store. */
 export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
 
-export const ON_STORE_ERROR: readonly OnStoreError[] = ['local', 'allow', 'deny'];
 export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
 
 /** No request waits longer for its limits; and no timer can wait for more than 24 days. */
@@ -54,6 +54,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'body',
   'timeout',
   'onStoreError',
+  'localShare',
   'onMissingKey',
   'ipv6Prefix',
   'prefix',
@@ -89,6 +90,8 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
   wants('refusalCache', refusalCache, 'true or false', typeof refusalCache === 'boolean');
   wants('store', store, 'a Store', store === undefined || (isRecord(store) && typeof store.check === 'function'));
   wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
+  const localShare = orElse(options.localShare, 1);
+  wants('localShare', localShare, 'a share, more than 0 and at most 1', localShare > 0 && localShare <= 1);
   const timeoutMs = duration(PLACE, 'timeout', orElse(options.timeout, 250)) / 1000;
   wants('timeout', options.timeout, 'at most 1 hour', timeoutMs <= MAX_TIMEOUT_MS);
   wants('redis', redactUrl(redis), REDIS, redis === undefined || isRedis(redis));
@@ -98,7 +101,8 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     retryJitter,
     problem,
     body,
-    onStoreError: oneOf(PLACE, 'onStoreError', orElse(options.onStoreError, 'local'), ON_STORE_ERROR),
+    onStoreError: storeErrorPolicy(PLACE, orElse(options.onStoreError, 'local')),
+    localShare,
     onMissingKey: oneOf(PLACE, 'onMissingKey', orElse(options.onMissingKey, 'ip'), ON_MISSING_KEY),
     ipv6Prefix: wholeNumber(PLACE, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
     timeoutMs,
@@ -106,6 +110,14 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     refusalCache,
     maxKeys: wholeNumber(PLACE, 'maxKeys', maxKeys),
   };
+}
+
+/** Reads `onStoreError`. */
+export function storeErrorPolicy(place: string, value: unknown): OnStoreError {
+  if (typeof value === 'function') return value as OnStoreError;
+  if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
+  const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that gives one`;
+  throw new RateLimitConfigError(messages.wrongOption(place, 'onStoreError', value, wanted));
 }
 
 function wants(option: string, got: unknown, wanted: string, right: boolean): void {

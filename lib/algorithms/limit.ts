@@ -1,10 +1,27 @@
-import { RateLimitConfigError } from '../errors/errors.js';
+import { RateLimitConfigError, type RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Algorithm, Parameters } from './algorithm.js';
 import { algorithms, type AlgorithmOptions } from './index.js';
+import { duration, MAX_INTERVAL_MS } from './options.js';
 
-/** What happens to a limit while its store fails. */
-export type OnStoreError = 'local' | 'allow' | 'deny';
+/** What happens to a limit while its store fails: it is counted in process, lets pass, or answers 503. */
+export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
+
+/** What was asked of a limit whose store failed. */
+export interface UnansweredCheck {
+  /** The limit's name. */
+  readonly limit: string;
+  /** Whom it counts, such as `ip:203.0.113.7`. */
+  readonly key: string;
+  /** Units. */
+  readonly cost: number;
+}
+
+/** What happens to a limit while its store fails, or a function that says it for a check. One that fails says `'local'`. */
+export type OnStoreError =
+  StoreErrorPolicy | ((error: RateLimitStoreError, check: UnansweredCheck) => StoreErrorPolicy);
+
+export const STORE_ERROR_POLICIES: readonly StoreErrorPolicy[] = ['local', 'allow', 'deny'];
 
 /** What becomes of units that were left before a quota changed: they scale with it, or grow by as much as it grew. */
 export interface CarryOver {
@@ -66,9 +83,10 @@ export class CompiledLimit {
   readonly id: string;
 
   constructor(
-    options: AlgorithmOptions,
-    { place, scope = '', name, shadow = false, generation = 0, ...rest }: LimitSettings,
+    private readonly options: AlgorithmOptions,
+    private readonly settings: LimitSettings,
   ) {
+    const { place, scope = '', name, shadow = false, generation = 0, ...rest } = settings;
     const algorithm = algorithms.get(options.algo);
     if (algorithm === undefined) {
       throw new RateLimitConfigError(messages.unknownAlgorithm(place, options.algo, [...algorithms.keys()]));
@@ -94,9 +112,35 @@ export class CompiledLimit {
     return this.parameters.quota;
   }
 
+  /** The same limit with a part of its rate and quota, at least one unit: what one of several instances may allow. */
+  share(part: number): CompiledLimit {
+    const { lease: _, carry: _none, ...settings } = this.settings;
+    return new CompiledLimit(shareOf(this.options, part), { ...settings, name: this.name });
+  }
+
   /** Milliseconds of the limit's window at `nowMs`. */
   windowMs(nowMs: number): number {
     return this.algorithm.window(this.declared, nowMs * 1000) / 1000;
+  }
+}
+
+/** Where less than one unit is left of a rate, one is allowed in a longer interval. */
+function shareOf(options: AlgorithmOptions, part: number): AlgorithmOptions {
+  const units = (count: number | undefined) => count && Math.max(1, Math.floor(count * part));
+  if (options.algo === 'concurrency') return { ...options, limit: units(options.limit)! };
+  const rate = units(options.rate)!;
+  if (options.algo === 'calendar-window') return { ...options, rate };
+  const micros = duration('localShare', 'interval', options.interval);
+  const longer = Math.min(MAX_INTERVAL_MS, (micros / 1000) * Math.max(1, rate / (options.rate * part)));
+  const interval = rate > 1 ? options.interval : longer;
+  switch (options.algo) {
+    case 'gcra':
+    case 'token-bucket':
+      return { ...options, rate, interval, burst: units(options.burst ?? options.rate)! };
+    case 'leaky-bucket':
+      return { ...options, rate, interval, queue: Math.floor((options.queue ?? options.rate) * part) };
+    default:
+      return { ...options, rate, interval };
   }
 }
 

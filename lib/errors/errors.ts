@@ -11,4 +11,6 @@ export class RateLimitArgumentError extends TypeError {
 /** The store gave no answer: it is down, too slow, or it refused the call. `cause` holds the first error. */
 export class RateLimitStoreError extends Error {
   override readonly name = 'RateLimitStoreError';
+  /** @internal The node of a Cluster that failed. */
+  node?: string;
 }

@@ -51,6 +51,12 @@ export const messages = {
   clientLeft: () => 'Client Closed Request',
   wrongHistory: (got: unknown) => `the number of windows is ${show(got)}, wants a whole number >= 1`,
   storeFailing: (reason: string) => `the store failed, so each limit does what its 'onStoreError' says: ${reason}`,
+  wrongPolicy: (name: string, got: unknown) =>
+    `the function 'onStoreError' of limit '${name}' gave ${show(got)}, wants 'local', 'allow' or 'deny'; it is counted in process`,
+  policyFailed: (name: string) => `the function 'onStoreError' of limit '${name}' failed, so it is counted in process`,
+  nodeFailing: (node: string, reason: string) =>
+    `node ${node} of the store failed, so each limit of its keys does what its 'onStoreError' says: ${reason}`,
+  nodeRecovered: (node: string) => `node ${node} of the store answers again`,
   storeRecovered: () => 'the store answers again',
   wrongCost: (got: unknown) => `cost is ${show(got)}, wants a whole number >= 1`,
   wrongUnits: (got: unknown) => `units is ${show(got)}, wants a whole number >= 1`,

@@ -6,7 +6,12 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { CommonLimitOptions, LimitDefinition } from '../limit-definition.js';
-import { ON_MISSING_KEY, ON_STORE_ERROR, RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
+import {
+  ON_MISSING_KEY,
+  RATE_LIMIT_SETTINGS,
+  type RateLimitSettings,
+  storeErrorPolicy,
+} from '../rate-limit.settings.js';
 import { leaseTerms } from './lease-terms.js';
 import { Rule } from './rule.js';
 
@@ -79,7 +84,7 @@ export class RuleCompiler {
       remembersRefusals: count === 'all' && cost === undefined,
       instance: oneOf(place, 'scope', orElse(definition.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
       shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
-      onStoreError: oneOf(place, 'onStoreError', orElse(definition.onStoreError, onStoreError), ON_STORE_ERROR),
+      onStoreError: storeErrorPolicy(place, orElse(definition.onStoreError, onStoreError)),
       generation,
       carry,
     });

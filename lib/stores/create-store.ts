@@ -27,22 +27,27 @@ export interface StoreSettings {
    * @default false
    */
   readonly refusalCache?: boolean | undefined;
+  /**
+   * The part of each limit that is allowed in process while Redis fails.
+   * @default 1
+   */
+  readonly localShare?: number | undefined;
   /** Is told when Redis begins to fail and when it is back. */
   readonly report: (report: StoreReport) => void;
 }
 
 /** The store that an app asks: in process, or Redis with what happens while it fails, or the user's own. */
 export async function createStore(settings: StoreSettings): Promise<Store> {
-  const { store, redis, ownsClient, maxKeys, report, refusalCache = false, ...options } = settings;
+  const { store, redis, ownsClient, maxKeys, report, refusalCache = false, localShare = 1, ...options } = settings;
   const local = new MemoryStore({ maxKeys });
   if (store !== undefined)
-    return new ScopedStore(new FallbackStore(store, local, { report, closesPrimary: false }), local);
+    return new ScopedStore(new FallbackStore(store, local, { report, localShare, closesPrimary: false }), local);
   if (redis === undefined) return local;
   const client = isClient(redis) ? redis : await createClient(redis);
   // What fails is told by the checks; an error that nobody listens to would end the process.
   client.on('error', () => undefined);
   const remote = new RedisStore(client, { ...options, ownsClient: ownsClient ?? client !== redis });
-  const safe = new FallbackStore(remote, local, { report });
+  const safe = new FallbackStore(remote, local, { report, localShare });
   // In a Cluster a check of several slots can be refused for units that are given back a moment later.
   const cached = refusalCache && !isCluster(client);
   const channel = new InstanceChannel(client, givenBackChannel(options.prefix));

@@ -1,7 +1,9 @@
-import { BrokenCircuitError, circuitBreaker, CircuitState, ConsecutiveBreaker, handleType } from 'cockatiel';
+import { Logger } from '@nestjs/common';
 import type { WindowCount } from '../algorithms/algorithm.js';
+import { type CompiledLimit, STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../algorithms/limit.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { Circuit, type CircuitReport } from './circuit.js';
 import type {
   Charge,
   Check,
@@ -14,44 +16,51 @@ import type {
   StoreDecision,
 } from './store.js';
 
-/** What the store tells of itself, once a change. */
-export type StoreReport = { state: 'failing'; error: Error } | { state: 'recovered' };
+const logger = new Logger('RateLimit');
+
+/** What the store tells of itself, or of one of its nodes, once a change. */
+export type StoreReport = CircuitReport & { readonly node?: string };
 
 export interface FallbackStoreOptions {
-  /** Is told when the first store begins to fail and when it is back. */
+  /** Is told when the first store, or a node of it, begins to fail and when it is back. */
   report?: (report: StoreReport) => void;
   /**
    * Whether closing closes the first store, too.
    * @default true
    */
   closesPrimary?: boolean;
+  /**
+   * The part of each limit that this instance allows while it counts for itself.
+   * @default 1
+   */
+  localShare?: number;
 }
-
-/** So many failures in a row, and the store is not asked until a probe succeeds. */
-const FAILURES = 5;
-/** How long a store that failed is left alone before it is probed with a check. */
-const PROBE_AFTER_MS = 1000;
 
 /**
  * Asks one store, and does what each limit's `onStoreError` says while that one fails. A circuit breaker stops asking a store
- * that fails repeatedly. Only failures lead here, never a refusal.
+ * that fails repeatedly; of a store with several nodes, only the node that fails. Only failures lead here, never a refusal.
  */
 export class FallbackStore implements Store {
-  private readonly breaker = circuitBreaker(handleType(RateLimitStoreError), {
-    breaker: new ConsecutiveBreaker(FAILURES),
-    halfOpenAfter: PROBE_AFTER_MS,
-  });
   private readonly report: (report: StoreReport) => void;
   private readonly closesPrimary: boolean;
-  private failing = false;
+  private readonly localShare: number;
+  /** By node; that of the store as a whole has no name. */
+  private readonly circuits = new Map<string, Circuit>();
+  private readonly shares = new WeakMap<CompiledLimit, CompiledLimit>();
 
   constructor(
     private readonly primary: Store,
     private readonly local: Store,
-    { report = () => undefined, closesPrimary = true }: FallbackStoreOptions = {},
+    { report = () => undefined, closesPrimary = true, localShare = 1 }: FallbackStoreOptions = {},
   ) {
     this.report = report;
     this.closesPrimary = closesPrimary;
+    this.localShare = localShare;
+  }
+
+  /** Whether the first store, or a node of it, is left alone for the moment, since it failed repeatedly. */
+  get isBroken(): boolean {
+    return [...this.circuits.values()].some(({ isOpen }) => isOpen);
   }
 
   /** Never rejects: an app starts without its store, and is told so. */
@@ -59,7 +68,7 @@ export class FallbackStore implements Store {
     try {
       await this.primary.open?.();
     } catch (error) {
-      this.failed(error);
+      this.circuitOf('').failed(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
@@ -69,104 +78,137 @@ export class FallbackStore implements Store {
   }
 
   async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+    // Of many nodes one can fail, and then only the checks that need it.
+    if (checks.length > 1 && this.primary.nodeOf !== undefined) {
+      const answers = await Promise.all(checks.map((check) => this.check([check])));
+      return answers.flat();
+    }
     try {
-      return await this.ask(() => this.primary.check(checks));
+      return await this.ask(checks.length === 1 ? checks[0]!.entries : [], () => this.primary.check(checks));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      if (checks.some(({ entries }) => entries.some(denies))) throw error;
-      return Promise.all(checks.map((check) => this.fallBack(check)));
+      const policies = checks.map(({ entries }) => entries.map((entry) => policyOf(entry, error)));
+      if (checks.some(({ entries }, i) => entries.some(({ limit }, j) => policies[i]![j] === 'deny' && !limit.shadow)))
+        throw error;
+      return Promise.all(checks.map((check, index) => this.fallBack(check, policies[index]!)));
     }
   }
 
   async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
     try {
-      return await this.ask(() => this.primary.reserve(reservation));
+      return await this.ask([reservation], () => this.primary.reserve(reservation));
     } catch (error) {
-      if (!(error instanceof RateLimitStoreError) || denies(reservation)) throw error;
-      if (reservation.limit.onStoreError !== 'local') return allowing(reservation);
-      return { ...(await this.local.reserve(reservation)), source: 'fallback' };
+      if (!(error instanceof RateLimitStoreError)) throw error;
+      const policy = policyOf(reservation, error);
+      if (policy === 'deny' && !reservation.limit.shadow) throw error;
+      if (policy !== 'local') return allowing(reservation);
+      return { ...(await this.local.reserve(this.share(reservation))), source: 'fallback' };
     }
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
     const local = refunds.filter(({ source }) => source === 'fallback');
     const rest = refunds.filter(({ source }) => source !== 'fallback');
-    if (local.length > 0) await this.local.refund(local);
+    if (local.length > 0) await this.local.refund(local.map((refund) => this.share(refund)));
     if (rest.length === 0) return;
     try {
-      await this.ask(() => this.primary.refund(rest));
+      await this.ask(rest, () => this.primary.refund(rest));
     } catch (error) {
       const unknown = rest.filter(({ source }) => source === undefined);
       if (!(error instanceof RateLimitStoreError) || unknown.length < rest.length) throw error;
-      await this.local.refund(unknown);
+      await this.local.refund(unknown.map((refund) => this.share(refund)));
     }
   }
 
   async penalize(charge: Charge): Promise<void> {
-    if (charge.source === 'fallback') return this.local.penalize(charge);
+    if (charge.source === 'fallback') return this.local.penalize(this.share(charge));
     try {
-      await this.ask(() => this.primary.penalize(charge));
+      await this.ask([charge], () => this.primary.penalize(charge));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      await this.local.penalize(charge);
+      await this.local.penalize(this.share(charge));
     }
   }
 
   async block(counter: Counter, durationMs: number): Promise<void> {
-    await this.local.block(counter, durationMs);
-    await this.ask(() => this.primary.block(counter, durationMs));
+    await this.local.block(this.share(counter), durationMs);
+    await this.ask([counter], () => this.primary.block(counter, durationMs));
   }
 
   renew(lease: HeldLease): Promise<boolean> {
-    return lease.source === 'fallback' ? this.local.renew(lease) : this.ask(() => this.primary.renew(lease));
+    return lease.source === 'fallback'
+      ? this.local.renew(this.share(lease))
+      : this.ask([lease], () => this.primary.renew(lease));
   }
 
   async reset(counters: readonly Counter[]): Promise<void> {
-    await this.local.reset(counters);
-    await this.ask(() => this.primary.reset(counters));
+    await this.local.reset(counters.map((counter) => this.share(counter)));
+    await this.ask(counters, () => this.primary.reset(counters));
   }
 
   history(counter: Counter): Promise<WindowCount[]> {
-    return this.ask(() => this.primary.history(counter));
+    return this.ask([counter], () => this.primary.history(counter));
   }
 
-  private async fallBack({ entries, ...rest }: Check): Promise<StoreDecision[]> {
-    const counted = entries.filter(({ limit }) => limit.onStoreError === 'local');
-    const [local = []] = counted.length > 0 ? await this.local.check([{ ...rest, entries: counted }]) : [];
+  private async fallBack({ entries, ...rest }: Check, policies: readonly StoreErrorPolicy[]): Promise<StoreDecision[]> {
+    const counted = entries.filter((_, index) => policies[index] === 'local');
+    const shares = counted.map((entry) => this.share(entry));
+    const [local = []] = counted.length > 0 ? await this.local.check([{ ...rest, entries: shares }]) : [];
     return entries.map((entry) => {
       const decision = local[counted.indexOf(entry)] ?? allowing(entry);
       return { ...decision, source: 'fallback' };
     });
   }
 
-  private async ask<T>(call: () => Promise<T>): Promise<T> {
-    // While one check probes a store, the others do not wait for its answer.
-    if (this.breaker.state === CircuitState.HalfOpen) throw new RateLimitStoreError(messages.storeBroken());
-    try {
-      const answer = await this.breaker.execute(call);
-      if (this.failing) this.recovered();
+  /** The same counter, of the part of its limit that this instance allows while it counts for itself. */
+  private share<C extends Counter>(counter: C): C {
+    if (this.localShare === 1) return counter;
+    let limit = this.shares.get(counter.limit);
+    if (limit === undefined) this.shares.set(counter.limit, (limit = counter.limit.share(this.localShare)));
+    return { ...counter, limit };
+  }
+
+  /** Asks the first store for these counters, unless a node that has some of them is left alone. */
+  private ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
+    const { primary } = this;
+    if (primary.nodeOf === undefined) return this.circuitOf('').run(call);
+    const nodes = new Set(counters.map((counter) => primary.nodeOf!(counter)));
+    // What could not be opened is there now.
+    let guarded = async () => {
+      const answer = await call();
+      this.circuitOf('').recovered();
       return answer;
-    } catch (error) {
-      if (error instanceof BrokenCircuitError) throw new RateLimitStoreError(messages.storeBroken(), { cause: error });
-      if (error instanceof RateLimitStoreError) this.failed(error);
-      throw error;
+    };
+    for (const node of nodes) {
+      const next = guarded;
+      guarded = () => this.circuitOf(node).run(next);
     }
+    return guarded();
   }
 
-  private failed(error: unknown): void {
-    if (this.failing) return;
-    this.failing = true;
-    this.report({ state: 'failing', error: error instanceof Error ? error : new Error(String(error)) });
-  }
-
-  private recovered(): void {
-    this.failing = false;
-    this.report({ state: 'recovered' });
+  private circuitOf(node: string): Circuit {
+    let circuit = this.circuits.get(node);
+    if (circuit === undefined) {
+      const told = node === '' ? {} : { node };
+      circuit = new Circuit(node, (report) => this.report({ ...report, ...told }));
+      this.circuits.set(node, circuit);
+    }
+    return circuit;
   }
 }
 
-function denies({ limit }: CheckEntry): boolean {
-  return limit.onStoreError === 'deny' && !limit.shadow;
+/** What to do about a limit whose store gave this error. A function that fails must not make a request fail. */
+function policyOf(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPolicy {
+  const { onStoreError, name } = entry.limit;
+  if (typeof onStoreError !== 'function') return onStoreError;
+  try {
+    const policy = onStoreError(error, { limit: name, key: entry.identity, cost: entry.cost });
+    if (STORE_ERROR_POLICIES.includes(policy)) return policy;
+    logger.error(messages.wrongPolicy(name, policy));
+  } catch (failure) {
+    logger.error(messages.policyFailed(name), failure instanceof Error ? failure.stack : String(failure));
+  }
+  return 'local';
 }
 
 function allowing({ limit }: CheckEntry): StoreDecision {

@@ -1,4 +1,5 @@
 import calculateSlot from 'cluster-key-slot';
+import type { Cluster } from 'ioredis';
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -67,6 +68,8 @@ export class RedisStore implements Store {
   private readonly timeoutMs: number;
   private readonly ownsClient: boolean;
   private readonly clock: TestClock | undefined;
+  /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
+  readonly nodeOf?: (counter: Counter) => string;
   private readonly cluster: boolean;
   private queue: Job[] = [];
   /** When the first of the queue was asked. */
@@ -80,6 +83,7 @@ export class RedisStore implements Store {
   ) {
     this.script = new Script(client);
     this.cluster = isCluster(client);
+    if (this.cluster) this.nodeOf = (counter) => this.nodeOfSlot(this.slotOf(counter));
     this.prefix = prefix;
     this.timeoutMs = timeoutMs;
     this.ownsClient = ownsClient;
@@ -166,7 +170,11 @@ export class RedisStore implements Store {
       (reply) => reply.check(check),
       check.entries.reduce((keys, { limit }) => keys + 1 + (limit.algorithm.companions?.length ?? 0), 0),
     );
-    return deadline === Infinity ? decided : withDeadline(decided, deadline - performance.now());
+    if (deadline === Infinity) return decided;
+    return withDeadline(decided, deadline - performance.now()).catch((error: unknown) => {
+      if (this.cluster && error instanceof RateLimitStoreError) error.node ??= this.nodeOf?.(check.entries[0]!) ?? '';
+      throw error;
+    });
   }
 
   /** Checks that are asked at once have the deadline of their call. */
@@ -247,6 +255,17 @@ export class RedisStore implements Store {
     return groupBy(entries, (entry) => this.slotOf(entry));
   }
 
+  /** A node that says nothing does not say either that another one has its slots by now. */
+  private blame(node: string, failure: RateLimitStoreError): void {
+    failure.node = node;
+    (this.client as Cluster).refreshSlotsCache();
+  }
+
+  private nodeOfSlot(slot: number): string {
+    const { slots } = this.client as Cluster;
+    return slots[slot]?.[0] ?? '';
+  }
+
   private slotOf(counter: Counter): number {
     return calculateSlot(keyOf(this.prefix, counter));
   }
@@ -259,6 +278,8 @@ export class RedisStore implements Store {
   }
 
   private async send(jobs: Job[]): Promise<void> {
+    // Before the call, since its failure may make the client forget who had the slot.
+    const node = this.cluster ? this.nodeOfSlot(this.slotOf(jobs[0]!.counter)) : '';
     try {
       const program = this.program();
       for (const { write } of jobs) write(program);
@@ -272,7 +293,9 @@ export class RedisStore implements Store {
       this.setClock(reply);
       this.flush();
     } catch (error) {
-      for (const { reject } of jobs) reject(asStoreError(error));
+      const failure = asStoreError(error);
+      if (this.cluster) this.blame(node, failure);
+      for (const { reject } of jobs) reject(failure);
     }
   }
 

@@ -119,6 +119,11 @@ export interface Store {
   reset(counters: readonly Counter[]): Promise<void>;
   /** The windows of a `calendar-window` that can still be read, or the slices of a `sliding-window`; the newest first. */
   history(counter: Counter): Promise<WindowCount[]>;
+  /**
+   * The server that has a counter, where there are several: one that fails is left alone, and the others are asked.
+   * @default all counters are on one
+   */
+  nodeOf?(counter: Counter): string;
   /** Resolves when the store is ready to be asked, or has reported that it is not. */
   open?(): Promise<void>;
   /** Ends connections and timers that the store made itself. */

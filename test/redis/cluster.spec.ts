@@ -5,6 +5,8 @@ import { Redis, type Cluster } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/algorithms/limit.js';
 import { createClient, isCluster } from '../../lib/redis/client.js';
+import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import { FallbackStore, type StoreReport } from '../../lib/stores/fallback.store.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis.store.js';
 import type { Check, CheckEntry, StoreDecision } from '../../lib/stores/store.js';
@@ -215,6 +217,53 @@ describe('RedisStore on a Cluster', () => {
     await store.reset([{ limit, identity: one }]);
     expect(await remaining(limit, one)).toBe(5);
   });
+});
+
+describe('a node of a Cluster that does not answer', () => {
+  it('is left alone, and the others are asked', async () => {
+    const cluster = await startCluster();
+    const client = await createClient({ nodes: cluster.nodes });
+    client.on('error', () => undefined);
+    const primary = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 250, ownsClient: true });
+    const reports: StoreReport[] = [];
+    const store = new FallbackStore(primary, new MemoryStore(), { report: (report) => reports.push(report) });
+    try {
+      await store.open();
+      const limit = compile(optionsOf('gcra', 1_000_000));
+      const identities = inDifferentSlots(60);
+      const nodeOf = (identity: string) => primary.nodeOf!({ limit, identity });
+      const [victim] = await cluster.masters();
+      const name = `${victim!.host}:${victim!.port}`;
+      const lost = identities.filter((identity) => nodeOf(identity) === name);
+      const rest = identities.filter((identity) => nodeOf(identity) !== name);
+      expect(lost.length).toBeGreaterThan(3);
+      for (const identity of identities) expect((await ask(store, limit, { identity })).source).toBe('redis');
+      victim!.pause();
+      const during = await Promise.all(identities.map((identity) => ask(store, limit, { identity })));
+      for (const [index, { source }] of during.entries()) {
+        expect(source).toBe(lost.includes(identities[index]!) ? 'fallback' : 'redis');
+      }
+      // Two slots: of a check that needs both, the node that answers is not to blame.
+      const both = [lost[0]!, rest[0]!].map((identity) => ({ limit, identity, cost: 1 }));
+      const since = performance.now();
+      for (let i = 0; i < 20; i++) {
+        const [decisions] = await store.check([{ entries: both }]);
+        expect(decisions!.every(({ source }) => source === 'fallback')).toBe(true);
+      }
+      expect(performance.now() - since).toBeLessThan(1000);
+      for (const identity of rest) expect((await ask(store, limit, { identity })).source).toBe('redis');
+      expect(reports).toEqual([{ state: 'failing', node: name, error: expect.any(RateLimitStoreError) }]);
+      // Its replica takes over, which is another node.
+      const deadline = Date.now() + 20_000;
+      while ((await ask(store, limit, { identity: lost[0]! })).source !== 'redis') {
+        if (Date.now() > deadline) throw new Error('no replica took over');
+        await sleep(50);
+      }
+    } finally {
+      await store.close();
+      await cluster.stop();
+    }
+  }, 60_000);
 });
 
 describe('RedisStore with Sentinels', () => {

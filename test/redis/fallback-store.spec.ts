@@ -1,5 +1,7 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit, type OnStoreError } from '../../lib/algorithms/limit.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { createClient } from '../../lib/redis/client.js';
@@ -311,6 +313,89 @@ describe('while Redis answers errors', () => {
     await ask(store, limitOf('allow')).catch(() => undefined);
     expect(report).toHaveBeenCalledTimes(1);
     await store.close();
+  });
+});
+
+const storeThatIsDown = () => new FallbackStore(failing(new RateLimitStoreError('down')), new MemoryStore());
+
+describe('a function as onStoreError', () => {
+  it('says for each check what to do', async () => {
+    const policy = jest.fn<Exclude<OnStoreError, string>>((_, { key }) => (key === 'user:1' ? 'allow' : 'deny'));
+    const store = storeThatIsDown();
+    const limit = limitOf(policy);
+    expect(await ask(store, limit, { identity: 'user:1', cost: 2 })).toMatchObject({ allowed: true, remaining: 3 });
+    await expect(ask(store, limit, { identity: 'user:2' })).rejects.toThrow('down');
+    const asked = { limit: 'limit', key: 'user:1', cost: 2 };
+    expect(policy.mock.calls[0]).toEqual([expect.any(RateLimitStoreError), asked]);
+    expect(policy).toHaveBeenCalledTimes(2);
+    await store.close();
+  });
+
+  it.each<[string, OnStoreError, string]>([
+    [
+      'fails',
+      () => {
+        throw new TypeError('a mistake');
+      },
+      "the function 'onStoreError' of limit 'limit' failed, so it is counted in process",
+    ],
+    [
+      'gives nothing',
+      () => undefined as never,
+      "gave undefined, wants 'local', 'allow' or 'deny'; it is counted in process",
+    ],
+  ])('that %s has the limit counted in process, and says so', async (_, policy, message) => {
+    const log = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const store = storeThatIsDown();
+    const decisions = [];
+    for (let i = 0; i < 4; i++) decisions.push(await ask(store, limitOf(policy)));
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
+    expect(log.mock.calls.every(([text]) => String(text).includes(message))).toBe(true);
+    await store.close();
+  });
+});
+
+describe('the share of an instance', () => {
+  it.each<[AlgorithmOptions, number, number]>([
+    [{ algo: 'fixed-window', rate: 10, interval: '1h' }, 0.25, 2],
+    [{ algo: 'calendar-window', rate: 10, period: 'year' }, 0.25, 2],
+    [{ algo: 'sliding-window', rate: 10, interval: '1h' }, 0.25, 2],
+    [{ algo: 'sliding-log', rate: 10, interval: '1h' }, 0.5, 5],
+    [{ algo: 'gcra', rate: 10, interval: '1h', burst: 8 }, 0.25, 2],
+    [{ algo: 'token-bucket', rate: 10, interval: '1h' }, 0.25, 2],
+    [{ algo: 'leaky-bucket', rate: 10, interval: '1h', queue: 8 }, 0.25, 3],
+    [{ algo: 'concurrency', limit: 10, ttl: '1h' }, 0.25, 2],
+    [{ algo: 'fixed-window', rate: 10, interval: '1h' }, 0.01, 1],
+    [{ algo: 'gcra', rate: 10, interval: '1h' }, 1, 10],
+  ])('of %p, a share of %p, lets %p pass while the store fails', async (options, localShare, allowed) => {
+    const store = new FallbackStore(failing(new RateLimitStoreError('down')), new MemoryStore(), { localShare });
+    const limit = new CompiledLimit(options, { place: 'test', name: 'limit' });
+    const decisions = [];
+    for (let i = 0; i < 12; i++) decisions.push(await ask(store, limit));
+    expect(decisions.filter((decision) => decision.allowed)).toHaveLength(allowed);
+    expect(decisions.at(-1)).toMatchObject({ allowed: false, limit: 'limit', source: 'fallback' });
+    await store.close();
+  });
+
+  it('is given back and forgotten where it was taken', async () => {
+    const store = new FallbackStore(failing(new RateLimitStoreError('down')), new MemoryStore(), { localShare: 0.5 });
+    const limit = new CompiledLimit(
+      { algo: 'fixed-window', rate: 4, interval: '1h' },
+      { place: 'test', name: 'limit' },
+    );
+    const counter = { limit, identity: 'ip:203.0.113.7' };
+    for (let i = 0; i < 2; i++) await ask(store, limit);
+    await store.refund([{ ...counter, units: 1, source: 'fallback' }]);
+    expect((await ask(store, limit)).allowed).toBe(true);
+    expect((await ask(store, limit)).allowed).toBe(false);
+    await store.reset([counter]).catch(() => undefined);
+    expect((await ask(store, limit)).allowed).toBe(true);
+    await store.close();
+  });
+
+  it('keeps the rate where less than a unit an interval is left of it', () => {
+    const limit = new CompiledLimit({ algo: 'gcra', rate: 2, interval: '1s' }, { place: 'test' }).share(0.1);
+    expect([limit.quota, limit.windowMs(0)]).toEqual([1, 5000]);
   });
 });
 
