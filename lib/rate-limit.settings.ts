@@ -53,6 +53,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'maxKeys',
   'refusalCache',
   'store',
+  'readers',
 ];
 
 /** Reads the module's options. The limits among them are compiled elsewhere. */
@@ -66,7 +67,16 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
       throw new RateLimitConfigError(messages.unknownOption(PLACE, option, KNOWN));
     }
   }
-  const { limits = [], define = {}, maxKeys = 100_000, prefix = 'sluice', store, redis, refusalCache = true } = options;
+  const {
+    limits = [],
+    define = {},
+    maxKeys = 100_000,
+    prefix = 'sluice',
+    store,
+    redis,
+    refusalCache = true,
+    readers = [],
+  } = options;
   wants('limits', limits, 'a list of limits', Array.isArray(limits));
   wants('define', define, 'an object of limits by their names', isRecord(define) && !Array.isArray(define));
   wants(
@@ -76,6 +86,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     typeof prefix === 'string' && /^[^{}]+$/.test(prefix),
   );
   wants('refusalCache', refusalCache, 'true or false', typeof refusalCache === 'boolean');
+  wants('readers', readers, 'a list of RequestReaders', Array.isArray(readers));
   wants('store', store, 'a Store', store === undefined || (isRecord(store) && typeof store.check === 'function'));
   wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
   const timeoutMs = duration(PLACE, 'timeout', orElse(options.timeout, 250)) / 1000;

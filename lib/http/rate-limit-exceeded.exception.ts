@@ -12,11 +12,16 @@ export class RateLimitExceededException extends HttpException {
   constructor(
     readonly result: CheckResult,
     message: string = messages.exceeded(),
-    limits: readonly string[] = result.decisions.filter(({ allowed }) => !allowed).map(({ limit }) => limit),
+    readonly limits: readonly string[] = result.decisions.filter(({ allowed }) => !allowed).map(({ limit }) => limit),
   ) {
     super(
       { statusCode: HttpStatus.TOO_MANY_REQUESTS, message, error: 'Too Many Requests', limits },
       HttpStatus.TOO_MANY_REQUESTS,
     );
+  }
+
+  /** The longest wait of the limits that refused, in milliseconds; Infinity if the request can never fit. */
+  get retryAfterMs(): number {
+    return this.result.tightest.retryAfterMs;
   }
 }

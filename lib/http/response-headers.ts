@@ -3,8 +3,10 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { CompiledLimit } from '../algorithms/limit.js';
 import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
 import type { CheckResult } from '../stores/store.js';
+import type { RequestParts } from '../transports/request-reader.js';
 import { retryAfter } from './header-format.js';
 import { limitInfo } from './limit-info.js';
+import { together } from './shared-responses.js';
 
 /** What tells whether headers can still be set: Express and Node say the first, Fastify the second. */
 interface SendableResponse {
@@ -23,8 +25,9 @@ export class ResponseHeaders {
   ) {}
 
   /** Tells of a result. A refusal says when to come back even if nothing else is told. */
-  tell(response: object | undefined, result: CheckResult, limits: readonly CompiledLimit[]): void {
+  tell({ response, sharesResponse }: RequestParts, result: CheckResult, limits: readonly CompiledLimit[]): void {
     if (response === undefined || (result.allowed && this.settings.formatters.length === 0)) return;
+    if (sharesResponse === true) ({ result, limits } = together(response, result, limits));
     const now = Date.now();
     const infos = limits.map((limit) => limitInfo(limit, now));
     for (const formatter of this.settings.formatters) {

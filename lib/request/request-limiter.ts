@@ -1,4 +1,5 @@
 import {
+  type CallHandler,
   type ExecutionContext,
   HttpException,
   Inject,
@@ -6,13 +7,12 @@ import {
   Logger,
   ServiceUnavailableException,
 } from '@nestjs/common';
-import { finalize, type Observable, tap } from 'rxjs';
+import { finalize, map, type Observable, tap } from 'rxjs';
 import { refundOf, toCheckResult } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import { ResponseHeaders } from '../http/response-headers.js';
-import { connectionOf, type Transport, transportOf } from '../http/transport.js';
 import { Lease } from '../lease.js';
 import type { Outcome } from '../limit-definition.js';
 import type { Plan } from '../plan/plan.js';
@@ -22,8 +22,12 @@ import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { WaitingRoom } from '../waiting/waiting-room.js';
-import { hold, isGone } from './hold.js';
+import { connectionOf, isGone } from '../transports/connection.js';
+import type { RequestParts, RequestReader } from '../transports/request-reader.js';
+import { callOf, Transports } from '../transports/transports.js';
+import { hold } from './hold.js';
 import { Ending } from './ending.js';
+import { isStream, watched } from './subscription.js';
 import { findState, openState, type RequestCharge, type RequestState } from './request-state.js';
 
 /** The status that nginx gave to a request whose client did not wait for the answer. */
@@ -39,51 +43,80 @@ export class RequestLimiter {
     private readonly headers: ResponseHeaders,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly room: WaitingRoom,
+    private readonly transports: Transports,
   ) {}
 
   /** The guard's part. Returns nothing if there is nothing to wait for. */
   beforeGuards(context: ExecutionContext): Promise<void> | undefined {
     const plan = this.plans.of(context.getClass(), context.getHandler());
     if (plan.isEmpty) return undefined;
-    const state = openState(context);
-    return (state.guard ??= this.firstCheck(plan, context, state));
+    const reader = this.transports.of(context);
+    const state = openState(context, callOf(reader, context), this);
+    return (state.guard ??= refusing(reader, this.firstCheck(plan, context, reader, state)));
   }
 
   /** The interceptor's part, for requests that a guard has seen. */
-  afterGuards(context: ExecutionContext): Promise<void> | undefined {
-    const plan = this.plans.of(context.getClass(), context.getHandler());
-    if (!plan.goesOn) return undefined;
-    const state = findState(context);
-    if (state?.guard === undefined) return undefined;
-    return (state.authenticated ??= this.secondCheck(plan, context, state).catch((error: unknown) => {
-      // The handler will not run, and where there is no connection nobody else tells of the end.
-      state.ending?.handlerEnded(true, error);
-      throw error;
-    }));
-  }
-
-  /** Watches what the handler does, if its end matters to a limit. */
-  observe(context: ExecutionContext, handled: Observable<unknown>): Observable<unknown> {
-    const { ending, leases = [] } = findState(context) ?? {};
-    if (ending === undefined) return handled;
-    for (const lease of leases) lease.keepAlive();
-    return handled.pipe(
-      tap({ error: (error) => ending.handlerEnded(true, error), complete: () => ending.handlerEnded(false) }),
-      finalize(() => ending.handlerEnded(true)),
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
+    return (
+      this.afterGuards(context)?.then(() => this.observe(context, next.handle())) ??
+      this.observe(context, next.handle())
     );
   }
 
-  private async firstCheck(plan: Plan, context: ExecutionContext, state: RequestState): Promise<void> {
-    const transport = transportOf(context);
+  private afterGuards(context: ExecutionContext): Promise<void> | undefined {
+    const plan = this.plans.of(context.getClass(), context.getHandler());
+    if (!plan.goesOn) return undefined;
+    const reader = this.transports.of(context);
+    const state = findState(context, callOf(reader, context));
+    if (state?.guard === undefined) return undefined;
+    return (state.authenticated ??= refusing(reader, this.secondCheck(plan, context, reader, state)).catch(
+      (error: unknown) => {
+        // The handler will not run, and where there is no connection nobody else tells of the end.
+        state.ending?.handlerEnded(true, error);
+        throw error;
+      },
+    ));
+  }
+
+  /** Watches what the handler does, if its end matters to a limit. */
+  private observe(context: ExecutionContext, handled: Observable<unknown>): Observable<unknown> {
+    const { ending, leases = [] } = findState(context, callOf(this.transports.of(context), context)) ?? {};
+    if (ending === undefined) return handled;
+    for (const lease of leases) lease.keepAlive();
+    let streams = false;
+    const ended = (failed: boolean, error?: unknown) => (streams ? undefined : ending.handlerEnded(failed, error));
+    return handled.pipe(
+      map((value) => {
+        if (!isStream(value) || context.getType<string>() !== 'graphql') return value;
+        streams = true;
+        return watched(value, (failed, error) => ending.handlerEnded(failed, error));
+      }),
+      tap({ error: (error) => ended(true, error), complete: () => ended(false) }),
+      finalize(() => ended(true)),
+    );
+  }
+
+  private async firstCheck(
+    plan: Plan,
+    context: ExecutionContext,
+    reader: RequestReader,
+    state: RequestState,
+  ): Promise<void> {
+    const parts = reader.read(context);
     let rules = plan.guard;
-    if (plan.hasSources && !plan.asksLater(transport)) {
+    if (plan.hasSources && !plan.asksLater(parts)) {
       state.rules = await plan.ask(context);
       rules = state.rules.filter(({ phase }) => phase === 'guard');
     }
-    await this.check(rules, context, transport, state, plan.hasSources && state.rules === undefined);
+    await this.check(rules, context, parts, state, plan.hasSources && state.rules === undefined);
   }
 
-  private async secondCheck(plan: Plan, context: ExecutionContext, state: RequestState): Promise<void> {
+  private async secondCheck(
+    plan: Plan,
+    context: ExecutionContext,
+    reader: RequestReader,
+    state: RequestState,
+  ): Promise<void> {
     const asked = state.rules !== undefined;
     let rules = plan.authenticated;
     if (plan.hasSources) {
@@ -93,7 +126,7 @@ export class RequestLimiter {
       const before = asked ? new Set<Rule>() : new Set(plan.guard);
       rules = state.rules.filter((rule) => rule.phase === 'authenticated' || (!asked && !before.has(rule)));
     }
-    await this.check(rules, context, transportOf(context), state);
+    await this.check(rules, context, reader.read(context), state);
   }
 
   /** Functions that could only now be asked may have given nearer limits of names that were already checked. */
@@ -110,23 +143,23 @@ export class RequestLimiter {
   private async check(
     rules: readonly Rule[],
     context: ExecutionContext,
-    transport: Transport,
+    parts: RequestParts,
     state: RequestState,
     mayReplace = false,
   ): Promise<void> {
     if (rules.length === 0) return;
     // Nobody waits for an answer any more, and nobody can say whose request it was.
-    if (isGone(connectionOf(transport.response))) throw clientLeft();
+    if (isGone(connectionOf(parts.response))) throw clientLeft();
     state.met.push(...rules);
-    const collected = mapAll(rules, (rule) => rule.entry(context, transport));
+    const collected = mapAll(rules, (rule) => rule.entry(context, parts));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
-    const decisions = await this.decide(entries, transport, mayReplace);
+    const decisions = await this.decide(entries, parts, mayReplace);
     state.checked.push(...entries);
     state.decisions.push(...decisions);
     const limits = state.checked.map(({ limit }) => limit);
     const result = (state.result = toCheckResult(state.decisions, limits));
-    this.headers.tell(transport.response, result, limits);
+    this.headers.tell(parts, result, limits);
     if (!result.allowed) {
       const refusing = state.checked[result.decisions.indexOf(result.tightest)]?.rule;
       const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
@@ -135,10 +168,10 @@ export class RequestLimiter {
     }
     const charges = this.chargesOf(entries, decisions);
     state.charges.push(...charges);
-    this.follow(charges, context, transport, state);
+    this.follow(charges, context, parts, state);
     // Of this check alone: what the first one held has been held.
     const delayMs = Math.max(...decisions.map((each, index) => (entries[index]?.limit.shadow ? 0 : each.delayMs)));
-    if (delayMs > 0 && !(await hold(delayMs, connectionOf(transport.response)))) {
+    if (delayMs > 0 && !(await hold(delayMs, connectionOf(parts.response)))) {
       await this.giveBack(charges);
       throw clientLeft();
     }
@@ -146,7 +179,7 @@ export class RequestLimiter {
 
   private async decide(
     entries: readonly RuleEntry[],
-    { response }: Transport,
+    { response }: RequestParts,
     mayReplace: boolean,
   ): Promise<StoreDecision[]> {
     try {
@@ -164,7 +197,7 @@ export class RequestLimiter {
   private follow(
     charges: readonly RequestCharge[],
     context: ExecutionContext,
-    { response }: Transport,
+    { response }: RequestParts,
     state: RequestState,
   ): void {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
@@ -209,6 +242,14 @@ export class RequestLimiter {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
   }
+}
+
+/** A refusal becomes the error that its transport knows. */
+function refusing(reader: RequestReader, check: Promise<void>): Promise<void> {
+  if (reader.refuse === undefined) return check;
+  return check.catch(async (error: unknown) => {
+    throw error instanceof HttpException ? await reader.refuse?.(error) : error;
+  });
 }
 
 function clientLeft(): HttpException {

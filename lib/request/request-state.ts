@@ -1,5 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common';
-import { callOf } from '../http/transport.js';
+import type { ExecutionContext, NestInterceptor } from '@nestjs/common';
 import type { Rule, RuleEntry } from '../plan/rule.js';
 import type { Lease } from '../lease.js';
 import type { CheckResult, Refund, Store, StoreDecision } from '../stores/store.js';
@@ -21,6 +20,8 @@ export interface RequestCharge extends Refund {
 export interface RequestState {
   readonly type: object;
   readonly handler: object;
+  /** What goes on with the call after the guards. */
+  readonly follower: Pick<NestInterceptor, 'intercept'>;
   /** The guard's check. A second guard on the same request takes part in it. */
   guard?: Promise<void>;
   /** The check after the guards. */
@@ -44,27 +45,41 @@ export interface RequestState {
 /** By request, so that it is gone with it; a request seldom has more than one handler. */
 const states = new WeakMap<object, RequestState[]>();
 
-/** The state of a call, if it has been opened. */
-export function findState(context: ExecutionContext): RequestState | undefined {
+/** The state of a call, if it has been opened. `call` is the object that stands for it. */
+export function findState(context: ExecutionContext, call: object): RequestState | undefined {
   const type = context.getClass();
   const handler = context.getHandler();
-  return states.get(callOf(context))?.find((state) => state.handler === handler && state.type === type);
+  return states.get(call)?.find((state) => state.handler === handler && state.type === type);
+}
+
+/** The state of a call of which only the arguments are at hand, if one of them stands for it. */
+export function searchState(context: ExecutionContext): RequestState | undefined {
+  const args: readonly unknown[] = context.getArgs();
+  for (const each of [...args, args]) {
+    const state = typeof each === 'object' && each !== null ? findState(context, each) : undefined;
+    if (state !== undefined) return state;
+  }
+  return undefined;
 }
 
 /** The state of a call. */
-export function openState(context: ExecutionContext): RequestState {
-  const found = findState(context);
+export function openState(
+  context: ExecutionContext,
+  call: object,
+  follower: Pick<NestInterceptor, 'intercept'>,
+): RequestState {
+  const found = findState(context, call);
   if (found !== undefined) return found;
   const state: RequestState = {
     type: context.getClass(),
     handler: context.getHandler(),
+    follower,
     met: [],
     checked: [],
     decisions: [],
     charges: [],
     leases: [],
   };
-  const call = callOf(context);
   const others = states.get(call);
   if (others === undefined) states.set(call, [state]);
   else others.push(state);
