@@ -80,7 +80,7 @@ class Handlers implements OnGatewayConnection {
   @UseGuards(MessageAuthGuard)
   @RateLimit((context) => {
     const { user, data } = context.switchToWs().getClient<Client>();
-    const { id } = (user ?? data?.user) as { id: string };
+    const { id } = (user ?? data?.user ?? {}) as { id?: string };
     return { ...minute, name: 'plan', key: 'user', rate: id === 'partner' ? 3 : 1 };
   })
   byPlan() {
