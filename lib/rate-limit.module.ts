@@ -42,7 +42,7 @@ import { RequestLimiter } from './request/request-limiter.js';
 import { createStore } from './stores/create-store.js';
 import type { StoreReport } from './stores/fallback.store.js';
 import type { Store } from './stores/store.js';
-import { followGuards } from './transports/message-handlers.js';
+import { followGuards } from './transports/follow-guards.js';
 import { Transports } from './transports/transports.js';
 import { WaitingRoom } from './waiting/waiting-room.js';
 
@@ -119,7 +119,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     modules: ModulesContainer,
   ) {
     super();
-    // Nest looks at gateways before it calls any hook.
+    // Nest reads what is bound to gateways and routes before it calls any hook.
     followGuards(modules);
   }
 

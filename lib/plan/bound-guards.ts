@@ -2,7 +2,7 @@
 export const OWN_GUARD = 'nestjs-sluice:guard';
 
 /** Where `@UseGuards` keeps what it was given, in Nest 11 and 12. */
-const GUARDS = '__guards__';
+export const GUARDS = '__guards__';
 
 /** Whether a class or handler has guards of its own that may find a user. */
 export function bindsOtherGuard(target: object): boolean {

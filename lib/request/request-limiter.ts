@@ -28,7 +28,7 @@ import { callOf, Transports } from '../transports/transports.js';
 import { hold } from './hold.js';
 import { Ending } from './ending.js';
 import { isStream, watched } from './subscription.js';
-import { findState, openState, type RequestCharge, type RequestState } from './request-state.js';
+import { type Follower, findState, openState, type RequestCharge, type RequestState } from './request-state.js';
 
 /** The status that nginx gave to a request whose client did not wait for the answer. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -37,7 +37,7 @@ const logger = new Logger('RateLimit');
 
 /** Checks requests: once in the guard and, where a limit needs to know the user, once more after all guards. */
 @Injectable()
-export class RequestLimiter {
+export class RequestLimiter implements Follower {
   constructor(
     private readonly plans: PlanRegistry,
     private readonly headers: ResponseHeaders,
@@ -63,7 +63,8 @@ export class RequestLimiter {
     );
   }
 
-  private afterGuards(context: ExecutionContext): Promise<void> | undefined {
+  /** The check after the guards. Returns nothing if there is nothing to wait for. */
+  afterGuards(context: ExecutionContext): Promise<void> | undefined {
     const plan = this.plans.of(context.getClass(), context.getHandler());
     if (!plan.goesOn) return undefined;
     const reader = this.transports.of(context);

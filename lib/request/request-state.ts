@@ -1,4 +1,5 @@
-import type { ExecutionContext, NestInterceptor } from '@nestjs/common';
+import type { CallHandler, ExecutionContext } from '@nestjs/common';
+import type { Observable } from 'rxjs';
 import type { Rule, RuleEntry } from '../plan/rule.js';
 import type { Lease } from '../lease.js';
 import type { CheckResult, Refund, Store, StoreDecision } from '../stores/store.js';
@@ -16,12 +17,20 @@ export interface RequestCharge extends Refund {
   returned: boolean;
 }
 
+/** Goes on with a call after the guards. */
+export interface Follower {
+  /** The check after the guards. Returns nothing if there is nothing to wait for. */
+  afterGuards(context: ExecutionContext): Promise<void> | undefined;
+  /** The same, and then the handler. */
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>>;
+}
+
 /** What was checked for one call of one handler so far. */
 export interface RequestState {
   readonly type: object;
   readonly handler: object;
   /** What goes on with the call after the guards. */
-  readonly follower: Pick<NestInterceptor, 'intercept'>;
+  readonly follower: Follower;
   /** The guard's check. A second guard on the same request takes part in it. */
   guard?: Promise<void>;
   /** The check after the guards. */
@@ -63,11 +72,7 @@ export function searchState(context: ExecutionContext): RequestState | undefined
 }
 
 /** The state of a call. */
-export function openState(
-  context: ExecutionContext,
-  call: object,
-  follower: Pick<NestInterceptor, 'intercept'>,
-): RequestState {
+export function openState(context: ExecutionContext, call: object, follower: Follower): RequestState {
   const found = findState(context, call);
   if (found !== undefined) return found;
   const state: RequestState = {
