@@ -28,7 +28,7 @@ export interface RequestParts {
 
 /**
  * Reads the calls of one transport, for the option `readers`: an object, or an injectable class. There are readers of HTTP, GraphQL,
- * WebSockets and microservices already; one of the same transport replaces it.
+ * WebSockets and microservices already; one of the same transport replaces it. A class that injects others has to be a provider of a module.
  */
 export interface RequestReader {
   /** What `context.getType()` says of these calls, such as `'telegraf'`. */

@@ -122,6 +122,14 @@ describe('transports', () => {
     },
   );
 
+  it('GraphQL: reads the context of a reference resolver, which gets no arguments', async () => {
+    const { guard } = await start();
+    const context = contextOf('graphql', [{ id: 1 }, { req: { ip: '203.0.113.7' } }, { path: {} }]);
+    await guard.canActivate(context);
+    const { decisions } = searchState(context)?.result ?? { decisions: [] };
+    expect(decisions).toContainEqual(expect.objectContaining({ limit: 'address', remaining: 1 }));
+  });
+
   it('keeps two handlers of one request apart', async () => {
     const { guard, service } = await start();
     const req = { ip: '203.0.113.7', headers: {} };
