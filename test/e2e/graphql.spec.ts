@@ -12,11 +12,15 @@ import {
 import { APP_FILTER } from '@nestjs/core';
 import {
   Args,
+  Field,
   GqlExecutionContext,
   GraphQLModule,
   Int,
   Mutation,
+  ObjectType,
+  Parent,
   Query,
+  ResolveField,
   Resolver,
   Subscription,
 } from '@nestjs/graphql';
@@ -133,6 +137,26 @@ class LibraryResolver {
   }
 }
 
+@ObjectType()
+class Shelf {
+  @Field(() => Int)
+  number!: number;
+}
+
+@Resolver(() => Shelf)
+class ShelfResolver {
+  @Query(() => [Shelf])
+  shelves() {
+    return [1, 2, 3, 4].map((number) => ({ number }));
+  }
+
+  @ResolveField(() => Int, { nullable: true })
+  @RateLimit('books', 'slots')
+  books(@Parent() { number }: Shelf) {
+    return number;
+  }
+}
+
 async function* numbers() {
   yield { count: 1 };
   yield { count: 2 };
@@ -188,7 +212,7 @@ async function start(framework: Framework, { graphql, limits, providers = [] }: 
         ...graphql,
       }),
     ],
-    providers: [LibraryResolver, ...providers],
+    providers: [LibraryResolver, ShelfResolver, ...providers],
     limits: { define, ...limits },
   });
   app = started;
@@ -268,6 +292,22 @@ describe.each(frameworks)('GraphQL over %s', (framework) => {
     const [status, rateLimit, retryAfter] = await told('{ one: books two: books authors }');
     expect([status, retryAfter]).toEqual([200, '60']);
     expect(rateLimit).toBe('"all";r=3;t=60, "books";r=0;t=60, "authors";r=3;t=60');
+  });
+
+  it('counts fields of objects, if the app lets guards reach them', async () => {
+    const query = '{ shelves { books } }';
+    const bare = await start(framework);
+    expect(await bare.ask(query)).toEqual({ data: { shelves: [1, 2, 3, 4].map((books) => ({ books })) } });
+    await bare.app.close();
+    const { ask, left } = await start(framework, {
+      graphql: { fieldResolverEnhancers: ['guards', 'interceptors'] },
+      limits: { define: { ...define, slots: { ...define.slots, limit: 4 } } },
+    });
+    expect(await ask(query)).toMatchObject({
+      data: { shelves: [{ books: 1 }, { books: 2 }, { books: 3 }, { books: null }] },
+      errors: [{ path: ['shelves', 3, 'books'], extensions: { code: 'RATE_LIMITED', limits: ['books'] } }],
+    });
+    await until(async () => (await left('slots')) === 4);
   });
 
   it('counts by user, once a later guard has found one, and by header', async () => {

@@ -27,7 +27,7 @@ const work = { reached: 0, leave: () => {}, gate: Promise.resolve() };
 interface Client {
   data?: { user?: object };
   user?: object;
-  request?: unknown;
+  request?: IncomingMessage | undefined;
 }
 
 /** Believes what a message says of its sender, where socket.io or ws keep it. */
@@ -52,9 +52,11 @@ const define = {
 } satisfies Record<string, LimitDefinition>;
 
 class Handlers implements OnGatewayConnection {
-  /** With ws, nobody else keeps the request of the handshake. */
+  /** With ws, nobody else keeps the request of the handshake; and only the app knows which proxy to believe. */
   handleConnection(client: Client, request?: IncomingMessage): void {
     client.request ??= request;
+    const ip = client.request?.headers['x-from-our-proxy'];
+    if (ip !== undefined) Object.assign(client.request as object, { ip });
   }
 
   @SubscribeMessage('address')
@@ -236,6 +238,13 @@ describe.each(libraries)('a gateway of %s', (library) => {
       inside.close();
       await until(async () => (await left('slots')) === 1);
     });
+  });
+
+  it('believes the address that the app gave the request of the handshake', async () => {
+    const { connected, left } = await start(BoundGateway);
+    const behindProxy = await connected({ 'X-From-Our-Proxy': '203.0.113.7' });
+    expect(await behindProxy.ask('address')).toEqual({ event: 'answer', data: 1 });
+    expect([await left('address', 'ip:203.0.113.7'), await left('address')]).toEqual([1, 2]);
   });
 
   it('charges a message once, however often the guard is bound', async () => {
