@@ -25,7 +25,8 @@ export function toDecision(answer: StoreDecision): Decision {
   return decision;
 }
 
-function tighter(one: Decision, other: Decision): Decision {
+/** Of two decisions that both allow, the one that leaves less. */
+export function tighter(one: Decision, other: Decision): Decision {
   if (other.remaining !== one.remaining) return other.remaining < one.remaining ? other : one;
   return other.resetAfterMs > one.resetAfterMs ? other : one;
 }

@@ -51,4 +51,5 @@ export type {
   Store,
   StoreDecision,
 } from './stores/store.js';
+export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';
 export { RateLimitTimeoutError } from './waiting/rate-limit-timeout.error.js';

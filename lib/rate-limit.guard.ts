@@ -1,5 +1,5 @@
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
-import { OWN_GUARD } from './plan/plan-registry.js';
+import { OWN_GUARD } from './plan/bound-guards.js';
 import { RequestLimiter } from './request/request-limiter.js';
 
 /**

@@ -11,9 +11,6 @@ export class RateLimitInterceptor implements NestInterceptor {
   constructor(private readonly limiter: RequestLimiter) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
-    return (
-      this.limiter.afterGuards(context)?.then(() => this.limiter.observe(context, next.handle())) ??
-      this.limiter.observe(context, next.handle())
-    );
+    return this.limiter.intercept(context, next);
   }
 }

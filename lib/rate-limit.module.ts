@@ -8,7 +8,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import { APP_INTERCEPTOR, MetadataScanner } from '@nestjs/core';
+import { APP_INTERCEPTOR, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { getLimiterToken, recordedLimiters } from './decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
@@ -45,6 +45,8 @@ import { RequestLimiter } from './request/request-limiter.js';
 import { createStore } from './stores/create-store.js';
 import type { StoreReport } from './stores/fallback.store.js';
 import type { Store } from './stores/store.js';
+import { followGuards } from './transports/follow-guards.js';
+import { Transports } from './transports/transports.js';
 import { WaitingRoom } from './waiting/waiting-room.js';
 
 const logger = new Logger('RateLimitModule');
@@ -107,6 +109,7 @@ function report(news: StoreReport): void {
     PlanRegistry,
     ResponseHeaders,
     Refusals,
+    Transports,
     RequestLimiter,
     RateLimitGuard,
     RateLimitInterceptor,
@@ -124,10 +127,14 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly rates: Rates,
+    private readonly transports: Transports,
     documentation: ApiDocumentation,
+    modules: ModulesContainer,
   ) {
     super();
     documentation.write();
+    // Nest reads what is bound to gateways and routes before it calls any hook.
+    followGuards(modules);
   }
 
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
@@ -156,7 +163,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
   async onModuleInit(): Promise<void> {
     this.plans.prepare();
-    await this.keys.ready();
+    await Promise.all([this.keys.ready(), this.transports.open()]);
     await Promise.all([this.store.open?.(), this.rates.open()]);
   }
 

@@ -1,3 +1,4 @@
+import type { Type } from '@nestjs/common';
 import type { OnStoreError } from './algorithms/limit.js';
 import type { Duration } from './algorithms/options.js';
 import type { HeaderOption } from './http/header-format.js';
@@ -5,6 +6,7 @@ import type { RefusalBody } from './http/refusal-answer.js';
 import type { LimitDefinition, OnMissingKey } from './limit-definition.js';
 import type { RedisConnection } from './redis/client.js';
 import type { Store } from './stores/store.js';
+import type { RequestReader } from './transports/request-reader.js';
 
 /** The options of `RateLimitModule.forRoot`, and what the factory of `forRootAsync` gives. */
 export interface RateLimitModuleOptions {
@@ -99,6 +101,11 @@ export interface RateLimitModuleOptions {
    * @default made from `redis`
    */
   store?: Store;
+  /**
+   * What reads the calls of further transports, or reads those of a known one in another way: objects, or injectable classes.
+   * @default HTTP, GraphQL, WebSockets (socket.io and ws) and microservices are read
+   */
+  readers?: readonly (RequestReader | Type<RequestReader>)[];
 }
 
 /** What shapes the module itself, so it stands beside `useFactory` in `forRootAsync`. */

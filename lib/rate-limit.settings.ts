@@ -61,6 +61,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'maxKeys',
   'refusalCache',
   'store',
+  'readers',
 ];
 
 /** Reads the module's options. The limits among them are compiled elsewhere. */
@@ -74,7 +75,16 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
       throw new RateLimitConfigError(messages.unknownOption(PLACE, option, KNOWN));
     }
   }
-  const { limits = [], define = {}, maxKeys = 100_000, prefix = 'sluice', store, redis, refusalCache = true } = options;
+  const {
+    limits = [],
+    define = {},
+    maxKeys = 100_000,
+    prefix = 'sluice',
+    store,
+    redis,
+    refusalCache = true,
+    readers = [],
+  } = options;
   const { retryJitter = 0, problem = false, body } = options;
   wants('limits', limits, 'a list of limits', Array.isArray(limits));
   wants('define', define, 'an object of limits by their names', isRecord(define) && !Array.isArray(define));
@@ -88,6 +98,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
   wants('problem', problem, 'true or false', typeof problem === 'boolean');
   wants('body', body, 'a function that makes an object', body === undefined || typeof body === 'function');
   wants('refusalCache', refusalCache, 'true or false', typeof refusalCache === 'boolean');
+  wants('readers', readers, 'a list of RequestReaders', Array.isArray(readers));
   wants('store', store, 'a Store', store === undefined || (isRecord(store) && typeof store.check === 'function'));
   wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
   const localShare = orElse(options.localShare, 1);

@@ -37,6 +37,8 @@ export const messages = {
   notOptions: (place: string, got: unknown) => `${place}: got ${show(got)}, wants an object of options`,
   misplacedGuard: () =>
     "RateLimitModule: option 'guard' came from the factory, wants it beside useFactory, useClass or useExisting",
+  readTwice: (transport: string) =>
+    `RateLimitModule: option 'readers' holds two readers of the transport '${transport}', wants one for each`,
   skipsNothing: (place: string, name: string, known: readonly string[]) =>
     `${place}: got the name ${show(name)}, wants a limit that holds there: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does'),

@@ -13,11 +13,16 @@ export class RateLimitExceededException extends HttpException {
   constructor(
     readonly result: CheckResult,
     message: string = messages.exceeded(),
-    limits: readonly string[] = result.decisions.filter(({ allowed }) => !allowed).map(({ limit }) => limit),
+    readonly limits: readonly string[] = result.decisions.filter(({ allowed }) => !allowed).map(({ limit }) => limit),
     body: object = exceededBody(message, limits),
   ) {
     super(body, HttpStatus.TOO_MANY_REQUESTS);
     this.message = message;
+  }
+
+  /** The longest wait of the limits that refused, in milliseconds; Infinity if the request can never fit. */
+  get retryAfterMs(): number {
+    return this.result.tightest.retryAfterMs;
   }
 }
 

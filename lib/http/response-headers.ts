@@ -3,9 +3,11 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { CompiledLimit } from '../algorithms/limit.js';
 import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
 import type { CheckResult } from '../stores/store.js';
+import type { RequestParts } from '../transports/request-reader.js';
 import { retryAfter } from './header-format.js';
 import { limitInfo } from './limit-info.js';
 import { RATE_LIMIT_RANDOM, spreadWaits } from './retry-jitter.js';
+import { together } from './shared-responses.js';
 
 /** What tells whether headers can still be set: Express and Node say the first, Fastify the second. */
 interface SendableResponse {
@@ -25,11 +27,14 @@ export class ResponseHeaders {
   ) {}
 
   /** Tells of a result. A refusal says when to come back even if nothing else is told. */
-  tell(response: object | undefined, exact: CheckResult, limits: readonly CompiledLimit[]): void {
+  tell({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CompiledLimit[]): void {
     const { formatters, retryJitter } = this.settings;
     if (response === undefined || (exact.allowed && formatters.length === 0)) return;
+    const all = sharesResponse === true ? together(response, exact, own) : { result: exact, limits: own };
+    const { limits } = all;
     // One number a response, so that its headers agree.
-    const result = exact.allowed || retryJitter === 0 ? exact : spreadWaits(exact, this.random() * retryJitter);
+    const result =
+      all.result.allowed || retryJitter === 0 ? all.result : spreadWaits(all.result, this.random() * retryJitter);
     const now = Date.now();
     const infos = limits.map((limit) => limitInfo(limit, now));
     for (const formatter of formatters) {

@@ -2,6 +2,7 @@ import { Injectable, type Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { provided } from '../provided.js';
 import { globally } from './global.js';
 import { byHeader } from './header.js';
 import { byIp } from './ip.js';
@@ -56,15 +57,8 @@ export class KeyResolverFactory {
     return made;
   }
 
-  /** The app's own instance, or one of ours if no module provides the class. */
   private async find(type: Type<KeyResolver>): Promise<KeyResolver> {
-    let own: KeyResolver | undefined;
-    try {
-      own = this.modules.get(type, { strict: false });
-    } catch {
-      own = undefined;
-    }
-    const instance = own ?? (await this.modules.create(type));
+    const instance = await provided(this.modules, type);
     if (typeof instance.resolve === 'function') return instance;
     throw new RateLimitConfigError(messages.wrongOption('@RateLimit', 'key', type, WANTS));
   }

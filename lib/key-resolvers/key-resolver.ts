@@ -1,5 +1,5 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
-import type { Transport } from '../http/transport.js';
+import type { RequestParts } from '../transports/request-reader.js';
 
 /** What a key resolver gives: the identity, or nothing if the request has none. */
 export type ResolvedKey = string | null | undefined;
@@ -17,4 +17,4 @@ export type KeyFunction = (context: ExecutionContext) => ResolvedKey | Promise<R
 export type LimitKey = 'ip' | 'user' | 'global' | `header:${string}` | KeyFunction | Type<KeyResolver>;
 
 /** A key resolver at work. */
-export type Identify = (context: ExecutionContext, transport: Transport) => ResolvedKey | Promise<ResolvedKey>;
+export type Identify = (context: ExecutionContext, parts: RequestParts) => ResolvedKey | Promise<ResolvedKey>;

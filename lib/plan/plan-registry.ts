@@ -5,6 +5,7 @@ import { limitersOf } from '../decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitDefinition, LimitSpec } from '../limit-definition.js';
+import { bindsOtherGuard } from './bound-guards.js';
 import { LimitRegistry } from './limit-registry.js';
 import { isSource, type Place, Plan, type RuleSource } from './plan.js';
 import { type Rule } from './rule.js';
@@ -12,12 +13,6 @@ import { type Rule } from './rule.js';
 /** A controller, or a provider whose methods are called like one's (a resolver, a gateway). */
 type HandlerClass = abstract new (...args: never[]) => unknown;
 type Handler = object;
-
-/** Marks our own guard, which finds no user. */
-export const OWN_GUARD = 'nestjs-sluice:guard';
-
-/** Where `@UseGuards` keeps what it was given, in Nest 11 and 12. */
-const GUARDS = '__guards__';
 
 /** Knows the plan of every route. Plans are made at start-up, so that mistakes show there and requests only look them up. */
 @Injectable()
@@ -99,7 +94,7 @@ export class PlanRegistry {
       this.place(`@RateLimit on ${name}`, name, handler),
     ];
     this.refuseIdleSkips(places);
-    return new Plan(places, isGuarded(type) || isGuarded(handler));
+    return new Plan(places, bindsOtherGuard(type) || bindsOtherGuard(handler));
   }
 
   private place(place: string, scope: string, target: object): Place {
@@ -158,12 +153,4 @@ export class PlanRegistry {
 
 function isClass(type: object | null): type is HandlerClass {
   return typeof type === 'function' && typeof type.prototype === 'object' && type.prototype !== null;
-}
-
-function isGuarded(target: object): boolean {
-  const guards = (Reflect.getMetadata(GUARDS, target) as object[] | undefined) ?? [];
-  return guards.some((guard) => {
-    const type = typeof guard === 'function' ? guard : guard.constructor;
-    return Reflect.getMetadata(OWN_GUARD, type) !== true;
-  });
 }

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { Transport } from '../http/transport.js';
+import type { RequestParts } from '../transports/request-reader.js';
 import type { LimitFunction } from '../limit-definition.js';
 import { type Awaitable, mapAll } from './promises.js';
 import type { Rule } from './rule.js';
@@ -66,7 +66,7 @@ export class Plan {
    * Whether functions must wait until all guards have run: they may choose by the user, and no one has found one yet. Where there
    * is no request that could hold one, they wait only for guards of the route, since global interceptors may not reach it.
    */
-  asksLater({ request }: Transport): boolean {
+  asksLater({ request }: RequestParts): boolean {
     return request === undefined ? this.guarded : request.user === undefined || request.user === null;
   }
 

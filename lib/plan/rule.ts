@@ -4,7 +4,7 @@ import { assertCost } from '../arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
-import type { Transport } from '../http/transport.js';
+import type { RequestParts } from '../transports/request-reader.js';
 import { ipIdentity } from '../key-resolvers/ip.js';
 import type { Identify, LimitKey, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../limit-definition.js';
@@ -96,22 +96,22 @@ export class Rule {
   }
 
   /** What to ask of the store, or nothing if the limit does not apply to the request. */
-  entry(context: ExecutionContext, transport: Transport): Awaitable<RuleEntry | undefined> {
+  entry(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
     const { skip, identify } = this.settings;
     const identified = () =>
-      andThen(identify(context, transport), (key) => this.charge(this.identity(key, transport), context));
+      andThen(identify(context, parts), (key) => this.charge(this.identity(key, parts), context));
     return skip === undefined
       ? identified()
       : andThen<boolean, RuleEntry | undefined>(skip(context), (skipped) => (skipped ? undefined : identified()));
   }
 
-  private identity(key: ResolvedKey, transport: Transport): string | undefined {
-    if (key === undefined || key === null || key === '') return this.missing(transport);
+  private identity(key: ResolvedKey, parts: RequestParts): string | undefined {
+    if (key === undefined || key === null || key === '') return this.missing(parts);
     if (typeof key !== 'string') throw new RateLimitArgumentError(messages.wrongKey(key));
     return key;
   }
 
-  private missing({ request }: Transport): string | undefined {
+  private missing({ request }: RequestParts): string | undefined {
     const { key, onMissingKey, ipv6Prefix } = this.settings;
     if (onMissingKey === 'skip') return undefined;
     if (onMissingKey === 'refuse') {

@@ -1,6 +1,6 @@
 import { toCheckResult } from '../check-result.js';
-import type { Transport } from '../http/transport.js';
 import type { Rule } from '../plan/rule.js';
+import type { RequestParts } from '../transports/request-reader.js';
 import { type Checked, nothingChecked, type RequestState } from './request-state.js';
 
 /** What a middleware checked, before the route was known. */
@@ -20,7 +20,7 @@ export function openEarly(request: object): EarlyState {
 }
 
 /** What a middleware checked is not checked again, but told of. Gives those of the rules that are left to check. */
-export function takeOver({ request }: Transport, state: RequestState, rules: readonly Rule[]): readonly Rule[] {
+export function takeOver({ request }: RequestParts, state: RequestState, rules: readonly Rule[]): readonly Rule[] {
   const early = (state.early = findEarly(request));
   if (early === undefined) return rules;
   const holds = ({ rule }: { readonly rule: Rule }) => rules.includes(rule);

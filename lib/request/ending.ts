@@ -1,7 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Outcome } from '../limit-definition.js';
-import type { ClosableResponse } from '../http/transport.js';
-import { isGone } from './hold.js';
+import { type ClosableResponse, isGone, onClose } from '../transports/connection.js';
 
 /** The part of Node's response that says how it ended. */
 interface EndedResponse {
@@ -23,7 +22,7 @@ export class Ending {
     private readonly connection: (ClosableResponse & EndedResponse) | undefined,
   ) {
     if (isGone(connection)) setImmediate(() => this.closed());
-    else connection?.once('close', () => this.closed());
+    else if (connection !== undefined) onClose(connection, () => this.closed());
   }
 
   /** Calls back once, when the request is over; at once if it is, as when the client left while a guard was at work. */

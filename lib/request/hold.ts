@@ -1,30 +1,20 @@
-import type { ClosableResponse } from '../http/transport.js';
+import { type ClosableResponse, isGone, onClose } from '../transports/connection.js';
 
 /** The longest that a timer can wait. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-
-/** Whether a response has been closed, so that it will not say so any more. Over HTTP/2 only its stream knows. */
-export function isGone(connection: (ClosableResponse & { stream?: { destroyed?: boolean } }) | undefined): boolean {
-  return connection?.destroyed === true || connection?.stream?.destroyed === true;
-}
 
 /** Waits. Resolves to whether the client is still there; if it goes away, at once. */
 export function hold(delayMs: number, connection: ClosableResponse | undefined): Promise<boolean> {
   if (isGone(connection)) return Promise.resolve(false);
   return new Promise((resolve) => {
-    const left = () => {
+    const done = (stillThere: boolean) => {
       clearTimeout(timer);
-      resolve(false);
+      forget?.();
+      resolve(stillThere);
     };
-    const timer = setTimeout(
-      () => {
-        connection?.off('close', left);
-        resolve(true);
-      },
-      Math.min(delayMs, MAX_TIMEOUT_MS),
-    );
+    const timer = setTimeout(() => done(true), Math.min(delayMs, MAX_TIMEOUT_MS));
+    const forget = connection === undefined ? undefined : onClose(connection, () => done(false));
     // The client's socket keeps the process alive as long as anyone waits for the answer.
     timer.unref();
-    connection?.once('close', left);
   });
 }

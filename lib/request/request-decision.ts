@@ -5,7 +5,7 @@ import { messages } from '../errors/messages.js';
 import type { Rule } from '../plan/rule.js';
 import { settle } from '../reservation.js';
 import type { CheckResult, Decision } from '../stores/store.js';
-import { findState, type RequestState } from './request-state.js';
+import { searchState, type RequestState } from './request-state.js';
 
 /** What all limits of a request said, for its handler. */
 export class RequestDecision implements CheckResult {
@@ -27,7 +27,7 @@ export class RequestDecision implements CheckResult {
 
   /** @internal */
   static of(context: ExecutionContext): RequestDecision | undefined {
-    const state = findState(context);
+    const state = searchState(context);
     return state?.result === undefined ? undefined : new RequestDecision(state.result, state);
   }
 

@@ -1,12 +1,11 @@
-import { type ExecutionContext, HttpException, Inject, Injectable, Logger } from '@nestjs/common';
+import { type CallHandler, type ExecutionContext, HttpException, Inject, Injectable, Logger } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { finalize, type Observable, tap } from 'rxjs';
+import { finalize, map, type Observable, tap } from 'rxjs';
 import { refundOf, toCheckResult } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { Refusals } from '../http/refusals.js';
 import { ResponseHeaders } from '../http/response-headers.js';
-import { connectionOf, type Transport, transportOf } from '../http/transport.js';
 import { Lease } from '../lease.js';
 import type { Outcome } from '../limit-definition.js';
 import { LimitRegistry } from '../plan/limit-registry.js';
@@ -17,10 +16,21 @@ import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { WaitingRoom } from '../waiting/waiting-room.js';
+import { connectionOf, isGone } from '../transports/connection.js';
+import type { RequestParts, RequestReader } from '../transports/request-reader.js';
+import { callOf, Transports } from '../transports/transports.js';
 import { openEarly, takeOver } from './early-state.js';
-import { hold, isGone } from './hold.js';
 import { Ending } from './ending.js';
-import { type Checked, findState, openState, type RequestCharge, type RequestState } from './request-state.js';
+import { hold } from './hold.js';
+import {
+  type Checked,
+  findState,
+  type Follower,
+  openState,
+  type RequestCharge,
+  type RequestState,
+} from './request-state.js';
+import { isStream, watched } from './subscription.js';
 
 /** The status that nginx gave to a request whose client did not wait for the answer. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -29,7 +39,7 @@ const logger = new Logger('RateLimit');
 
 /** Checks requests: once in the guard and, where a limit needs to know the user, once more after all guards. */
 @Injectable()
-export class RequestLimiter {
+export class RequestLimiter implements Follower {
   constructor(
     private readonly limits: LimitRegistry,
     private readonly plans: PlanRegistry,
@@ -37,6 +47,7 @@ export class RequestLimiter {
     private readonly refusals: Refusals,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly room: WaitingRoom,
+    private readonly transports: Transports,
   ) {}
 
   /** The middleware's part: what needs no route. Returns nothing if there is nothing to wait for. */
@@ -45,53 +56,82 @@ export class RequestLimiter {
     if (earlyRules.length === 0) return undefined;
     const context = new ExecutionContextHost([request, response]);
     const state = openEarly(request);
-    return (state.middleware ??= this.check(earlyRules, context, transportOf(context), state));
+    return (state.middleware ??= this.check(earlyRules, context, this.transports.of(context).read(context), state));
   }
 
   /** The guard's part. Returns nothing if there is nothing to wait for. */
   beforeGuards(context: ExecutionContext): Promise<void> | undefined {
     const plan = this.plans.of(context.getClass(), context.getHandler());
     if (plan.isEmpty) return undefined;
-    const state = openState(context);
-    return (state.guard ??= this.firstCheck(plan, context, state));
+    const reader = this.transports.of(context);
+    const state = openState(context, callOf(reader, context), this);
+    return (state.guard ??= refusing(reader, this.firstCheck(plan, context, reader, state)));
   }
 
   /** The interceptor's part, for requests that a guard has seen. */
-  afterGuards(context: ExecutionContext): Promise<void> | undefined {
-    const plan = this.plans.of(context.getClass(), context.getHandler());
-    if (!plan.goesOn) return undefined;
-    const state = findState(context);
-    if (state?.guard === undefined) return undefined;
-    return (state.authenticated ??= this.secondCheck(plan, context, state).catch((error: unknown) => {
-      // The handler will not run, and where there is no connection nobody else tells of the end.
-      state.ending?.handlerEnded(true, error);
-      throw error;
-    }));
-  }
-
-  /** Watches what the handler does, if its end matters to a limit. */
-  observe(context: ExecutionContext, handled: Observable<unknown>): Observable<unknown> {
-    const { ending, leases = [] } = findState(context) ?? {};
-    if (ending === undefined) return handled;
-    for (const lease of leases) lease.keepAlive();
-    return handled.pipe(
-      tap({ error: (error) => ending.handlerEnded(true, error), complete: () => ending.handlerEnded(false) }),
-      finalize(() => ending.handlerEnded(true)),
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
+    return (
+      this.afterGuards(context)?.then(() => this.observe(context, next.handle())) ??
+      this.observe(context, next.handle())
     );
   }
 
-  private async firstCheck(plan: Plan, context: ExecutionContext, state: RequestState): Promise<void> {
-    const transport = transportOf(context);
+  /** The check after the guards. Returns nothing if there is nothing to wait for. */
+  afterGuards(context: ExecutionContext): Promise<void> | undefined {
+    const plan = this.plans.of(context.getClass(), context.getHandler());
+    if (!plan.goesOn) return undefined;
+    const reader = this.transports.of(context);
+    const state = findState(context, callOf(reader, context));
+    if (state?.guard === undefined) return undefined;
+    return (state.authenticated ??= refusing(reader, this.secondCheck(plan, context, reader, state)).catch(
+      (error: unknown) => {
+        // The handler will not run, and where there is no connection nobody else tells of the end.
+        state.ending?.handlerEnded(true, error);
+        throw error;
+      },
+    ));
+  }
+
+  /** Watches what the handler does, if its end matters to a limit. */
+  private observe(context: ExecutionContext, handled: Observable<unknown>): Observable<unknown> {
+    const { ending, leases = [] } = findState(context, callOf(this.transports.of(context), context)) ?? {};
+    if (ending === undefined) return handled;
+    for (const lease of leases) lease.keepAlive();
+    let streams = false;
+    const ended = (failed: boolean, error?: unknown) => (streams ? undefined : ending.handlerEnded(failed, error));
+    return handled.pipe(
+      map((value) => {
+        if (!isStream(value) || context.getType<string>() !== 'graphql') return value;
+        streams = true;
+        return watched(value, (failed, error) => ending.handlerEnded(failed, error));
+      }),
+      tap({ error: (error) => ended(true, error), complete: () => ended(false) }),
+      finalize(() => ended(true)),
+    );
+  }
+
+  private async firstCheck(
+    plan: Plan,
+    context: ExecutionContext,
+    reader: RequestReader,
+    state: RequestState,
+  ): Promise<void> {
+    const parts = reader.read(context);
     let rules = plan.guard;
-    if (plan.hasSources && !plan.asksLater(transport)) {
+    if (plan.hasSources && !plan.asksLater(parts)) {
       state.rules = await plan.ask(context);
       rules = state.rules.filter(({ phase }) => phase !== 'authenticated');
     }
-    if (plan.hasEarly) rules = takeOver(transport, state, rules);
-    await this.check(rules, context, transport, state, plan.hasSources && state.rules === undefined);
+    if (plan.hasEarly) rules = takeOver(parts, state, rules);
+    await this.check(rules, context, parts, state, plan.hasSources && state.rules === undefined);
   }
 
-  private async secondCheck(plan: Plan, context: ExecutionContext, state: RequestState): Promise<void> {
+  private async secondCheck(
+    plan: Plan,
+    context: ExecutionContext,
+    reader: RequestReader,
+    state: RequestState,
+  ): Promise<void> {
     const asked = state.rules !== undefined;
     let rules = plan.authenticated;
     if (plan.hasSources) {
@@ -101,7 +141,7 @@ export class RequestLimiter {
       const before = asked ? new Set<Rule>() : new Set(plan.guard);
       rules = state.rules.filter((rule) => rule.phase === 'authenticated' || (!asked && !before.has(rule)));
     }
-    await this.check(rules, context, transportOf(context), state);
+    await this.check(rules, context, reader.read(context), state);
   }
 
   /** Functions that could only now be asked may have given nearer limits of names that were already checked. */
@@ -120,35 +160,35 @@ export class RequestLimiter {
   private async check(
     rules: readonly Rule[],
     context: ExecutionContext,
-    transport: Transport,
+    parts: RequestParts,
     state: Checked,
     mayReplace = false,
   ): Promise<void> {
     if (rules.length === 0) return;
     // Nobody waits for an answer any more, and nobody can say whose request it was.
-    if (isGone(connectionOf(transport.response))) throw clientLeft();
+    if (isGone(connectionOf(parts.response))) throw clientLeft();
     state.met.push(...rules);
-    const collected = mapAll(rules, (rule) => rule.entry(context, transport));
+    const collected = mapAll(rules, (rule) => rule.entry(context, parts));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
-    const decisions = await this.decide(entries, context, transport, mayReplace);
+    const decisions = await this.decide(entries, context, parts, mayReplace);
     state.checked.push(...entries);
     state.decisions.push(...decisions);
     const limits = state.checked.map(({ limit }) => limit);
     const result = (state.result = toCheckResult(state.decisions, limits));
-    this.headers.tell(transport.response, result, limits);
+    this.headers.tell(parts, result, limits);
     if (!result.allowed) {
       const refusing = state.checked[result.decisions.indexOf(result.tightest)]?.rule;
       const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
       const names = refused.map(({ name }) => name);
-      throw this.refusals.exceeded(context, transport.response, result, names, refusing?.answer);
+      throw this.refusals.exceeded(context, parts.response, result, names, refusing?.answer);
     }
     const charges = this.chargesOf(entries, decisions);
     state.charges.push(...charges);
-    this.follow(charges, context, transport, state);
+    this.follow(charges, context, parts, state);
     // Of this check alone: what the first one held has been held.
     const delayMs = Math.max(...decisions.map((each, index) => (entries[index]?.limit.shadow ? 0 : each.delayMs)));
-    if (delayMs > 0 && !(await hold(delayMs, connectionOf(transport.response)))) {
+    if (delayMs > 0 && !(await hold(delayMs, connectionOf(parts.response)))) {
       await this.giveBack(charges);
       throw clientLeft();
     }
@@ -157,7 +197,7 @@ export class RequestLimiter {
   private async decide(
     entries: readonly RuleEntry[],
     context: ExecutionContext,
-    { response }: Transport,
+    { response }: RequestParts,
     mayReplace: boolean,
   ): Promise<StoreDecision[]> {
     try {
@@ -174,7 +214,7 @@ export class RequestLimiter {
   private follow(
     charges: readonly RequestCharge[],
     context: ExecutionContext,
-    { response }: Transport,
+    { response }: RequestParts,
     state: Checked,
   ): void {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
@@ -219,6 +259,14 @@ export class RequestLimiter {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
   }
+}
+
+/** A refusal becomes the error that its transport knows. */
+function refusing(reader: RequestReader, check: Promise<void>): Promise<void> {
+  if (reader.refuse === undefined) return check;
+  return check.catch(async (error: unknown) => {
+    throw error instanceof HttpException ? await reader.refuse?.(error) : error;
+  });
 }
 
 function clientLeft(): HttpException {

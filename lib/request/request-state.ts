@@ -1,5 +1,5 @@
-import type { ExecutionContext } from '@nestjs/common';
-import { callOf } from '../http/transport.js';
+import type { CallHandler, ExecutionContext } from '@nestjs/common';
+import type { Observable } from 'rxjs';
 import type { Rule, RuleEntry } from '../plan/rule.js';
 import type { Lease } from '../lease.js';
 import type { CheckResult, Refund, Store, StoreDecision } from '../stores/store.js';
@@ -15,6 +15,14 @@ export interface RequestCharge extends Refund {
   settled: boolean;
   /** Whether it was given back. */
   returned: boolean;
+}
+
+/** Goes on with a call after the guards. */
+export interface Follower {
+  /** The check after the guards. Returns nothing if there is nothing to wait for. */
+  afterGuards(context: ExecutionContext): Promise<void> | undefined;
+  /** The same, and then the handler. */
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>>;
 }
 
 /** What was checked so far. */
@@ -37,6 +45,8 @@ export interface Checked {
 export interface RequestState extends Checked {
   readonly type: object;
   readonly handler: object;
+  /** What goes on with the call after the guards. */
+  readonly follower: Follower;
   /** The guard's check. A second guard on the same request takes part in it. */
   guard?: Promise<void>;
   /** The check after the guards. */
@@ -50,19 +60,33 @@ export interface RequestState extends Checked {
 /** By request, so that it is gone with it; a request seldom has more than one handler. */
 const states = new WeakMap<object, RequestState[]>();
 
-/** The state of a call, if it has been opened. */
-export function findState(context: ExecutionContext): RequestState | undefined {
+/** The state of a call, if it has been opened. `call` is the object that stands for it. */
+export function findState(context: ExecutionContext, call: object): RequestState | undefined {
   const type = context.getClass();
   const handler = context.getHandler();
-  return states.get(callOf(context))?.find((state) => state.handler === handler && state.type === type);
+  return states.get(call)?.find((state) => state.handler === handler && state.type === type);
+}
+
+/** The state of a call of which only the arguments are at hand, if one of them stands for it. */
+export function searchState(context: ExecutionContext): RequestState | undefined {
+  const args: readonly unknown[] = context.getArgs();
+  for (const each of [...args, args]) {
+    const state = typeof each === 'object' && each !== null ? findState(context, each) : undefined;
+    if (state !== undefined) return state;
+  }
+  return undefined;
 }
 
 /** The state of a call. */
-export function openState(context: ExecutionContext): RequestState {
-  const found = findState(context);
+export function openState(context: ExecutionContext, call: object, follower: Follower): RequestState {
+  const found = findState(context, call);
   if (found !== undefined) return found;
-  const state: RequestState = { type: context.getClass(), handler: context.getHandler(), ...nothingChecked() };
-  const call = callOf(context);
+  const state: RequestState = {
+    type: context.getClass(),
+    handler: context.getHandler(),
+    follower,
+    ...nothingChecked(),
+  };
   const others = states.get(call);
   if (others === undefined) states.set(call, [state]);
   else others.push(state);

@@ -82,7 +82,7 @@ describe.each(Object.entries(storeKinds))('messages of a microservice with %s', 
     const running = (await call('handle', work)).subscribe({ error: () => undefined });
     work.next('a part');
     expect(await left('jobs')).toBe(0);
-    await expect(call('handle', work)).rejects.toMatchObject({ status: 429 });
+    await expect(call('handle', work)).rejects.toMatchObject({ error: { statusCode: 429 } });
     end(work, () => running.unsubscribe());
     expect(await left('jobs')).toBe(1);
     expect(outcomes).toHaveLength(1);
@@ -93,7 +93,7 @@ describe.each(Object.entries(storeKinds))('messages of a microservice with %s', 
     const { call, left } = await start();
     (await call('late', of('done'))).subscribe();
     expect([await left('jobs'), await left('late')]).toEqual([1, 0]);
-    await expect(call('late', of('done'))).rejects.toMatchObject({ status: 429 });
+    await expect(call('late', of('done'))).rejects.toMatchObject({ error: { statusCode: 429 } });
     expect(await left('jobs')).toBe(1);
   });
 });

@@ -56,7 +56,7 @@ describe('start-up errors', () => {
     [wrong({ body: { error: 'x' } }), "option 'body' is { error: 'x' }, wants a function that makes an object"],
     [wrong({ mode: 'off' }), "option 'mode' is 'off', wants one of enforce, shadow"],
     [wrong({ phase: 'late' }), "option 'phase' is 'late', wants one of guard, authenticated"],
-    [wrong({ onStoreError: 'x' }), "option 'onStoreError' is 'x', wants one of local, allow, deny"],
+    [wrong({ onStoreError: 'x' }), "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one"],
     [wrong({ onMissingKey: 'x' }), "option 'onMissingKey' is 'x', wants one of ip, skip, refuse"],
     [
       wrong({ key: 'header:' }),
@@ -138,7 +138,7 @@ describe('start-up errors', () => {
     [{ body: {} }, "option 'body' is {}, wants a function that makes an object"],
     [{ headers: 'draft-9' }, "option 'headers' is 'draft-9', wants one of draft-8, draft-6, legacy, a function"],
     [{ timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
-    [{ onStoreError: 'x' }, "option 'onStoreError' is 'x', wants one of local, allow, deny"],
+    [{ onStoreError: 'x' }, "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one"],
     [{ onMissingKey: 'x' }, "option 'onMissingKey' is 'x', wants one of ip, skip, refuse"],
     [{ ipv6Prefix: 129 }, "option 'ipv6Prefix' is 129, wants a whole number >= 1 and <= 128"],
     [{ prefix: 'a{b' }, "option 'prefix' is 'a{b', wants a string that is not empty and holds no braces"],

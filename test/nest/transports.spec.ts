@@ -12,7 +12,7 @@ import { RateLimitGuard } from '../../lib/rate-limit.guard.js';
 import { RateLimitInterceptor } from '../../lib/rate-limit.interceptor.js';
 import { RateLimitModule } from '../../lib/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
-import { findState } from '../../lib/request/request-state.js';
+import { searchState } from '../../lib/request/request-state.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
 import type { Store } from '../../lib/stores/store.js';
 
@@ -85,7 +85,7 @@ describe('transports', () => {
     for (const remaining of [4, 3, 2]) {
       const context = contextOf(type, args());
       expect(await call(context)).toBe('handled');
-      const { decisions } = findState(context)?.result ?? { decisions: [] };
+      const { decisions } = searchState(context)?.result ?? { decisions: [] };
       expect(decisions.map((decision) => [decision.limit, decision.remaining])).toEqual([
         ['all', remaining],
         ['late', remaining],
@@ -96,27 +96,38 @@ describe('transports', () => {
     ]);
   });
 
-  it.each(['res', 'reply', 'req.res'])('GraphQL: sets headers on %s and counts every field', async (where) => {
-    const { call, guard } = await start();
-    const headers: Record<string, string> = {};
-    const response = { header: () => undefined };
-    const req: Record<string, unknown> = { ip: '203.0.113.7', headers: {} };
-    const shared: Record<string, unknown> = { req };
-    if (where === 'req.res') req['res'] = response;
-    else shared[where] = response;
-    // No server listens here; this is the part of its adapter that is used.
-    const host = app?.get(HttpAdapterHost) as HttpAdapterHost;
-    const setHeader = (_: unknown, name: string, value: string) => (headers[name] = value);
-    jest.spyOn(host, 'httpAdapter', 'get').mockReturnValue({ setHeader } as never);
-    const field = () => contextOf('graphql', [undefined, {}, shared, { path: {} }]);
-    await call(field());
-    expect(headers['RateLimit']).toBe('"address";r=1;t=60, "all";r=4;t=60, "late";r=4;t=60');
-    const twice = field();
-    await guard.canActivate(twice);
-    await guard.canActivate(twice);
-    expect(headers['RateLimit']).toBe('"address";r=0;t=60, "all";r=3;t=60');
-    await expect(guard.canActivate(field())).rejects.toThrow(RateLimitExceededException);
-    expect(headers['Retry-After']).toBe('60');
+  it.each(['res', 'reply', 'req.res'])(
+    'GraphQL: sets headers on %s for all fields together and counts every one',
+    async (where) => {
+      const { call, guard } = await start();
+      const headers: Record<string, string> = {};
+      const response = { header: () => undefined };
+      const req: Record<string, unknown> = { ip: '203.0.113.7', headers: {} };
+      const shared: Record<string, unknown> = { req };
+      if (where === 'req.res') req['res'] = response;
+      else shared[where] = response;
+      // No server listens here; this is the part of its adapter that is used.
+      const host = app?.get(HttpAdapterHost) as HttpAdapterHost;
+      const setHeader = (_: unknown, name: string, value: string) => (headers[name] = value);
+      jest.spyOn(host, 'httpAdapter', 'get').mockReturnValue({ setHeader } as never);
+      const field = () => contextOf('graphql', [undefined, {}, shared, { path: {} }]);
+      await call(field());
+      expect(headers['RateLimit']).toBe('"address";r=1;t=60, "all";r=4;t=60, "late";r=4;t=60');
+      const twice = field();
+      await guard.canActivate(twice);
+      await guard.canActivate(twice);
+      expect(headers['RateLimit']).toBe('"address";r=0;t=60, "all";r=3;t=60, "late";r=4;t=60');
+      await expect(guard.canActivate(field())).rejects.toThrow(RateLimitExceededException);
+      expect(headers['Retry-After']).toBe('60');
+    },
+  );
+
+  it('GraphQL: reads the context of a reference resolver, which gets no arguments', async () => {
+    const { guard } = await start();
+    const context = contextOf('graphql', [{ id: 1 }, { req: { ip: '203.0.113.7' } }, { path: {} }]);
+    await guard.canActivate(context);
+    const { decisions } = searchState(context)?.result ?? { decisions: [] };
+    expect(decisions).toContainEqual(expect.objectContaining({ limit: 'address', remaining: 1 }));
   });
 
   it('keeps two handlers of one request apart', async () => {
@@ -125,8 +136,8 @@ describe('transports', () => {
     await guard.canActivate(contextOf('http', [req, {}]));
     await guard.canActivate(contextOf('http', [req, {}], 'other'));
     await guard.canActivate(contextOf('http', [req, {}]));
-    expect(findState(contextOf('http', [req, {}]))?.result?.decisions).toHaveLength(2);
-    expect(findState(contextOf('http', [req, {}], 'other'))?.result?.decisions).toHaveLength(1);
+    expect(searchState(contextOf('http', [req, {}]))?.result?.decisions).toHaveLength(2);
+    expect(searchState(contextOf('http', [req, {}], 'other'))?.result?.decisions).toHaveLength(1);
     expect(await service.for(byAll).peek('global')).toMatchObject({ remaining: 5 });
   });
 

@@ -1,0 +1,15 @@
+import type { HttpException } from '@nestjs/common';
+import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+
+/** A refusal where there is no HTTP response: what its body would be, and how long to wait. */
+export function refusalData(exception: HttpException): object {
+  const body = exception.getResponse();
+  const data = typeof body === 'object' ? body : { statusCode: exception.getStatus(), message: body };
+  const wait = exception instanceof RateLimitExceededException ? { retryAfterMs: waitOf(exception) } : {};
+  return { status: 'error', ...data, ...wait };
+}
+
+/** The wait as JSON can hold it: whole milliseconds, or `null` if the request can never fit. */
+export function waitOf({ retryAfterMs }: RateLimitExceededException): number | null {
+  return Number.isFinite(retryAfterMs) ? Math.ceil(retryAfterMs) : null;
+}

@@ -1,0 +1,59 @@
+import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { provided } from '../provided.js';
+import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
+import { graphqlReader } from './graphql.reader.js';
+import { httpReader } from './http.reader.js';
+import type { RequestReader } from './request-reader.js';
+import { rpcReader } from './rpc.reader.js';
+import { wsReader } from './ws.reader.js';
+
+const WANTS = 'a list of RequestReaders, each an object or an injectable class with transport and read';
+
+/** Calls of a transport that nobody reads: nothing is known of them. */
+const unread: RequestReader = { transport: '', read: () => ({}) };
+
+/** Knows who reads the calls of which transport. */
+@Injectable()
+export class Transports {
+  private readonly readers = new Map(
+    [httpReader, graphqlReader, wsReader, rpcReader].map((reader) => [reader.transport, reader]),
+  );
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /** Takes the readers of the option `readers`. Throws `RateLimitConfigError` for what is none. */
+  async open(): Promise<void> {
+    const own = new Set<string>();
+    for (const given of this.settings.options.readers ?? []) {
+      const reader = typeof given === 'function' ? await provided(this.modules, given) : given;
+      if (!isReader(reader))
+        throw new RateLimitConfigError(messages.wrongOption('RateLimitModule', 'readers', given, WANTS));
+      const { transport } = reader;
+      if (own.has(transport)) throw new RateLimitConfigError(messages.readTwice(transport));
+      own.add(transport);
+      this.readers.set(transport, reader);
+    }
+  }
+
+  /** Who reads a call. */
+  of(context: ExecutionContext): RequestReader {
+    return this.readers.get(context.getType<string>()) ?? unread;
+  }
+}
+
+/** The object that stands for a call: guard and interceptor both see it, and no other call does. */
+export function callOf(reader: RequestReader, context: ExecutionContext): object {
+  return reader.call?.(context) ?? context.getArgs();
+}
+
+function isReader(value: unknown): value is RequestReader {
+  const { transport, read, call, refuse } = (value ?? {}) as { [part in keyof RequestReader]?: unknown };
+  const optional = [call, refuse].every((part) => part === undefined || typeof part === 'function');
+  return typeof transport === 'string' && transport !== '' && typeof read === 'function' && optional;
+}

@@ -1,0 +1,159 @@
+import { EventEmitter } from 'node:events';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, type ExecutionContext, Get, HttpException, Injectable } from '@nestjs/common';
+import { ExternalContextCreator } from '@nestjs/core';
+import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.decorator.js';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import type { CheckResult } from '../../lib/stores/store.js';
+import type { RequestReader } from '../../lib/transports/request-reader.js';
+import { HttpApp, startUp } from './http-app.js';
+
+/** A message of a chat, as its library hands it to handlers: a transport that nobody here knows. */
+interface Message {
+  readonly from: { readonly id: number; readonly host: string };
+  readonly reply: EventEmitter;
+}
+
+const minute = { algo: 'fixed-window', rate: 1, interval: '1m' } as const;
+const define = {
+  host: minute,
+  sender: { ...minute, key: 'user' },
+  slots: { algo: 'concurrency', limit: 1, ttl: '30s', key: 'global' },
+} satisfies Record<string, LimitDefinition>;
+
+@Injectable()
+class Bot {
+  @RateLimit('host')
+  host(@RateLimitDecision() decision?: CheckResult) {
+    return decision?.tightest.remaining;
+  }
+
+  @RateLimit('sender')
+  sender() {
+    return 'done';
+  }
+
+  @RateLimit('slots')
+  slow() {
+    return 'done';
+  }
+}
+
+class ChatError extends Error {}
+
+@Injectable()
+class Words {
+  readonly slowDown = 'Slow down';
+}
+
+@Injectable()
+class ChatReader implements RequestReader {
+  readonly transport = 'chat';
+
+  constructor(private readonly words: Words) {}
+
+  read(context: ExecutionContext) {
+    const { from, reply } = context.getArgByIndex<Message>(0);
+    return { request: { ip: from.host, user: { id: from.id } }, response: reply };
+  }
+
+  call(context: ExecutionContext) {
+    return context.getArgByIndex<Message>(0);
+  }
+
+  refuse(exception: HttpException) {
+    return new ChatError(`${this.words.slowDown}: ${exception.message}`, { cause: exception });
+  }
+}
+
+const plainReader: RequestReader = {
+  transport: 'chat',
+  read: (context) => ({ request: { ip: context.getArgByIndex<Message>(0).from.host } }),
+};
+
+const message = (host: string, id = 1): Message => ({ from: { id, host }, reply: new EventEmitter() });
+
+let app: HttpApp | undefined;
+afterEach(() => app?.close());
+
+async function start(limits: RateLimitModuleOptions) {
+  const started = await HttpApp.start('express', {
+    providers: [Bot, Words, ChatReader],
+    limits: { define, ...limits },
+  });
+  app = started;
+  const contexts = started.nest.get(ExternalContextCreator, { strict: false });
+  const bot = started.nest.get(Bot);
+  const handler = (name: 'host' | 'sender' | 'slow') => {
+    const enhancers = { guards: true, interceptors: true, filters: true };
+    const parameters = { exchangeKeyForValue: () => undefined };
+    const callback = Bot.prototype[name] as (...args: unknown[]) => unknown;
+    const args = '__routeArguments__';
+    return contexts.create(bot, callback, name, args, parameters, undefined, undefined, enhancers, 'chat');
+  };
+  const service = started.nest.get(LimiterService);
+  return { handler, left: async (name: string) => (await service.for(name).peek('global')).remaining };
+}
+
+describe('a reader of a transport', () => {
+  it('as a class: says whose call it is, how it is refused, and when it ends', async () => {
+    const { handler, left } = await start({ readers: [ChatReader] });
+    const [host, sender, slow] = [handler('host'), handler('sender'), handler('slow')];
+    expect(await host(message('198.51.100.1'))).toBe(0);
+    const error = await host(message('198.51.100.1')).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ChatError);
+    expect(error).toMatchObject({ message: 'Slow down: Too many requests' });
+    expect((error as Error).cause).toBeInstanceOf(RateLimitExceededException);
+    expect(await host(message('198.51.100.2'))).toBe(0);
+    expect(await sender(message('198.51.100.1', 1))).toBe('done');
+    await expect(sender(message('198.51.100.1', 1))).rejects.toThrow('Slow down');
+    expect(await sender(message('198.51.100.1', 2))).toBe('done');
+    const answered = message('198.51.100.1');
+    expect(await slow(answered)).toBe('done');
+    expect(await left('slots')).toBe(0);
+    answered.reply.emit('close');
+    expect(await left('slots')).toBe(1);
+  });
+
+  it('as an object: what it leaves out is as for any other transport', async () => {
+    const { handler, left } = await start({ readers: [plainReader] });
+    const [host, slow] = [handler('host'), handler('slow')];
+    expect(await host(message('198.51.100.1'))).toBeUndefined();
+    await expect(host(message('198.51.100.1'))).rejects.toBeInstanceOf(RateLimitExceededException);
+    expect(await slow(message('198.51.100.1'))).toBe('done');
+    expect(await left('slots')).toBe(1);
+  });
+
+  it('replaces the reader of a known transport', async () => {
+    @Controller()
+    class Routes {
+      @Get()
+      @RateLimit('host')
+      list() {}
+    }
+    const reader: RequestReader = { transport: 'http', read: () => ({ request: { ip: '198.51.100.9' } }) };
+    const started = await HttpApp.start('express', { limits: { readers: [reader], define }, controllers: [Routes] });
+    app = started;
+    expect((await started.get('/')).status).toBe(200);
+    expect(await started.nest.get(LimiterService).for('host').peek('ip:198.51.100.9')).toMatchObject({ remaining: 0 });
+  });
+});
+
+describe('the option readers', () => {
+  it.each<[string, unknown, string]>([
+    ['no list', plainReader, "RateLimitModule: option 'readers' is"],
+    ['no reader', [{ transport: 'chat' }], 'wants a list of RequestReaders'],
+    ['a transport without a name', [{ ...plainReader, transport: '' }], 'wants a list of RequestReaders'],
+    ['a part of the wrong kind', [{ ...plainReader, refuse: 'no' }], 'wants a list of RequestReaders'],
+    ['nothing', [null], 'wants a list of RequestReaders'],
+    ['a class that reads nothing', [Words], 'wants a list of RequestReaders'],
+    ['two of one transport', [plainReader, ChatReader], "two readers of the transport 'chat'"],
+  ])('refuses %s', async (_, readers, message) => {
+    const starting = startUp({ readers } as RateLimitModuleOptions, [], { providers: [Words, ChatReader] });
+    await expect(starting).rejects.toThrow(message);
+  });
+});

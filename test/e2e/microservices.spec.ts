@@ -1,0 +1,262 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Controller, Get, type INestApplication, Logger, UseGuards } from '@nestjs/common';
+import {
+  type ClientProxy,
+  ClientProxyFactory,
+  EventPattern,
+  MessagePattern,
+  type MicroserviceOptions,
+  Transport,
+} from '@nestjs/microservices';
+import { Test } from '@nestjs/testing';
+import { firstValueFrom } from 'rxjs';
+import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.decorator.js';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { RateLimitGuard } from '../../lib/rate-limit.guard.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import type { CheckResult } from '../../lib/stores/store.js';
+import { freshPrefix, ManualClock } from '../support/stores.js';
+import { until } from '../support/until.js';
+
+/** What the handlers wait for, and how often one was reached. */
+const work = { reached: 0, leave: () => {}, gate: Promise.resolve() };
+
+const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;
+const define = {
+  all: { ...minute, key: 'global' },
+  address: minute,
+  tenant: {
+    ...minute,
+    rate: 1,
+    key: (context) => `tenant:${context.switchToRpc().getData<{ tenant: string }>().tenant}`,
+  },
+  late: { ...minute, rate: 1, key: 'global', phase: 'authenticated' },
+  login: { ...minute, key: 'user', onMissingKey: 'refuse' },
+  slots: { algo: 'concurrency', limit: 1, ttl: '30s', key: 'global' },
+} satisfies Record<string, LimitDefinition>;
+
+/** Redis is shared by all tests, so each run has names of its own for its messages. */
+const prefix = freshPrefix();
+const pattern = (name: string) => `${prefix}:${name}`;
+
+class Handlers {
+  @Get('http')
+  @RateLimit('all')
+  http() {}
+
+  @MessagePattern(pattern('all'))
+  @RateLimit('all')
+  all(@RateLimitDecision() decision?: CheckResult) {
+    return decision?.tightest.remaining;
+  }
+
+  @MessagePattern(pattern('address'))
+  @RateLimit('address')
+  byAddress() {
+    return 'done';
+  }
+
+  @MessagePattern(pattern('tenant'))
+  @RateLimit('tenant')
+  byTenant() {
+    return 'done';
+  }
+
+  @MessagePattern(pattern('late'))
+  @RateLimit('late')
+  late() {
+    return 'done';
+  }
+
+  @MessagePattern(pattern('login'))
+  @RateLimit('login')
+  login() {}
+
+  @MessagePattern(pattern('slow'))
+  @RateLimit('slots')
+  async slow() {
+    work.reached++;
+    await work.gate;
+    return 'done';
+  }
+
+  @MessagePattern(pattern('broken'))
+  @RateLimit('slots')
+  broken() {
+    throw new TypeError('a bug');
+  }
+
+  @EventPattern(pattern('event'))
+  @RateLimit('all')
+  event(_data: unknown) {
+    work.reached++;
+  }
+}
+
+@Controller()
+class BareController extends Handlers {}
+
+@Controller()
+@UseGuards(RateLimitGuard)
+class BoundController extends Handlers {}
+
+/** A port that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function optionsOf(transport: 'TCP' | 'Redis') {
+  if (transport === 'TCP') {
+    return { transport: Transport.TCP, options: { host: '127.0.0.1', port: await freePort() } } as const;
+  }
+  const { hostname, port } = new URL(process.env['TEST_REDIS_URL'] ?? '');
+  return { transport: Transport.REDIS, options: { host: hostname, port: Number(port) } } as const;
+}
+
+let app: { close(): Promise<unknown> } | undefined;
+let client: ClientProxy | undefined;
+afterEach(async () => {
+  jest.restoreAllMocks();
+  work.leave();
+  await client?.close();
+  await app?.close();
+});
+
+interface Start {
+  readonly controller: typeof Handlers;
+  /** What the app is: a microservice alone, or one beside an HTTP server. */
+  readonly kind: 'microservice' | { readonly inheritAppConfig: boolean };
+}
+
+async function start(transport: 'TCP' | 'Redis', { controller, kind }: Start) {
+  work.reached = 0;
+  work.gate = new Promise((resolve) => (work.leave = resolve));
+  const clock = new ManualClock();
+  const testing = await Test.createTestingModule({
+    controllers: [controller],
+    imports: [RateLimitModule.forRoot({ store: new MemoryStore({ clock: clock.now }), define })],
+  }).compile();
+  testing.useLogger(false);
+  const options = await optionsOf(transport);
+  if (kind === 'microservice') {
+    const service = testing.createNestMicroservice<MicroserviceOptions>(options);
+    app = service;
+    await service.listen();
+  } else {
+    const hybrid: INestApplication = testing.createNestApplication();
+    app = hybrid;
+    hybrid.connectMicroservice<MicroserviceOptions>(options, kind);
+    await hybrid.init();
+    await hybrid.startAllMicroservices();
+  }
+  client = ClientProxyFactory.create(options);
+  await client.connect();
+  const proxy = client;
+  const service = testing.get(LimiterService);
+  return {
+    clock,
+    left: async (name: string, key = 'global') => (await service.for(name).peek(key)).remaining,
+    /** The answer, or the error that the client is told. */
+    ask: (name: string, data: object = {}): Promise<unknown> =>
+      firstValueFrom(proxy.send<unknown>(pattern(name), data)).catch((error: unknown) => ({ error })),
+    tell: (name: string) => firstValueFrom(proxy.emit(pattern(name), {}), { defaultValue: undefined }),
+  };
+}
+
+const refusal = (limits: string[], retryAfterMs: number) => ({
+  error: {
+    status: 'error',
+    statusCode: 429,
+    message: 'Too many requests',
+    error: 'Too Many Requests',
+    limits,
+    retryAfterMs,
+  },
+});
+
+const apps: [string, Start][] = [
+  ['a microservice', { controller: BareController, kind: 'microservice' }],
+  ['a hybrid app with inheritAppConfig', { controller: BareController, kind: { inheritAppConfig: true } }],
+  ['a hybrid app with @UseGuards(RateLimitGuard)', { controller: BoundController, kind: { inheritAppConfig: false } }],
+  ['a hybrid app with both', { controller: BoundController, kind: { inheritAppConfig: true } }],
+];
+
+describe.each(['TCP', 'Redis'] as const)('over %s', (transport) => {
+  describe.each(apps)('%s', (_, how) => {
+    it('refuses with the data of an RpcException', async () => {
+      const { ask, clock, left } = await start(transport, how);
+      expect([await ask('all'), await ask('all')]).toEqual([1, 0]);
+      clock.advanceMs(20_000);
+      expect(await ask('all')).toEqual(refusal(['all'], 40_000));
+      expect(await left('all')).toBe(0);
+      clock.advanceMs(40_000);
+      expect(await ask('all')).toBe(1);
+    });
+
+    it('counts by what a function reads of the message', async () => {
+      const { ask } = await start(transport, how);
+      const tenants = ['one', 'two', 'one'];
+      const answers: unknown[] = [];
+      for (const tenant of tenants) answers.push(await ask('tenant', { tenant }));
+      expect(answers).toEqual(['done', 'done', refusal(['tenant'], 60_000)]);
+    });
+
+    it('checks after the guards what has to know the user', async () => {
+      const { ask } = await start(transport, how);
+      expect([await ask('late'), await ask('late')]).toEqual(['done', refusal(['late'], 60_000)]);
+      expect(await ask('login')).toMatchObject({ error: { status: 'error', statusCode: 401 } });
+    });
+
+    it('holds something until the handler ends or fails', async () => {
+      const { ask, left } = await start(transport, how);
+      const inside = ask('slow');
+      await until(() => work.reached === 1);
+      expect(await ask('slow')).toEqual(refusal(['slots'], 30_000));
+      work.leave();
+      expect(await inside).toBe('done');
+      await until(async () => (await left('slots')) === 1);
+      expect(await ask('broken')).toMatchObject({ error: { message: 'Internal server error' } });
+      await until(async () => (await left('slots')) === 1);
+    });
+
+    it('does not run the handler of an event too many', async () => {
+      const { tell, ask, left } = await start(transport, how);
+      for (let event = 0; event < 3; event++) await tell('event');
+      await until(async () => (await left('all')) === 0);
+      expect(await ask('all')).toEqual(refusal(['all'], 60_000));
+      expect(work.reached).toBe(2);
+    });
+  });
+
+  it('a hybrid app without either line limits no message', async () => {
+    const { ask, left } = await start(transport, { controller: BareController, kind: { inheritAppConfig: false } });
+    for (let message = 0; message < 3; message++) expect(await ask('tenant', { tenant: 'one' })).toBe('done');
+    expect(await left('tenant', 'tenant:one')).toBe(1);
+  });
+});
+
+describe('the address of a sender', () => {
+  it('is that of its connection over TCP', async () => {
+    const { ask, left } = await start('TCP', { controller: BareController, kind: 'microservice' });
+    expect([await ask('address'), await ask('address')]).toEqual(['done', 'done']);
+    expect(await ask('address')).toEqual(refusal(['address'], 60_000));
+    expect(await left('address', 'ip:127.0.0.1')).toBe(0);
+  });
+
+  it('is unknown over Redis, so a limit by address does not apply, and one warning says so', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const { ask } = await start('Redis', { controller: BareController, kind: 'microservice' });
+    for (let message = 0; message < 3; message++) expect(await ask('address')).toBe('done');
+    expect(warn.mock.calls.filter(([text]) => String(text).includes("limit 'address' does not apply"))).toHaveLength(1);
+  });
+});

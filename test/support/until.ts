@@ -1,0 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Waits for something that another part of the process is about to do. Throws if it does not happen within 5 seconds. */
+export async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 5000;
+  while (!(await happened())) {
+    if (Date.now() > deadline) throw new Error(`it did not happen: ${happened.toString()}`);
+    await sleep(5);
+  }
+}
