@@ -112,6 +112,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly rates: Rates,
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
   ) {
     super();
   }
@@ -141,6 +142,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   }
 
   async onModuleInit(): Promise<void> {
+    if (this.settings.shadow) logger.warn(messages.shadowMode());
     this.plans.prepare();
     await this.keys.ready();
     await Promise.all([this.store.open?.(), this.rates.open()]);

@@ -18,6 +18,8 @@ export interface RateLimitSettings {
   readonly prefix: string;
   readonly maxKeys: number;
   readonly refusalCache: boolean;
+  /** Whether `RATE_LIMIT_MODE` makes every limit a shadow. */
+  readonly shadow: boolean;
 }
 
 /** The token of the module's settings. */
@@ -40,6 +42,8 @@ const REDIS =
   "a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, an ioredis connection, or { nodes } for a Cluster";
 
 const PLACE = 'RateLimitModule';
+/** The variable of the environment that makes every limit a shadow. */
+const MODE_VARIABLE = 'RATE_LIMIT_MODE';
 const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'redis',
   'limits',
@@ -90,12 +94,20 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     timeoutMs,
     prefix,
     refusalCache,
+    shadow: readsShadow(process.env[MODE_VARIABLE]),
     maxKeys: wholeNumber(PLACE, 'maxKeys', maxKeys),
   };
 }
 
 function wants(option: string, got: unknown, wanted: string, right: boolean): void {
   if (!right) throw new RateLimitConfigError(messages.wrongOption(PLACE, option, got, wanted));
+}
+
+/** `enforce` lets each limit do what its own `mode` says. */
+function readsShadow(mode = ''): boolean {
+  if (!['', 'enforce', 'shadow'].includes(mode))
+    throw new RateLimitConfigError(messages.wrongMode(MODE_VARIABLE, mode));
+  return mode === 'shadow';
 }
 
 function isRedis(redis: unknown): boolean {

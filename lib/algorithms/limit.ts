@@ -12,6 +12,9 @@ export interface CarryOver {
   readonly quotaBefore: number;
 }
 
+/** The share of its quota from which on a limit is near. */
+const NEAR_LIMIT = 0.8;
+
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
   readonly place: string;
@@ -19,6 +22,8 @@ export interface LimitSettings {
   readonly scope?: string;
   readonly name?: string | undefined;
   readonly shadow?: boolean;
+  /** The share of the quota from which on it is near. */
+  readonly nearLimit?: number | undefined;
   readonly onStoreError?: OnStoreError;
   /** What becomes of the units that were left under another quota, if not what the algorithm makes of it. */
   readonly carry?: CarryOver | undefined;
@@ -40,6 +45,8 @@ export class CompiledLimit {
   readonly parameters: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
+  /** It is near once so many units are used. */
+  readonly nearFrom: number;
   readonly onStoreError: OnStoreError;
   readonly carry: CarryOver | undefined;
   /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
@@ -65,6 +72,7 @@ export class CompiledLimit {
     this.name = name ?? algorithm.defaultName(options as never);
     this.scope = scope;
     this.shadow = shadow;
+    this.nearFrom = unitsOf(rest.nearLimit ?? NEAR_LIMIT, this.quota);
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;
     this.carry = rest.carry;
@@ -81,6 +89,11 @@ export class CompiledLimit {
   windowMs(nowMs: number): number {
     return this.algorithm.window(this.parameters, nowMs * 1000) / 1000;
   }
+}
+
+/** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */
+function unitsOf(share: number, quota: number): number {
+  return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
 }
 
 /** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */

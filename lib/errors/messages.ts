@@ -37,6 +37,9 @@ export const messages = {
   notOptions: (place: string, got: unknown) => `${place}: got ${show(got)}, wants an object of options`,
   misplacedGuard: () =>
     "RateLimitModule: option 'guard' came from the factory, wants it beside useFactory, useClass or useExisting",
+  wrongMode: (variable: string, got: string) =>
+    `the variable ${variable} of the environment is ${show(got)}, wants 'shadow', 'enforce' or nothing`,
+  shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, and none refuses or delays',
   skipsNothing: (place: string, name: string, known: readonly string[]) =>
     `${place}: got the name ${show(name)}, wants a limit that holds there: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does'),

@@ -18,6 +18,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'blockFor',
   'scope',
   'mode',
+  'nearLimit',
   'phase',
   'onStoreError',
   'onMissingKey',
@@ -59,6 +60,7 @@ export class RuleCompiler {
     check(place, 'skip', skip, 'a function of the context', isFunction);
     check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
     check(place, 'message', message, 'a string', isString);
+    check(place, 'nearLimit', definition.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const { phase = key === 'user' ? 'authenticated' : 'guard' } = definition;
     const limit = new CompiledLimit(algorithmOptions(definition), {
@@ -69,7 +71,8 @@ export class RuleCompiler {
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
       instance: oneOf(place, 'scope', orElse(definition.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
-      shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
+      shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow' || this.settings.shadow,
+      nearLimit: definition.nearLimit,
       onStoreError: oneOf(place, 'onStoreError', orElse(definition.onStoreError, onStoreError), ON_STORE_ERROR),
       generation,
       carry,
@@ -113,4 +116,5 @@ function check(place: string, option: string, got: unknown, wants: string, right
 const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
 const isCount = (value: unknown) => isFunction(value) || ['all', 'failed', 'succeeded'].includes(value as string);
 const isFunction = (value: unknown) => typeof value === 'function';
+const isShare = (value: unknown) => typeof value === 'number' && value > 0 && value <= 1;
 const isString = (value: unknown) => typeof value === 'string';

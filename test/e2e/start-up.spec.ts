@@ -38,7 +38,8 @@ const wrong = (more: object): LimitDefinition => ({ ...login, ...more });
 
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
-  const common = 'name, key, cost, skip, count, blockFor, scope, mode, phase, onStoreError, onMissingKey, message';
+  const common =
+    'name, key, cost, skip, count, blockFor, scope, mode, nearLimit, phase, onStoreError, onMissingKey, message';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
@@ -53,6 +54,10 @@ describe('start-up errors', () => {
     [wrong({ skip: true }), "option 'skip' is true, wants a function of the context"],
     [wrong({ message: 7 }), "option 'message' is 7, wants a string"],
     [wrong({ mode: 'off' }), "option 'mode' is 'off', wants one of enforce, shadow"],
+    [wrong({ nearLimit: 0 }), "option 'nearLimit' is 0, wants a number > 0 and <= 1"],
+    [wrong({ nearLimit: 1.1 }), "option 'nearLimit' is 1.1, wants a number > 0 and <= 1"],
+    [wrong({ nearLimit: NaN }), "option 'nearLimit' is NaN, wants a number > 0 and <= 1"],
+    [wrong({ nearLimit: null }), "option 'nearLimit' is null, wants a number > 0 and <= 1"],
     [wrong({ phase: 'late' }), "option 'phase' is 'late', wants one of guard, authenticated"],
     [wrong({ onStoreError: 'x' }), "option 'onStoreError' is 'x', wants one of local, allow, deny"],
     [wrong({ onMissingKey: 'x' }), "option 'onMissingKey' is 'x', wants one of ip, skip, refuse"],
