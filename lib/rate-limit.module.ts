@@ -12,6 +12,7 @@ import { APP_INTERCEPTOR, MetadataScanner } from '@nestjs/core';
 import { getLimiterToken, recordedLimiters } from './decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
+import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
 import { ResponseHeaders } from './http/response-headers.js';
 import { KeyResolverFactory } from './key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from './limit-definition.js';
@@ -40,8 +41,10 @@ import { RedisRateBook } from './rates/redis.rate-book.js';
 import { createClient, isClient, type RedisClient, resends } from './redis/client.js';
 import { RequestLimiter } from './request/request-limiter.js';
 import { createStore } from './stores/create-store.js';
-import type { StoreReport } from './stores/fallback.store.js';
+import type { FallbackStore, StoreReport } from './stores/fallback.store.js';
 import type { Store } from './stores/store.js';
+import { DecisionStream } from './telemetry/decision-stream.js';
+import { ObservedStore } from './telemetry/observed.store.js';
 import { WaitingRoom } from './waiting/waiting-room.js';
 
 const logger = new Logger('RateLimitModule');
@@ -68,10 +71,11 @@ function report(news: StoreReport): void {
     },
     {
       provide: RATE_LIMIT_STORE,
-      useFactory: ({ options, ...settings }: RateLimitSettings, redis?: RedisClient) => {
-        const { prefix, timeoutMs, maxKeys, refusalCache } = settings;
+      useFactory: async (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
+        const { options, prefix, timeoutMs, maxKeys, refusalCache, telemetry } = settings;
+        let fallback: FallbackStore | undefined;
         const ownsClient = redis !== options.redis;
-        return createStore({
+        const store = await createStore({
           store: options.store,
           redis,
           ownsClient,
@@ -80,9 +84,11 @@ function report(news: StoreReport): void {
           maxKeys,
           refusalCache,
           report,
+          watch: (watched) => (fallback = watched),
         });
+        return new ObservedStore(store, decisions, { telemetry, fallback });
       },
-      inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
+      inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_REDIS],
     },
     {
       provide: RATE_BOOK,
@@ -90,6 +96,8 @@ function report(news: StoreReport): void {
         redis === undefined ? new MemoryRateBook() : new RedisRateBook(redis, settings),
       inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
     },
+    DecisionStream,
+    RateLimitHealthIndicator,
     MetadataScanner,
     KeyResolverFactory,
     RuleCompiler,
@@ -104,7 +112,7 @@ function report(news: StoreReport): void {
     LimiterService,
     { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor },
   ],
-  exports: [LimiterService, RateLimitGuard, RequestLimiter, LimitRegistry],
+  exports: [LimiterService, RateLimitGuard, RateLimitHealthIndicator, RequestLimiter, LimitRegistry],
 })
 export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   constructor(

@@ -18,6 +18,8 @@ export interface RateLimitSettings {
   readonly prefix: string;
   readonly maxKeys: number;
   readonly refusalCache: boolean;
+  /** Nothing if it depends on what is installed. */
+  readonly telemetry: boolean | undefined;
   /** Whether `RATE_LIMIT_MODE` makes every limit a shadow. */
   readonly shadow: boolean;
 }
@@ -56,6 +58,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'prefix',
   'maxKeys',
   'refusalCache',
+  'telemetry',
   'store',
 ];
 
@@ -70,7 +73,16 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
       throw new RateLimitConfigError(messages.unknownOption(PLACE, option, KNOWN));
     }
   }
-  const { limits = [], define = {}, maxKeys = 100_000, prefix = 'sluice', store, redis, refusalCache = true } = options;
+  const {
+    limits = [],
+    define = {},
+    maxKeys = 100_000,
+    prefix = 'sluice',
+    store,
+    redis,
+    refusalCache = true,
+    telemetry,
+  } = options;
   wants('limits', limits, 'a list of limits', Array.isArray(limits));
   wants('define', define, 'an object of limits by their names', isRecord(define) && !Array.isArray(define));
   wants(
@@ -80,6 +92,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     typeof prefix === 'string' && /^[^{}]+$/.test(prefix),
   );
   wants('refusalCache', refusalCache, 'true or false', typeof refusalCache === 'boolean');
+  wants('telemetry', telemetry, 'true or false', telemetry === undefined || typeof telemetry === 'boolean');
   wants('store', store, 'a Store', store === undefined || (isRecord(store) && typeof store.check === 'function'));
   wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
   const timeoutMs = duration(PLACE, 'timeout', orElse(options.timeout, 250)) / 1000;
@@ -94,6 +107,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     timeoutMs,
     prefix,
     refusalCache,
+    telemetry,
     shadow: readsShadow(process.env[MODE_VARIABLE]),
     maxKeys: wholeNumber(PLACE, 'maxKeys', maxKeys),
   };

@@ -37,6 +37,14 @@ export const messages = {
   notOptions: (place: string, got: unknown) => `${place}: got ${show(got)}, wants an object of options`,
   misplacedGuard: () =>
     "RateLimitModule: option 'guard' came from the factory, wants it beside useFactory, useClass or useExisting",
+  noOpenTelemetry: () =>
+    "RateLimitModule: option 'telemetry' is true, and the package '@opentelemetry/api' could not be loaded, wants it installed " +
+    'next to nestjs-sluice',
+  telemetryFailed: (reason: string) =>
+    `the package '@opentelemetry/api' could not be loaded, so nothing is measured; 'telemetry: false' does without: ${reason}`,
+  wrongStatus: (got: unknown, words: readonly string[]) =>
+    `whileFailing is ${show(got)}, wants one of ${words.join(', ')}`,
+  storeDown: () => "the store fails, so each limit does what its 'onStoreError' says",
   wrongMode: (variable: string, got: string) =>
     `the variable ${variable} of the environment is ${show(got)}, wants 'shadow', 'enforce' or nothing`,
   shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, and none refuses or delays',

@@ -54,6 +54,11 @@ export class FallbackStore implements Store {
     this.closesPrimary = closesPrimary;
   }
 
+  /** Whether the first store is left alone for the moment, since it failed repeatedly. */
+  get isBroken(): boolean {
+    return this.breaker.state !== CircuitState.Closed;
+  }
+
   /** Never rejects: an app starts without its store, and is told so. */
   async open(): Promise<void> {
     try {

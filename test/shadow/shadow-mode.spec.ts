@@ -50,7 +50,7 @@ const apps: HttpApp[] = [];
 
 beforeEach(() => {
   process.env[VARIABLE] = 'shadow';
-  let leave = () => {};
+  let leave!: () => void;
   const gate = new Promise<void>((resolve) => (leave = resolve));
   work = { entered: 0, gate, leave };
 });
