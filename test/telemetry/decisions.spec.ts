@@ -102,7 +102,7 @@ describe('decisions$ for code', () => {
 
   it('tells of consume, check, acquire and reserve, and not of peek', async () => {
     const events = listen(service);
-    const limiter = service.for({ ...five, algo: 'token-bucket' } as LimitDefinition);
+    const limiter = service.for({ ...five, algo: 'token-bucket' });
     await limiter.peek('a');
     await limiter.consume('a', 2);
     await service.check([{ limit: limiter, key: 'b' }]);
