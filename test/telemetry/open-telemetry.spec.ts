@@ -135,13 +135,14 @@ describe('metrics', () => {
 
   it('have names and units', async () => {
     const telemetry = sdk().collectMetrics();
-    const { server, service } = await onRedis();
+    const { server, service } = await onRedis({ timeout: '50ms' });
     await service.for({ ...one, nearLimit: 0.5 }).consume('a');
     const deadline = Date.now() + 5000;
     let source: string = 'redis';
     while (source !== 'cache' && Date.now() < deadline) ({ source } = await service.for(one).consume('a'));
-    await server.kill();
+    server.pause();
     await service.for(five).consume('a');
+    server.resume();
     const scope = 'nestjs-sluice';
     expect(await telemetry.descriptors()).toEqual({
       'nestjs_sluice.decisions': { type: 'SUM', unit: '{decision}', scope },
@@ -155,13 +156,13 @@ describe('metrics', () => {
 
   it('show the breaker and count what is decided without Redis, from its end to its return', async () => {
     const telemetry = sdk().collectMetrics();
-    const { server, service } = await onRedis();
+    const { server, service } = await onRedis({ timeout: '50ms' });
     const limiter = service.for(five);
     const breaker = async () => (await telemetry.measured())['nestjs_sluice.store.breaker']?.[0]?.value;
     const fallbacks = async () => sum((await telemetry.measured())['nestjs_sluice.fallbacks']);
     await limiter.consume('a');
     expect([await breaker(), await fallbacks()]).toEqual([0, 0]);
-    await server.kill();
+    server.pause();
     for (let call = 0; call < 4; call++) await limiter.consume(`b${call}`);
     expect([await breaker(), await fallbacks()]).toEqual([0, 4]);
     await limiter.consume('c');
@@ -174,7 +175,7 @@ describe('metrics', () => {
     expect(failed.map(({ attributes }) => attributes)).toEqual([
       { 'rate_limit.operation': 'check', 'error.type': 'RateLimitStoreError' },
     ]);
-    await server.start();
+    server.resume();
     const deadline = Date.now() + 10_000;
     let source: string = 'fallback';
     while (source !== 'redis' && Date.now() < deadline) {
