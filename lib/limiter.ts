@@ -43,7 +43,8 @@ export interface ReserveOptions {
 /**
  * One limit, for any code: made by `LimiterService.for` or injected with `@InjectLimiter`. A key says whom to count, such as
  * `user:42`; it is any string that is not empty. A wrong key, cost, duration or number of units rejects with
- * `RateLimitArgumentError`, a failing store with `RateLimitStoreError`.
+ * `RateLimitArgumentError`, a failing store with `RateLimitStoreError`. A limit in shadow mode lets its callers go on at once,
+ * whatever it counts; what it would have refused shows in `decisions$`.
  */
 export class Limiter {
   private bound: Rule | undefined;
