@@ -20,6 +20,7 @@ export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './key-reso
 export type {
   CommonLimitOptions,
   Count,
+  LeaseOptions,
   LimitAnswer,
   LimitDefinition,
   LimitFunction,

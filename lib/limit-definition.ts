@@ -30,6 +30,14 @@ export interface Outcome {
 /** Which requests count in the end. */
 export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean);
 
+/** How many units an instance takes at once, and for how long. */
+export interface LeaseOptions {
+  /** The most units that are taken in one call: a whole number >= 1. */
+  units: number;
+  /** How long they can be used: milliseconds or a duration such as `'100ms'`, at most 1 minute. Then the rest is given back. */
+  ttl: Duration;
+}
+
 /** What every limit has, whatever its algorithm. */
 export interface CommonLimitOptions {
   /**
@@ -66,6 +74,14 @@ export interface CommonLimitOptions {
    * @default no longer than it has to
    */
   blockFor?: Duration;
+  /**
+   * Lets an instance take several units of a busy counter in one call of Redis and decide in process (`source: 'lease'`). No more
+   * is allowed than without; less may be, by what other instances hold unused. The limit is a little stricter: sliding windows
+   * are longer by `ttl`, bursts smaller by what flows in it. Not for `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with
+   * `blockFor` or scope `'instance'`.
+   * @default each check asks Redis
+   */
+  lease?: LeaseOptions;
   /**
    * `'cluster'` counts across all instances of the app, `'instance'` in each for itself, in process and without Redis.
    * @default 'cluster'

@@ -12,6 +12,14 @@ export interface CarryOver {
   readonly quotaBefore: number;
 }
 
+/** Units that an instance takes at once, to decide in process. */
+export interface LeaseTerms {
+  /** The most units that are taken at once. */
+  readonly units: number;
+  /** How long they can be used, in microseconds. */
+  readonly ttl: number;
+}
+
 /** The share of its quota from which on a limit is near. */
 const NEAR_LIMIT = 0.8;
 
@@ -31,6 +39,8 @@ export interface LimitSettings {
   readonly blockFor?: number;
   /** Its refusals may be remembered: units come back by time alone, or by a call that tells all instances. */
   readonly remembersRefusals?: boolean;
+  /** Units are taken in advance, and requests are decided in process. */
+  readonly lease?: LeaseTerms | undefined;
   /** Counted by each instance of the app for itself. */
   readonly instance?: boolean;
   /** How often its counters were made to start anew; each generation has keys of its own. */
@@ -42,7 +52,10 @@ export class CompiledLimit {
   readonly name: string;
   readonly scope: string;
   readonly algorithm: Algorithm;
+  /** What stores decide by. */
   readonly parameters: Parameters;
+  /** What the user wrote: a limit with a lease is decided by stricter parameters. */
+  private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
   /** It is near once so many units are used. */
@@ -53,6 +66,7 @@ export class CompiledLimit {
   readonly blockFor: number;
   /** Its refusals may be remembered until their wait is over. */
   readonly remembersRefusals: boolean;
+  readonly lease: LeaseTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
   /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters, a generation digits. */
@@ -68,7 +82,9 @@ export class CompiledLimit {
     }
     refuseForeignOptions(options, algorithm, place);
     this.algorithm = algorithm;
-    this.parameters = algorithm.compile(options as never, place);
+    this.declared = algorithm.compile(options as never, place);
+    this.lease = rest.lease;
+    this.parameters = this.lease === undefined ? this.declared : leased(algorithm, this.declared, this.lease, place);
     this.name = name ?? algorithm.defaultName(options as never);
     this.scope = scope;
     this.shadow = shadow;
@@ -76,7 +92,8 @@ export class CompiledLimit {
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;
     this.carry = rest.carry;
-    this.remembersRefusals = rest.remembersRefusals === true && algorithm.delay === undefined;
+    this.remembersRefusals =
+      rest.remembersRefusals === true && algorithm.delay === undefined && this.lease === undefined;
     this.instance = rest.instance ?? false;
     this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
   }
@@ -87,13 +104,20 @@ export class CompiledLimit {
 
   /** Milliseconds of the limit's window at `nowMs`. */
   windowMs(nowMs: number): number {
-    return this.algorithm.window(this.parameters, nowMs * 1000) / 1000;
+    return this.algorithm.window(this.declared, nowMs * 1000) / 1000;
   }
 }
 
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */
 function unitsOf(share: number, quota: number): number {
   return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
+}
+
+function leased(algorithm: Algorithm, declared: Parameters, { ttl }: LeaseTerms, place: string): Parameters {
+  if (algorithm.lease === undefined) throw new RateLimitConfigError(messages.notLeasable(place, algorithm.name));
+  const parameters = algorithm.lease.parameters(declared, ttl);
+  if (parameters === undefined) throw new RateLimitConfigError(messages.leaseTooLong(place, ttl / 1000));
+  return parameters;
 }
 
 /** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */

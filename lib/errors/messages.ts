@@ -89,6 +89,13 @@ export const messages = {
     name === undefined
       ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
       : `settle: the limit '${name}' was not charged for this request`,
+  notLeasable: (place: string, algo: string) =>
+    `${place}: option 'lease' is for fixed-window, calendar-window, sliding-window, sliding-log, gcra and token-bucket with ` +
+    `refill 'greedy', not for '${algo}'`,
+  leaseTooLong: (place: string, ttl: unknown) =>
+    `${place}: option 'lease.ttl' is ${show(ttl)}, wants it so short that less than the quota flows back in it, and no refill 'intervally'`,
+  leaseWith: (place: string, other: string) =>
+    `${place}: options 'lease' and '${other}' exclude each other, wants one of them`,
   closed: () => 'the app is shutting down',
   resends: () =>
     'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +
@@ -110,7 +117,7 @@ export const messages = {
   rateIgnored: (name: string, reason: string) =>
     `the changed rate of limit '${name}' is ignored, and its configured one holds: ${reason}`,
   ratesUnheard: (reason: string) => `changes of rates are not heard of at once, but read every 30 s: ${reason}`,
-  refusalsUnheard: (reason: string) =>
+  instancesUnheard: (reason: string) =>
     `refusals are not remembered, since other instances cannot be heard when they give units back: ${reason}`,
   ratesUnread: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
   clockUnsettled: () => "the server's clock and the calendar window did not settle after 3 tries",

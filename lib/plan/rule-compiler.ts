@@ -7,6 +7,7 @@ import { messages } from '../errors/messages.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { CommonLimitOptions, LimitDefinition } from '../limit-definition.js';
 import { ON_MISSING_KEY, ON_STORE_ERROR, RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
+import { leaseTerms } from './lease-terms.js';
 import { Rule } from './rule.js';
 
 const COMMON: readonly (keyof CommonLimitOptions)[] = [
@@ -16,6 +17,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'skip',
   'count',
   'blockFor',
+  'lease',
   'scope',
   'mode',
   'nearLimit',
@@ -68,6 +70,7 @@ export class RuleCompiler {
       scope,
       name,
       blockFor: definition.blockFor === undefined ? 0 : duration(place, 'blockFor', definition.blockFor),
+      lease: leaseTerms(definition, place),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
       instance: oneOf(place, 'scope', orElse(definition.scope, 'cluster'), ['cluster', 'instance']) === 'instance',

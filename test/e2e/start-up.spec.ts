@@ -39,7 +39,7 @@ const wrong = (more: object): LimitDefinition => ({ ...login, ...more });
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
   const common =
-    'name, key, cost, skip, count, blockFor, scope, mode, nearLimit, phase, onStoreError, onMissingKey, message';
+    'name, key, cost, skip, count, blockFor, lease, scope, mode, nearLimit, phase, onStoreError, onMissingKey, message';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
