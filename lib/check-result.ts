@@ -25,6 +25,12 @@ export function toDecision(answer: StoreDecision): Decision {
   return decision;
 }
 
+/** What code is told, which acts on nothing else: a shadow limit lets it go on at once. */
+export function toCallerDecision(answer: StoreDecision, { shadow }: CompiledLimit): Decision {
+  const decision = toDecision(answer);
+  return shadow ? { ...decision, allowed: true, retryAfterMs: 0, delayMs: 0 } : decision;
+}
+
 /** Of two decisions that both allow, the one that leaves less. */
 export function tighter(one: Decision, other: Decision): Decision {
   if (other.remaining !== one.remaining) return other.remaining < one.remaining ? other : one;

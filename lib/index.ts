@@ -7,6 +7,12 @@ export { RateLimitDecision } from './decorators/rate-limit-decision.decorator.js
 export { RateLimit } from './decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
 export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from './errors/errors.js';
+export {
+  type RateLimitHealth,
+  RateLimitHealthIndicator,
+  type RateLimitHealthOptions,
+  type RateLimitHealthStatus,
+} from './health/rate-limit.health-indicator.js';
 export type { HeaderFormat, HeaderFormatter, HeaderOption } from './http/header-format.js';
 export type { LimitInfo } from './http/limit-info.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
@@ -51,5 +57,6 @@ export type {
   Store,
   StoreDecision,
 } from './stores/store.js';
+export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';
 export { RateLimitTimeoutError } from './waiting/rate-limit-timeout.error.js';

@@ -10,18 +10,18 @@ export class Lease implements AsyncDisposable {
   /** Tells the lease from all others of its key. */
   readonly id: string;
   // Private in the language, too: a decision with its lease can be logged or sent as it is.
-  readonly #held: HeldLease;
+  readonly #held: HeldLease | undefined;
   readonly #store: Store;
   readonly #room: WaitingRoom;
   #released: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @internal */
-  constructor(held: HeldLease, store: Store, room: WaitingRoom) {
+  /** @internal Of a shadow limit that had no room it holds nothing, for as long as one likes. */
+  constructor(held: HeldLease | undefined, store: Store, room: WaitingRoom) {
     this.#held = held;
     this.#store = store;
     this.#room = room;
-    this.id = String(held.place);
+    this.id = held === undefined ? 'none' : String(held.place);
   }
 
   /** Frees the units; a second call frees nothing. If the store fails, they are free when `ttl` is over. */
@@ -31,11 +31,13 @@ export class Lease implements AsyncDisposable {
 
   /** Holds the units for another `ttl` from now. Resolves to whether they were still held. Rejects with `RateLimitStoreError`. */
   async renew(): Promise<boolean> {
-    return this.#released === undefined && (await this.#store.renew(this.#held));
+    const held = this.#held;
+    return this.#released === undefined && (held === undefined || (await this.#store.renew(held)));
   }
 
   /** Renews the lease until it is released, for work that may take longer than `ttl`. */
   keepAlive(): this {
+    if (this.#held === undefined) return this;
     const { limit } = this.#held;
     const everyMs = Math.max(1, Math.min(limit.windowMs(Date.now()) / RENEWALS, 2 ** 31 - 1));
     this.#timer ??= setInterval(() => void this.renew().catch(() => false), everyMs).unref();
@@ -48,12 +50,14 @@ export class Lease implements AsyncDisposable {
 
   private async free(): Promise<void> {
     clearInterval(this.#timer);
+    const held = this.#held;
+    if (held === undefined) return;
     try {
-      await this.#store.refund([this.#held]);
+      await this.#store.refund([held]);
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
-    this.#room.wake(this.#held);
+    this.#room.wake(held);
   }
 }
 
@@ -65,6 +69,8 @@ export function withLease(
   store: Store,
   room: WaitingRoom,
 ): Decision {
-  if (!allowed || place === undefined || charge.limit.algorithm.renew === undefined) return decision;
+  if (charge.limit.algorithm.renew === undefined) return decision;
+  if (!allowed) return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, room) } : decision;
+  if (place === undefined) return decision;
   return { ...decision, lease: new Lease({ ...charge, place, source }, store, room) };
 }

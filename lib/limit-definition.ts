@@ -89,10 +89,17 @@ export interface CommonLimitOptions {
    */
   scope?: Scope;
   /**
-   * `'shadow'` evaluates, counts and reports, and never refuses or delays.
+   * `'shadow'` evaluates, counts and reports, and never refuses or delays, neither requests nor code. The variable
+   * `RATE_LIMIT_MODE=shadow` of the environment does so for all limits.
    * @default 'enforce'
    */
   mode?: 'enforce' | 'shadow';
+  /**
+   * The share of the quota from which on a limit is said to be near, in `decisions$` and to OpenTelemetry: more than 0, at
+   * most 1. It changes nothing that is decided.
+   * @default 0.8
+   */
+  nearLimit?: number;
   /**
    * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
    * `'middleware'`, only for limits of the module, checks before the route is known if a `RateLimitMiddleware` runs, else in

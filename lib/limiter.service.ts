@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Observable } from 'rxjs';
 import { assertCost, assertKey } from './arguments.js';
 import { toCheckResult } from './check-result.js';
 import { RateLimitArgumentError } from './errors/errors.js';
@@ -12,6 +13,8 @@ import { RATE_LIMIT_STORE } from './rate-limit.settings.js';
 import type { CurrentRate, RatePatch, SetRateOptions } from './rates/rate.js';
 import { Rates } from './rates/rates.js';
 import type { CheckEntry, CheckResult, Store } from './stores/store.js';
+import type { DecisionEvent } from './telemetry/decision-event.js';
+import { DecisionStream } from './telemetry/decision-stream.js';
 
 const CHECK = { place: 'LimiterService.check', scope: '' };
 
@@ -34,12 +37,22 @@ export interface LimitCheck {
 /** The same limits for any code that is not a route. Limits of one name share their counters, wherever they are used. */
 @Injectable()
 export class LimiterService {
+  /**
+   * Every decision of this instance, once it is made: of routes and of code, each limit for itself, what is remembered
+   * included. `peek` decides nothing. Subscribers are called while the request waits; without any, nothing is done.
+   * Completes when the app has shut down.
+   */
+  readonly decisions$: Observable<DecisionEvent>;
+
   constructor(
     private readonly registry: LimitRegistry,
     private readonly room: WaitingRoom,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly rates: Rates,
-  ) {}
+    stream: DecisionStream,
+  ) {
+    this.decisions$ = stream.events;
+  }
 
   /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
   for(limit: LimitDefinition | string): Limiter {

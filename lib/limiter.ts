@@ -1,7 +1,7 @@
 import type { WindowCount } from './algorithms/algorithm.js';
-import type { Duration } from './algorithms/options.js';
+import { type Duration, MAX_INTERVAL_MS } from './algorithms/options.js';
 import { assertCost, assertHistory, assertKey, assertSignal, assertUnits, toMs } from './arguments.js';
-import { refundOf, toDecision } from './check-result.js';
+import { refundOf, toCallerDecision } from './check-result.js';
 import { RateLimitArgumentError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
 import { Lease, withLease } from './lease.js';
@@ -43,7 +43,8 @@ export interface ReserveOptions {
 /**
  * One limit, for any code: made by `LimiterService.for` or injected with `@InjectLimiter`. A key says whom to count, such as
  * `user:42`; it is any string that is not empty. A wrong key, cost, duration or number of units rejects with
- * `RateLimitArgumentError`, a failing store with `RateLimitStoreError`.
+ * `RateLimitArgumentError`, a failing store with `RateLimitStoreError`. A limit in shadow mode lets its callers go on at once,
+ * whatever it counts; what it would have refused shows in `decisions$`.
  */
 export class Limiter {
   private bound: Rule | undefined;
@@ -71,7 +72,8 @@ export class Limiter {
 
   /** Says what `consume` would; takes and writes nothing. */
   async peek(key: string, cost?: number): Promise<Decision> {
-    return toDecision(await this.decide(this.counter(key), this.cost(cost), true));
+    const counter = this.counter(key);
+    return toCallerDecision(await this.decide(counter, this.cost(cost), true), counter.limit);
   }
 
   /**
@@ -99,8 +101,9 @@ export class Limiter {
     if (algorithm.covered === undefined && algorithm.name !== 'leaky-bucket') {
       throw new RateLimitArgumentError(messages.notReservable(this.name, algorithm.name));
     }
-    const decision = await this.store.reserve({ ...counter, cost: units, maxWaitMs });
-    return new Reservation(decision, refundOf({ ...counter, units }, decision), this.store);
+    const answer = await this.store.reserve({ ...counter, cost: units, maxWaitMs });
+    const taken = answer.allowed ? refundOf({ ...counter, units }, answer) : undefined;
+    return new Reservation(toCallerDecision(answer, counter.limit), taken, this.store);
   }
 
   /**
@@ -120,8 +123,9 @@ export class Limiter {
     const { algorithm } = counter.limit;
     if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
     if (algorithm.renew === undefined) throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name));
-    const { place, source } = await this.wait(counter, units, timeout, signal);
-    const lease = new Lease({ ...counter, units, place: place!, source }, this.store, this.room).keepAlive();
+    const { allowed, place, source } = await this.wait(counter, units, timeout, signal);
+    const held = allowed && place !== undefined ? { ...counter, units, place, source } : undefined;
+    const lease = new Lease(held, this.store, this.room).keepAlive();
     try {
       return await work(lease);
     } finally {
@@ -187,7 +191,8 @@ export class Limiter {
     return decisions?.[0] as StoreDecision;
   }
 
-  private wait(
+  /** Waits for units. A shadow limit says at once whether they would have been there in time. */
+  private async wait(
     counter: Counter,
     cost: number,
     timeout: Duration | undefined,
@@ -195,12 +200,16 @@ export class Limiter {
   ): Promise<StoreDecision> {
     const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
     assertSignal(signal);
+    if (counter.limit.shadow) {
+      signal?.throwIfAborted();
+      return this.store.reserve({ ...counter, cost, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
+    }
     return this.room.wait(counter, { cost, timeoutMs, signal });
   }
 
   /** What the user is told: with a lease if something is held. */
   private decision(answer: StoreDecision, counter: Counter, units: number): Decision {
-    return withLease(toDecision(answer), answer, { ...counter, units }, this.store, this.room);
+    return withLease(toCallerDecision(answer, counter.limit), answer, { ...counter, units }, this.store, this.room);
   }
 
   private counter(key: string): Counter {

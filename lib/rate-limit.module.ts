@@ -12,6 +12,7 @@ import { APP_INTERCEPTOR, MetadataScanner, ModulesContainer } from '@nestjs/core
 import { getLimiterToken, recordedLimiters } from './decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
+import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
 import { Refusals } from './http/refusals.js';
 import { ResponseHeaders } from './http/response-headers.js';
 import { RATE_LIMIT_RANDOM } from './http/retry-jitter.js';
@@ -43,8 +44,10 @@ import { RedisRateBook } from './rates/redis.rate-book.js';
 import { createClient, isClient, type RedisClient, resends } from './redis/client.js';
 import { RequestLimiter } from './request/request-limiter.js';
 import { createStore } from './stores/create-store.js';
-import type { StoreReport } from './stores/fallback.store.js';
+import type { FallbackStore, StoreReport } from './stores/fallback.store.js';
 import type { Store } from './stores/store.js';
+import { DecisionStream } from './telemetry/decision-stream.js';
+import { ObservedStore } from './telemetry/observed.store.js';
 import { followGuards } from './transports/follow-guards.js';
 import { Transports } from './transports/transports.js';
 import { WaitingRoom } from './waiting/waiting-room.js';
@@ -78,10 +81,11 @@ function report(news: StoreReport): void {
     },
     {
       provide: RATE_LIMIT_STORE,
-      useFactory: ({ options, ...settings }: RateLimitSettings, redis?: RedisClient) => {
-        const { prefix, timeoutMs, maxKeys, refusalCache, localShare } = settings;
+      useFactory: async (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
+        const { options, prefix, timeoutMs, maxKeys, refusalCache, localShare, telemetry } = settings;
+        let fallback: FallbackStore | undefined;
         const ownsClient = redis !== options.redis;
-        return createStore({
+        const store = await createStore({
           store: options.store,
           redis,
           ownsClient,
@@ -91,9 +95,11 @@ function report(news: StoreReport): void {
           refusalCache,
           localShare,
           report,
+          watch: (watched) => (fallback = watched),
         });
+        return new ObservedStore(store, decisions, { telemetry, fallback });
       },
-      inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
+      inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_REDIS],
     },
     {
       provide: RATE_BOOK,
@@ -102,6 +108,8 @@ function report(news: StoreReport): void {
       inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
     },
     { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
+    DecisionStream,
+    RateLimitHealthIndicator,
     MetadataScanner,
     KeyResolverFactory,
     RuleCompiler,
@@ -119,7 +127,7 @@ function report(news: StoreReport): void {
     ApiDocumentation,
     { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor },
   ],
-  exports: [LimiterService, RateLimitGuard, RequestLimiter, LimitRegistry],
+  exports: [LimiterService, RateLimitGuard, RateLimitHealthIndicator, RequestLimiter, LimitRegistry],
 })
 export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   constructor(
@@ -127,6 +135,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly rates: Rates,
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly transports: Transports,
     documentation: ApiDocumentation,
     modules: ModulesContainer,
@@ -162,6 +171,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   }
 
   async onModuleInit(): Promise<void> {
+    if (this.settings.shadow) logger.warn(messages.shadowMode());
     this.plans.prepare();
     await Promise.all([this.keys.ready(), this.transports.open()]);
     await Promise.all([this.store.open?.(), this.rates.open()]);

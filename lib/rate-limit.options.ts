@@ -97,6 +97,12 @@ export interface RateLimitModuleOptions {
    */
   refusalCache?: boolean;
   /**
+   * Whether decisions and the store are measured with OpenTelemetry, and told to the active span. `false` does not load
+   * `@opentelemetry/api`; `true` refuses to start without it.
+   * @default if `@opentelemetry/api` is installed
+   */
+  telemetry?: boolean;
+  /**
    * A store of your own instead of `redis`. It stays open when the app closes.
    * @default made from `redis`
    */

@@ -23,6 +23,10 @@ export interface RateLimitSettings {
   readonly prefix: string;
   readonly maxKeys: number;
   readonly refusalCache: boolean;
+  /** Nothing if it depends on what is installed. */
+  readonly telemetry: boolean | undefined;
+  /** Whether `RATE_LIMIT_MODE` makes every limit a shadow. */
+  readonly shadow: boolean;
 }
 
 /** The token of the module's settings. */
@@ -44,6 +48,8 @@ const REDIS =
   "a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, an ioredis connection, or { nodes } for a Cluster";
 
 const PLACE = 'RateLimitModule';
+/** The variable of the environment that makes every limit a shadow. */
+const MODE_VARIABLE = 'RATE_LIMIT_MODE';
 const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'redis',
   'limits',
@@ -60,6 +66,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'prefix',
   'maxKeys',
   'refusalCache',
+  'telemetry',
   'store',
   'readers',
 ];
@@ -83,6 +90,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     store,
     redis,
     refusalCache = true,
+    telemetry,
     readers = [],
   } = options;
   const { retryJitter = 0, problem = false, body } = options;
@@ -99,6 +107,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
   wants('body', body, 'a function that makes an object', body === undefined || typeof body === 'function');
   wants('refusalCache', refusalCache, 'true or false', typeof refusalCache === 'boolean');
   wants('readers', readers, 'a list of RequestReaders', Array.isArray(readers));
+  wants('telemetry', telemetry, 'true or false', telemetry === undefined || typeof telemetry === 'boolean');
   wants('store', store, 'a Store', store === undefined || (isRecord(store) && typeof store.check === 'function'));
   wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
   const localShare = orElse(options.localShare, 1);
@@ -119,6 +128,8 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     timeoutMs,
     prefix,
     refusalCache,
+    telemetry,
+    shadow: readsShadow(process.env[MODE_VARIABLE]),
     maxKeys: wholeNumber(PLACE, 'maxKeys', maxKeys),
   };
 }
@@ -133,6 +144,13 @@ export function storeErrorPolicy(place: string, value: unknown): OnStoreError {
 
 function wants(option: string, got: unknown, wanted: string, right: boolean): void {
   if (!right) throw new RateLimitConfigError(messages.wrongOption(PLACE, option, got, wanted));
+}
+
+/** `enforce` lets each limit do what its own `mode` says. */
+function readsShadow(mode = ''): boolean {
+  if (!['', 'enforce', 'shadow'].includes(mode))
+    throw new RateLimitConfigError(messages.wrongMode(MODE_VARIABLE, mode));
+  return mode === 'shadow';
 }
 
 function isRedis(redis: unknown): boolean {

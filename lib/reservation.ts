@@ -1,5 +1,5 @@
 import { assertActual } from './arguments.js';
-import type { Decision, Refund, Store, StoreDecision } from './stores/store.js';
+import type { Decision, Refund, Store } from './stores/store.js';
 
 /** Units that were taken, if need be from the future: `delayMs` says how long to wait before they may be used. */
 export class Reservation implements Decision {
@@ -12,12 +12,12 @@ export class Reservation implements Decision {
   readonly delayMs: number;
   readonly source: Decision['source'];
   // Private in the language, too: what it says can be logged or sent as it is.
-  readonly #taken: Refund;
+  readonly #taken: Refund | undefined;
   readonly #store: Store;
-  #done: boolean;
+  #done = false;
 
   /** @internal */
-  constructor(decision: StoreDecision, taken: Refund, store: Store) {
+  constructor(decision: Decision, taken: Refund | undefined, store: Store) {
     this.#taken = taken;
     this.#store = store;
     this.allowed = decision.allowed;
@@ -28,7 +28,6 @@ export class Reservation implements Decision {
     this.resetAfterMs = decision.resetAfterMs;
     this.delayMs = decision.delayMs;
     this.source = decision.source;
-    this.#done = !decision.allowed;
   }
 
   /**
@@ -36,9 +35,8 @@ export class Reservation implements Decision {
    * before. Rejects with `RateLimitStoreError`.
    */
   async cancel(): Promise<void> {
-    if (this.#done) return;
-    this.#done = true;
-    await this.#store.refund([this.#taken]);
+    const taken = this.take();
+    if (taken !== undefined) await this.#store.refund([taken]);
   }
 
   /**
@@ -50,9 +48,15 @@ export class Reservation implements Decision {
    */
   async settle(actual: number): Promise<void> {
     assertActual(actual);
-    if (this.#done) return;
+    const taken = this.take();
+    if (taken !== undefined) await settle(this.#store, taken, actual);
+  }
+
+  /** What was taken, once. */
+  private take(): Refund | undefined {
+    const taken = this.#done ? undefined : this.#taken;
     this.#done = true;
-    await settle(this.#store, this.#taken, actual);
+    return taken;
   }
 }
 

@@ -2,7 +2,7 @@ import { RateLimitConfigError, type RateLimitStoreError } from '../errors/errors
 import { messages } from '../errors/messages.js';
 import type { Algorithm, Parameters } from './algorithm.js';
 import { algorithms, type AlgorithmOptions } from './index.js';
-import { duration, MAX_INTERVAL_MS } from './options.js';
+import { shareOf } from './share.js';
 
 /** What happens to a limit while its store fails: it is counted in process, lets pass, or answers 503. */
 export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
@@ -37,6 +37,9 @@ export interface LeaseTerms {
   readonly ttl: number;
 }
 
+/** The share of its quota from which on a limit is near. */
+const NEAR_LIMIT = 0.8;
+
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
   readonly place: string;
@@ -44,6 +47,8 @@ export interface LimitSettings {
   readonly scope?: string;
   readonly name?: string | undefined;
   readonly shadow?: boolean;
+  /** The share of the quota from which on it is near. */
+  readonly nearLimit?: number | undefined;
   readonly onStoreError?: OnStoreError;
   /** What becomes of the units that were left under another quota, if not what the algorithm makes of it. */
   readonly carry?: CarryOver | undefined;
@@ -70,6 +75,8 @@ export class CompiledLimit {
   private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
+  /** It is near once so many units are used. */
+  readonly nearFrom: number;
   readonly onStoreError: OnStoreError;
   readonly carry: CarryOver | undefined;
   /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
@@ -99,6 +106,7 @@ export class CompiledLimit {
     this.name = name ?? algorithm.defaultName(options as never);
     this.scope = scope;
     this.shadow = shadow;
+    this.nearFrom = unitsOf(rest.nearLimit ?? NEAR_LIMIT, this.quota);
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;
     this.carry = rest.carry;
@@ -124,24 +132,9 @@ export class CompiledLimit {
   }
 }
 
-/** Where less than one unit is left of a rate, one is allowed in a longer interval. */
-function shareOf(options: AlgorithmOptions, part: number): AlgorithmOptions {
-  const units = (count: number | undefined) => count && Math.max(1, Math.floor(count * part));
-  if (options.algo === 'concurrency') return { ...options, limit: units(options.limit)! };
-  const rate = units(options.rate)!;
-  if (options.algo === 'calendar-window') return { ...options, rate };
-  const micros = duration('localShare', 'interval', options.interval);
-  const longer = Math.min(MAX_INTERVAL_MS, (micros / 1000) * Math.max(1, rate / (options.rate * part)));
-  const interval = rate > 1 ? options.interval : longer;
-  switch (options.algo) {
-    case 'gcra':
-    case 'token-bucket':
-      return { ...options, rate, interval, burst: units(options.burst ?? options.rate)! };
-    case 'leaky-bucket':
-      return { ...options, rate, interval, queue: Math.floor((options.queue ?? options.rate) * part) };
-    default:
-      return { ...options, rate, interval };
-  }
+/** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */
+function unitsOf(share: number, quota: number): number {
+  return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
 }
 
 function leased(algorithm: Algorithm, declared: Parameters, { ttl }: LeaseTerms, place: string): Parameters {

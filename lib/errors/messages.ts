@@ -39,6 +39,17 @@ export const messages = {
     "RateLimitModule: option 'guard' came from the factory, wants it beside useFactory, useClass or useExisting",
   readTwice: (transport: string) =>
     `RateLimitModule: option 'readers' holds two readers of the transport '${transport}', wants one for each`,
+  noOpenTelemetry: () =>
+    "RateLimitModule: option 'telemetry' is true, and the package '@opentelemetry/api' could not be loaded, wants it installed " +
+    'next to nestjs-sluice',
+  telemetryFailed: (reason: string) =>
+    `the package '@opentelemetry/api' could not be loaded, so nothing is measured; 'telemetry: false' does without: ${reason}`,
+  wrongStatus: (got: unknown, words: readonly string[]) =>
+    `whileFailing is ${show(got)}, wants one of ${words.join(', ')}`,
+  storeDown: () => "the store fails, so each limit does what its 'onStoreError' says",
+  wrongMode: (variable: string, got: string) =>
+    `the variable ${variable} of the environment is ${show(got)}, wants 'shadow', 'enforce' or nothing`,
+  shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, and none refuses or delays',
   skipsNothing: (place: string, name: string, known: readonly string[]) =>
     `${place}: got the name ${show(name)}, wants a limit that holds there: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does'),

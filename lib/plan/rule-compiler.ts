@@ -25,6 +25,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'lease',
   'scope',
   'mode',
+  'nearLimit',
   'phase',
   'onStoreError',
   'onMissingKey',
@@ -71,6 +72,7 @@ export class RuleCompiler {
     check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
     check(place, 'message', message, 'a string or a function that makes one', isMessage);
     check(place, 'body', body, 'a function that makes an object', isFunction);
+    check(place, 'nearLimit', definition.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const { phase = key === 'user' ? 'authenticated' : 'guard' } = definition;
     if (phase === 'middleware') refuseWhatNeedsARoute(definition, place, everywhere);
@@ -83,7 +85,8 @@ export class RuleCompiler {
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
       instance: oneOf(place, 'scope', orElse(definition.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
-      shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
+      shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow' || this.settings.shadow,
+      nearLimit: definition.nearLimit,
       onStoreError: storeErrorPolicy(place, orElse(definition.onStoreError, onStoreError)),
       generation,
       carry,
@@ -141,3 +144,4 @@ const isName = (value: unknown) => typeof value === 'string' && NAME.test(value)
 const isCount = (value: unknown) => isFunction(value) || ['all', 'failed', 'succeeded'].includes(value as string);
 const isFunction = (value: unknown) => typeof value === 'function';
 const isMessage = (value: unknown) => typeof value === 'string' || isFunction(value);
+const isShare = (value: unknown) => typeof value === 'number' && value > 0 && value <= 1;

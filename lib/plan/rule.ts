@@ -113,7 +113,8 @@ export class Rule {
 
   private missing({ request }: RequestParts): string | undefined {
     const { key, onMissingKey, ipv6Prefix } = this.settings;
-    if (onMissingKey === 'skip') return undefined;
+    // A shadow refuses nobody, whatever the reason.
+    if (onMissingKey === 'skip' || (onMissingKey === 'refuse' && this.limit.shadow)) return undefined;
     if (onMissingKey === 'refuse') {
       if (key === 'user') throw new UnauthorizedException(messages.noUser());
       throw new BadRequestException(messages.noKey(describeKey(key)));

@@ -34,20 +34,30 @@ export interface StoreSettings {
   readonly localShare?: number | undefined;
   /** Is told when Redis begins to fail and when it is back. */
   readonly report: (report: StoreReport) => void;
+  /** Is given the part of the store that falls back, if there is one. */
+  readonly watch?: ((store: FallbackStore) => void) | undefined;
 }
 
 /** The store that an app asks: in process, or Redis with what happens while it fails, or the user's own. */
 export async function createStore(settings: StoreSettings): Promise<Store> {
-  const { store, redis, ownsClient, maxKeys, report, refusalCache = false, localShare = 1, ...options } = settings;
+  const { store, redis, ownsClient, maxKeys, report, watch, refusalCache = false, ...rest } = settings;
+  const { localShare = 1, ...options } = rest;
   const local = new MemoryStore({ maxKeys });
+  const watched = (safe: FallbackStore) => {
+    watch?.(safe);
+    return safe;
+  };
   if (store !== undefined)
-    return new ScopedStore(new FallbackStore(store, local, { report, localShare, closesPrimary: false }), local);
+    return new ScopedStore(
+      watched(new FallbackStore(store, local, { report, localShare, closesPrimary: false })),
+      local,
+    );
   if (redis === undefined) return local;
   const client = isClient(redis) ? redis : await createClient(redis);
   // What fails is told by the checks; an error that nobody listens to would end the process.
   client.on('error', () => undefined);
   const remote = new RedisStore(client, { ...options, ownsClient: ownsClient ?? client !== redis });
-  const safe = new FallbackStore(remote, local, { report, localShare });
+  const safe = watched(new FallbackStore(remote, local, { report, localShare }));
   // In a Cluster a check of several slots can be refused for units that are given back a moment later.
   const cached = refusalCache && !isCluster(client);
   const channel = new InstanceChannel(client, givenBackChannel(options.prefix));

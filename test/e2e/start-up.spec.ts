@@ -39,7 +39,7 @@ const wrong = (more: object): LimitDefinition => ({ ...login, ...more });
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
   const common =
-    'name, key, cost, skip, count, blockFor, lease, scope, mode, phase, onStoreError, onMissingKey, message, body';
+    'name, key, cost, skip, count, blockFor, lease, scope, mode, nearLimit, phase, onStoreError, onMissingKey, message, body';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
@@ -55,8 +55,15 @@ describe('start-up errors', () => {
     [wrong({ message: 7 }), "option 'message' is 7, wants a string or a function that makes one"],
     [wrong({ body: { error: 'x' } }), "option 'body' is { error: 'x' }, wants a function that makes an object"],
     [wrong({ mode: 'off' }), "option 'mode' is 'off', wants one of enforce, shadow"],
+    [wrong({ nearLimit: 0 }), "option 'nearLimit' is 0, wants a number > 0 and <= 1"],
+    [wrong({ nearLimit: 1.1 }), "option 'nearLimit' is 1.1, wants a number > 0 and <= 1"],
+    [wrong({ nearLimit: NaN }), "option 'nearLimit' is NaN, wants a number > 0 and <= 1"],
+    [wrong({ nearLimit: null }), "option 'nearLimit' is null, wants a number > 0 and <= 1"],
     [wrong({ phase: 'late' }), "option 'phase' is 'late', wants one of guard, authenticated"],
-    [wrong({ onStoreError: 'x' }), "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one"],
+    [
+      wrong({ onStoreError: 'x' }),
+      "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one",
+    ],
     [wrong({ onMissingKey: 'x' }), "option 'onMissingKey' is 'x', wants one of ip, skip, refuse"],
     [
       wrong({ key: 'header:' }),
@@ -138,7 +145,10 @@ describe('start-up errors', () => {
     [{ body: {} }, "option 'body' is {}, wants a function that makes an object"],
     [{ headers: 'draft-9' }, "option 'headers' is 'draft-9', wants one of draft-8, draft-6, legacy, a function"],
     [{ timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
-    [{ onStoreError: 'x' }, "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one"],
+    [
+      { onStoreError: 'x' },
+      "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one",
+    ],
     [{ onMissingKey: 'x' }, "option 'onMissingKey' is 'x', wants one of ip, skip, refuse"],
     [{ ipv6Prefix: 129 }, "option 'ipv6Prefix' is 129, wants a whole number >= 1 and <= 128"],
     [{ prefix: 'a{b' }, "option 'prefix' is 'a{b', wants a string that is not empty and holds no braces"],

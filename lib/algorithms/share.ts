@@ -1,0 +1,25 @@
+import type { AlgorithmOptions } from './index.js';
+import { duration, MAX_INTERVAL_MS } from './options.js';
+
+/**
+ * A part of a limit's rate and quota, at least one unit. Where less than one unit is left of a rate, one is allowed in a longer
+ * interval.
+ */
+export function shareOf(options: AlgorithmOptions, part: number): AlgorithmOptions {
+  const units = (count: number | undefined) => count && Math.max(1, Math.floor(count * part));
+  if (options.algo === 'concurrency') return { ...options, limit: units(options.limit)! };
+  const rate = units(options.rate)!;
+  if (options.algo === 'calendar-window') return { ...options, rate };
+  const micros = duration('localShare', 'interval', options.interval);
+  const longer = Math.min(MAX_INTERVAL_MS, (micros / 1000) * Math.max(1, rate / (options.rate * part)));
+  const interval = rate > 1 ? options.interval : longer;
+  switch (options.algo) {
+    case 'gcra':
+    case 'token-bucket':
+      return { ...options, rate, interval, burst: units(options.burst ?? options.rate)! };
+    case 'leaky-bucket':
+      return { ...options, rate, interval, queue: Math.floor((options.queue ?? options.rate) * part) };
+    default:
+      return { ...options, rate, interval };
+  }
+}

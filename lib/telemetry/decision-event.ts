@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import type { CheckEntry, Decision, StoreDecision } from '../stores/store.js';
+
+/** What a limit said: `'shadow-refused'` if it would have refused, but is only to report. */
+export type DecisionOutcome = 'allowed' | 'refused' | 'shadow-refused';
+
+/** What one limit said to one request or call. The request passes if none of its limits says `'refused'`. */
+export interface DecisionEvent {
+  /** The limit's name. */
+  readonly limit: string;
+  /** Whom it counts: the first 16 characters of the base64url SHA-256 of the identity, which itself is never told. */
+  readonly identity: string;
+  /** What the limit said. */
+  readonly outcome: DecisionOutcome;
+  /** Who decided. */
+  readonly source: Decision['source'];
+  /** The most units that can be allowed at once. */
+  readonly quota: number;
+  /** Whole units that a request could still take now. */
+  readonly remaining: number;
+  /** 0 if allowed, else the shortest wait in milliseconds after which the same would fit; `Infinity` if it never can. */
+  readonly retryAfterMs: number;
+  /** The units that were asked for. */
+  readonly cost: number;
+  /** Milliseconds that the check took, with all limits that were decided together. */
+  readonly latencyMs: number;
+  /** Whether these units took the limit from below its `nearLimit` share to it or beyond. */
+  readonly nearLimit: boolean;
+}
+
+/** A decision with all that may be told but whom it counts, which costs a hash. */
+export type UnnamedEvent = Omit<DecisionEvent, 'identity'>;
+
+/** How much of a hash is told: 96 bits tell all identities apart. */
+const HASH_LENGTH = 16;
+
+/** Tells of one decision. `charged`: the check was allowed by all of its limits, so that what this one allowed was taken. */
+export function eventOf(entry: CheckEntry, decision: StoreDecision, charged: boolean, latencyMs: number): UnnamedEvent {
+  const { limit, cost } = entry;
+  const { source, quota, remaining, retryAfterMs, allowed } = decision;
+  const outcome = allowed ? 'allowed' : limit.shadow ? 'shadow-refused' : 'refused';
+  const nearLimit = charged && allowed && becameNear(entry, decision);
+  return { limit: limit.name, outcome, source, quota, remaining, retryAfterMs, cost, latencyMs, nearLimit };
+}
+
+/** Names an identity without telling it. */
+export function hashOf(identity: string): string {
+  return createHash('sha256').update(identity).digest('base64url').slice(0, HASH_LENGTH);
+}
+
+/** What was taken from the future says nothing of how much was used before. */
+function becameNear({ limit, cost }: CheckEntry, { remaining, delayMs }: StoreDecision): boolean {
+  if (delayMs > 0 && limit.algorithm.covered !== undefined) return false;
+  const used = limit.quota - remaining;
+  return used >= limit.nearFrom && used - cost < limit.nearFrom;
+}

@@ -1,0 +1,150 @@
+import type { Span } from '@opentelemetry/api';
+import type { WindowCount } from '../algorithms/algorithm.js';
+import type { FallbackStore } from '../stores/fallback.store.js';
+import type {
+  Charge,
+  Check,
+  CheckEntry,
+  Counter,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../stores/store.js';
+import { eventOf } from './decision-event.js';
+import type { DecisionStream } from './decision-stream.js';
+import { OpenTelemetry } from './open-telemetry.js';
+import { tellSpan } from './span.js';
+
+export interface ObservedStoreOptions {
+  /** Whether OpenTelemetry is told: if it is not installed, `true` is an error, and nothing means no. */
+  readonly telemetry: boolean | undefined;
+  /** The part of the store that falls back, if there is one. */
+  readonly fallback: FallbackStore | undefined;
+}
+
+/** Asks a store, and tells of its decisions whoever wants to know. While nobody does, it only asks. */
+export class ObservedStore implements Store {
+  private openTelemetry: OpenTelemetry | undefined;
+
+  constructor(
+    private readonly inner: Store,
+    private readonly stream: DecisionStream,
+    private readonly options: ObservedStoreOptions,
+  ) {}
+
+  /** Whether the store is left alone for the moment, since it failed repeatedly. */
+  get isBroken(): boolean {
+    return this.options.fallback?.isBroken === true;
+  }
+
+  async open(): Promise<void> {
+    const { telemetry, fallback } = this.options;
+    if (telemetry !== false) {
+      const isBroken = fallback && (() => fallback.isBroken);
+      this.openTelemetry = await OpenTelemetry.load(telemetry === true, isBroken);
+    }
+    await this.inner.open?.();
+  }
+
+  async close(): Promise<void> {
+    await this.inner.close();
+    this.openTelemetry?.close();
+    this.stream.close();
+  }
+
+  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+    const span = this.openTelemetry?.span();
+    return this.listens(span) ? this.observeChecks(checks, span) : this.inner.check(checks);
+  }
+
+  reserve(entry: ReserveEntry): Promise<StoreDecision> {
+    const span = this.openTelemetry?.span();
+    return this.listens(span) ? this.observeReservation(entry, span) : this.inner.reserve(entry);
+  }
+
+  refund(refunds: readonly Refund[]): Promise<void> {
+    return this.timed('refund', () => this.inner.refund(refunds));
+  }
+
+  penalize(charge: Charge): Promise<void> {
+    return this.timed('penalize', () => this.inner.penalize(charge));
+  }
+
+  block(counter: Counter, durationMs: number): Promise<void> {
+    return this.timed('block', () => this.inner.block(counter, durationMs));
+  }
+
+  renew(lease: HeldLease): Promise<boolean> {
+    return this.timed('renew', () => this.inner.renew(lease));
+  }
+
+  reset(counters: readonly Counter[]): Promise<void> {
+    return this.timed('reset', () => this.inner.reset(counters));
+  }
+
+  history(counter: Counter): Promise<WindowCount[]> {
+    return this.timed('history', () => this.inner.history(counter));
+  }
+
+  private listens(span: Span | undefined): boolean {
+    return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.observed;
+  }
+
+  private async observeChecks(checks: readonly Check[], span: Span | undefined): Promise<StoreDecision[][]> {
+    const start = performance.now();
+    const operation = checks.every(({ peek }) => peek === true) ? 'peek' : 'check';
+    const ask = () => this.inner.check(checks);
+    const answers = await this.timed(operation, ask, (decisions) => decisions.flat());
+    const latencyMs = performance.now() - start;
+    for (const [index, { entries, peek }] of checks.entries()) {
+      // Who only looks is told what would be decided, and nothing is.
+      if (peek !== true) this.tell(entries, answers[index]!, latencyMs, span);
+    }
+    return answers;
+  }
+
+  private async observeReservation(entry: ReserveEntry, span: Span | undefined): Promise<StoreDecision> {
+    const start = performance.now();
+    const ask = () => this.inner.reserve(entry);
+    const decision = await this.timed('reserve', ask, (decided) => [decided]);
+    this.tell([entry], [decision], performance.now() - start, span);
+    return decision;
+  }
+
+  private tell(
+    entries: readonly CheckEntry[],
+    decisions: readonly StoreDecision[],
+    latencyMs: number,
+    span: Span | undefined,
+  ): void {
+    const charged = entries.every(({ limit }, index) => limit.shadow || decisions[index]!.allowed);
+    const events = entries.map((entry, index) => eventOf(entry, decisions[index]!, charged, latencyMs));
+    const metrics = this.openTelemetry?.metrics;
+    metrics?.checked(decisions);
+    if (span !== undefined) tellSpan(span, entries, decisions, events);
+    for (const [index, event] of events.entries()) {
+      metrics?.decided(event);
+      if (this.stream.observed) this.stream.publish(event, entries[index]!.identity);
+    }
+  }
+
+  private async timed<T>(
+    operation: string,
+    call: () => Promise<T>,
+    decisionsOf?: (answer: T) => readonly StoreDecision[],
+  ): Promise<T> {
+    const metrics = this.openTelemetry?.metrics;
+    if (metrics === undefined) return call();
+    const start = performance.now();
+    try {
+      const answer = await call();
+      metrics.took(operation, performance.now() - start, decisionsOf?.(answer));
+      return answer;
+    } catch (error) {
+      metrics.failed(operation, performance.now() - start, error);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import { Logger } from '@nestjs/common';
+import type { Span } from '@opentelemetry/api';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { Metrics } from './metrics.js';
+
+type Api = typeof import('@opentelemetry/api');
+
+/** The name under which everything is reported. */
+const SCOPE = 'nestjs-sluice';
+/** What Node and what Jest say of a package that is not installed. */
+const NOT_FOUND = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
+
+const logger = new Logger('RateLimit');
+
+/** What is reported to OpenTelemetry, as far as the app has set it up. */
+export class OpenTelemetry {
+  private constructor(
+    private readonly api: Api,
+    /** The instruments, unless nobody collects what they measure. */
+    readonly metrics: Metrics | undefined,
+  ) {}
+
+  /**
+   * Loads `@opentelemetry/api`; nothing if it is not installed, unless it is `required`.
+   *
+   * @param isBroken whether the store is left alone, if it can be
+   */
+  static async load(required: boolean, isBroken: (() => boolean) | undefined): Promise<OpenTelemetry | undefined> {
+    const api = await loadApi(required);
+    if (api === undefined) return undefined;
+    const meter = api.metrics.getMeter(SCOPE);
+    // Without a provider every meter is the same one, which measures nothing.
+    const metrics = meter === api.createNoopMeter() ? undefined : new Metrics(meter, isBroken);
+    return new OpenTelemetry(api, metrics);
+  }
+
+  /** The span that is active, if it records. */
+  span(): Span | undefined {
+    const span = this.api.trace.getActiveSpan();
+    return span?.isRecording() === true ? span : undefined;
+  }
+
+  close(): void {
+    this.metrics?.close();
+  }
+}
+
+async function loadApi(required: boolean): Promise<Api | undefined> {
+  try {
+    return await import('@opentelemetry/api');
+  } catch (cause) {
+    if (required) throw new RateLimitConfigError(messages.noOpenTelemetry(), { cause });
+    if (!NOT_FOUND.includes(String((cause as NodeJS.ErrnoException).code))) {
+      logger.warn(messages.telemetryFailed(cause instanceof Error ? cause.message : String(cause)));
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,44 @@
+import type { Attributes, Span } from '@opentelemetry/api';
+import { toCheckResult } from '../check-result.js';
+import type { CheckEntry, StoreDecision } from '../stores/store.js';
+import { attribute } from './attributes.js';
+import type { UnnamedEvent } from './decision-event.js';
+
+/** Tells a span how a check ended: its attributes are those of the limit that binds most, with an event for each that matters. */
+export function tellSpan(
+  span: Span,
+  entries: readonly CheckEntry[],
+  decisions: readonly StoreDecision[],
+  events: readonly UnnamedEvent[],
+): void {
+  const result = toCheckResult(
+    decisions,
+    entries.map(({ limit }) => limit),
+  );
+  const { limit, outcome, source, quota, remaining } = events[result.decisions.indexOf(result.tightest)]!;
+  span.setAttributes({
+    [attribute.name]: limit,
+    [attribute.outcome]: outcome,
+    [attribute.source]: source,
+    [attribute.quota]: quota,
+    [attribute.remaining]: remaining,
+  });
+  for (const event of events) {
+    if (event.outcome !== 'allowed') span.addEvent('rate_limit.refused', attributesOf(event));
+    if (event.nearLimit) span.addEvent('rate_limit.near_limit', attributesOf(event));
+  }
+}
+
+function attributesOf({ limit, outcome, source, quota, remaining, cost, retryAfterMs }: UnnamedEvent): Attributes {
+  const attributes: Attributes = {
+    [attribute.name]: limit,
+    [attribute.outcome]: outcome,
+    [attribute.source]: source,
+    [attribute.quota]: quota,
+    [attribute.remaining]: remaining,
+    [attribute.cost]: cost,
+  };
+  // What can never fit has no wait, and exporters know no infinity.
+  if (outcome !== 'allowed' && retryAfterMs < Infinity) attributes[attribute.retryAfter] = retryAfterMs;
+  return attributes;
+}
