@@ -47,7 +47,7 @@ import { WaitingRoom } from './waiting/waiting-room.js';
 const logger = new Logger('RateLimitModule');
 
 /** Says once that the store fails, and once that it is back. */
-function report(news: StoreReport): void {
+export function report(news: StoreReport): void {
   if (news.state === 'failing') logger.error(messages.storeFailing(news.error.message));
   else logger.log(messages.storeRecovered());
 }

@@ -32,7 +32,8 @@ export interface StoreSettings {
 /** The store that an app asks: in process, or Redis with what happens while it fails, or the user's own. */
 export async function createStore(settings: StoreSettings): Promise<Store> {
   const { store, redis, ownsClient, maxKeys, report, refusalCache = false, ...options } = settings;
-  const local = new MemoryStore({ maxKeys });
+  // What is counted in process beside a store on a clock of its own goes by that clock, too.
+  const local = new MemoryStore(store instanceof MemoryStore ? { maxKeys, clock: store.clock } : { maxKeys });
   if (store !== undefined)
     return new ScopedStore(new FallbackStore(store, local, { report, closesPrimary: false }), local);
   if (redis === undefined) return local;

@@ -169,7 +169,8 @@ function denies({ limit }: CheckEntry): boolean {
   return limit.onStoreError === 'deny' && !limit.shadow;
 }
 
-function allowing({ limit }: CheckEntry): StoreDecision {
+/** What lets a request pass without counting it. */
+export function allowing({ limit }: CheckEntry): StoreDecision {
   return {
     allowed: true,
     limit: limit.name,

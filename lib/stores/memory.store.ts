@@ -82,7 +82,8 @@ export class MemoryStore implements Store {
   /** The least recently used first. */
   private readonly entries = new Map<string, Entry>();
   private readonly maxKeys: number;
-  private readonly clock: () => number;
+  /** @internal The time in whole microseconds. */
+  readonly clock: () => number;
   private readonly slackMs: number;
   private timer: NodeJS.Timeout | undefined;
   private sweeping: MapIterator<[string, Entry]> | undefined;
