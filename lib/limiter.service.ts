@@ -34,6 +34,7 @@ export interface LimitCheck {
 /** The same limits for any code that is not a route. Limits of one name share their counters, wherever they are used. */
 @Injectable()
 export class LimiterService {
+  /** @internal */
   constructor(
     private readonly registry: LimitRegistry,
     private readonly room: WaitingRoom,

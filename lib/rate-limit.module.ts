@@ -107,6 +107,7 @@ export function report(news: StoreReport): void {
   exports: [LimiterService, RateLimitGuard, RequestLimiter, LimitRegistry],
 })
 export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+  /** @internal */
   constructor(
     private readonly plans: PlanRegistry,
     private readonly keys: KeyResolverFactory,
@@ -116,11 +117,13 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     super();
   }
 
+  /** Sets the module up with options. Imported once, it holds for the whole app. */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
     checkExtras(options, 'RateLimitModule');
     return withLimiters(super.forRoot(options));
   }
 
+  /** Sets the module up with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     checkExtras(options, 'RateLimitModule.forRootAsync');
     return withLimiters(super.forRootAsync(options));
@@ -140,12 +143,14 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     return { module: RateLimitFeatureModule, providers: [define] };
   }
 
+  /** Is called by Nest: reads all limits, and brings the store up. Throws `RateLimitConfigError`. */
   async onModuleInit(): Promise<void> {
     this.plans.prepare();
     await this.keys.ready();
     await Promise.all([this.store.open?.(), this.rates.open()]);
   }
 
+  /** Is called by Nest: closes what the module opened. */
   async onApplicationShutdown(): Promise<void> {
     this.rates.close();
     await this.store.close();

@@ -12,13 +12,17 @@ export interface CarryOver {
   readonly quotaBefore: number;
 }
 
+/** What a limit is made of besides its algorithm's options. */
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
   readonly place: string;
   /** What shares its counters: the place of its declaration, or nothing if its name alone does. */
   readonly scope?: string;
+  /** Its name; that of its algorithm with its rate unless given. */
   readonly name?: string | undefined;
+  /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow?: boolean;
+  /** What happens while its store fails; `'local'` unless given. */
   readonly onStoreError?: OnStoreError;
   /** What becomes of the units that were left under another quota, if not what the algorithm makes of it. */
   readonly carry?: CarryOver | undefined;
@@ -34,13 +38,19 @@ export interface LimitSettings {
 
 /** A limit whose options have been read: what stores work with. */
 export class CompiledLimit {
+  /** Its name, the default one included. */
   readonly name: string;
+  /** What shares its counters: the place of its declaration, or an empty string if its name alone does. */
   readonly scope: string;
+  /** How it decides. */
   readonly algorithm: Algorithm;
+  /** What its algorithm made of its options. */
   readonly parameters: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
+  /** What happens while its store fails. */
   readonly onStoreError: OnStoreError;
+  /** What becomes of the units that were left under another quota; without it, what the algorithm makes of them. */
   readonly carry: CarryOver | undefined;
   /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
   readonly blockFor: number;
@@ -51,6 +61,12 @@ export class CompiledLimit {
   /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters, a generation digits. */
   readonly id: string;
 
+  /**
+   * Reads the options. Throws `RateLimitConfigError`.
+   *
+   * @param options those of the algorithm
+   * @param settings all others
+   */
   constructor(
     options: AlgorithmOptions,
     { place, scope = '', name, shadow = false, generation = 0, ...rest }: LimitSettings,
@@ -73,6 +89,7 @@ export class CompiledLimit {
     this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
   }
 
+  /** The most units that can be allowed at once. */
   get quota(): number {
     return this.parameters.quota;
   }

@@ -14,6 +14,7 @@ import type {
   StoreDecision,
 } from './store.js';
 
+/** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {
   /**
    * How many counters are kept at most; the least recently used goes first.
@@ -88,6 +89,11 @@ export class MemoryStore implements Store {
   private timer: NodeJS.Timeout | undefined;
   private sweeping: MapIterator<[string, Entry]> | undefined;
 
+  /**
+   * Counts nothing yet, and has no timer until it does.
+   *
+   * @param options how it counts
+   */
   constructor({ maxKeys = 100_000, clock = () => Date.now() * 1000, slackMs = 0 }: MemoryStoreOptions = {}) {
     this.maxKeys = maxKeys;
     this.clock = clock;

@@ -28,6 +28,9 @@ export interface ExpectedRefusal {
 /**
  * Asserts that a decision, or the result of several limits, allows. Throws an `AssertionError` of `node:assert` if not, which
  * every test runner shows.
+ *
+ * @param decision what was decided
+ * @param expected what else to look at
  */
 export function expectAllowed(decision: Decision | CheckResult, { remaining }: ExpectedAllowance = {}): void {
   const told = tightest(decision);
@@ -40,6 +43,9 @@ export function expectAllowed(decision: Decision | CheckResult, { remaining }: E
 /**
  * Asserts that a decision, or the result of several limits, refuses; that of a refused request is the `result` of its
  * `RateLimitExceededException`. Throws an `AssertionError` of `node:assert` if not.
+ *
+ * @param decision what was decided
+ * @param expected what else to look at
  */
 export function expectRefused(decision: Decision | CheckResult, { limit, retryAfterMs }: ExpectedRefusal = {}): void {
   if (decision.allowed) fail(messages.expectedRefusal(tightest(decision)), decision, expectRefused);

@@ -1,3 +1,7 @@
+/**
+ * What tests of an app that has limits need.
+ * @module nestjs-sluice/testing
+ */
 export { exhaust } from './exhaust.js';
 export { type ExpectedAllowance, type ExpectedRefusal, expectAllowed, expectRefused } from './expectations.js';
 export { RateLimitTesting, type TestingBuilder } from './rate-limit-testing.js';

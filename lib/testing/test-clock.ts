@@ -3,7 +3,7 @@ import { toMs } from '../arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 
-/** Where a clock begins unless told otherwise, so that a test that fails fails again. */
+/* Where begins unless told otherwise, so that a test that fails fails again. */
 const START = '2030-01-01T00:00:00Z';
 
 /**
@@ -20,6 +20,8 @@ export class TestClock {
   protected micros: number;
 
   /**
+   * Stops it at a time.
+   *
    * @param start where it begins: a date, or what `new Date` reads; the start of 2030 (UTC) unless given. Throws
    * `RateLimitArgumentError` if it is none
    */

@@ -13,6 +13,8 @@ export interface TestingStoreOptions {
 /**
  * A store that counts in this process, on a clock that the test moves: for `RateLimitTesting.useStore`, or for the option
  * `store` of the module.
+ *
+ * @param options its clock
  */
 export function createTestingStore({ clock = new TestClock() }: TestingStoreOptions = {}): MemoryStore {
   return new MemoryStore({ clock: clock.now });
