@@ -3,7 +3,7 @@ import { toMs } from '../arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 
-/* Where begins unless told otherwise, so that a test that fails fails again. */
+/** Where a clock begins unless told otherwise, so that a test that fails fails again. */
 const START = '2030-01-01T00:00:00Z';
 
 /**
