@@ -6,9 +6,10 @@ const WARM_UP_MS = 400;
 export const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 
 /** One round: so many checks in flight for so long. */
-async function round(check, { inFlight, keyOf, ms, latencies }) {
+async function round(check, { inFlight, keyOf, ms, latencies, redis }) {
   let count = 0;
   let next = 0;
+  const serverCpu = await serverMicros(redis);
   const cpu = process.cpuUsage();
   const start = performance.now();
   const end = start + ms;
@@ -23,7 +24,15 @@ async function round(check, { inFlight, keyOf, ms, latencies }) {
   await Promise.all(Array.from({ length: inFlight }, lane));
   const seconds = (performance.now() - start) / 1000;
   const { user, system } = process.cpuUsage(cpu);
-  return { perSecond: count / seconds, cpuMicros: (user + system) / count };
+  const serverCpuMicros = ((await serverMicros(redis)) - serverCpu) / count;
+  return { perSecond: count / seconds, cpuMicros: (user + system) / count, serverCpuMicros };
+}
+
+/** The processor time that the server has used. */
+async function serverMicros(redis) {
+  if (redis === undefined) return 0;
+  const info = await redis.info('cpu');
+  return [/used_cpu_sys:([\d.]+)/, /used_cpu_user:([\d.]+)/].reduce((sum, part) => sum + part.exec(info)[1] * 1e6, 0);
 }
 
 /** Refuses to time what does not limit: of quota + 5 requests of one key exactly the quota has to pass. */
@@ -57,7 +66,7 @@ export async function compare(contenders, { url, limits, inFlight, keys, rounds,
   for (let i = 0; i < rounds; i++) {
     for (const run of i % 2 === 0 ? runs : runs.toReversed()) {
       const latencies = inFlight === 1 ? [] : undefined;
-      const result = await round(run.check, { inFlight, keyOf, ms, latencies });
+      const result = await round(run.check, { inFlight, keyOf, ms, latencies, redis });
       if (latencies !== undefined) {
         latencies.sort((a, b) => a - b);
         result.p50Micros = latencies[Math.floor(latencies.length * 0.5)] * 1000;
@@ -74,6 +83,7 @@ export async function compare(contenders, { url, limits, inFlight, keys, rounds,
       name: contender.name,
       perSecond: of('perSecond'),
       cpuMicros: of('cpuMicros'),
+      ...(redis !== undefined && { serverCpuMicros: of('serverCpuMicros') }),
       ...(inFlight === 1 && { p50Micros: of('p50Micros'), p99Micros: of('p99Micros') }),
     };
   });

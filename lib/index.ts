@@ -23,10 +23,12 @@ export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } fro
 export type { HeaderFormat, HeaderFormatter, HeaderOption } from './http/header-format.js';
 export type { LimitInfo } from './http/limit-info.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
+export type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
 export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './key-resolvers/key-resolver.js';
 export type {
   CommonLimitOptions,
   Count,
+  LeaseOptions,
   LimitAnswer,
   LimitDefinition,
   LimitFunction,
@@ -41,6 +43,7 @@ export { type AcquireOptions, Limiter, type ReserveOptions } from './limiter.js'
 export { type LimitCheck, LimiterService } from './limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';
 export { RateLimitGuard } from './rate-limit.guard.js';
+export { RateLimitMiddleware, rateLimitMiddleware, type RateLimitMiddlewareFunction } from './rate-limit.middleware.js';
 export { RateLimitModule } from './rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
 export type { CurrentRate, RateOverride, RatePatch, RateState, SetRateOptions } from './rates/rate.js';

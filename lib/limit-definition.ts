@@ -2,13 +2,14 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { AlgorithmOptions } from './algorithms/index.js';
 import type { OnStoreError } from './algorithms/limit.js';
 import type { Duration } from './algorithms/options.js';
+import type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
 import type { LimitKey } from './key-resolvers/key-resolver.js';
 
 /** What happens to a request that has no key for a limit. */
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';
 
 /** When a limit is checked. */
-export type Phase = 'guard' | 'authenticated';
+export type Phase = 'middleware' | 'guard' | 'authenticated';
 
 /** Which instances of the app count together. */
 export type Scope = 'cluster' | 'instance';
@@ -29,6 +30,14 @@ export interface Outcome {
 
 /** Which requests count in the end. */
 export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean);
+
+/** How many units an instance takes at once, and for how long. */
+export interface LeaseOptions {
+  /** The most units that are taken in one call: a whole number >= 1. */
+  units: number;
+  /** How long they can be used: milliseconds or a duration such as `'100ms'`, at most 1 minute. Then the rest is given back. */
+  ttl: Duration;
+}
 
 /** What every limit has, whatever its algorithm. */
 export interface CommonLimitOptions {
@@ -67,6 +76,14 @@ export interface CommonLimitOptions {
    */
   blockFor?: Duration;
   /**
+   * Lets an instance take several units of a busy counter in one call of Redis and decide in process (`source: 'lease'`). No more
+   * is allowed than without; less may be, by what other instances hold unused. The limit is a little stricter: sliding windows
+   * are longer by `ttl`, bursts smaller by what flows in it. Not for `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with
+   * `blockFor` or scope `'instance'`.
+   * @default each check asks Redis
+   */
+  lease?: LeaseOptions;
+  /**
    * `'cluster'` counts across all instances of the app, `'instance'` in each for itself, in process and without Redis.
    * @default 'cluster'
    */
@@ -78,6 +95,8 @@ export interface CommonLimitOptions {
   mode?: 'enforce' | 'shadow';
   /**
    * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
+   * `'middleware'`, only for limits of the module, checks before the route is known if a `RateLimitMiddleware` runs, else in
+   * the guard: by `'ip'`, `'global'` or `'header:<name>'`, with no `skip`, and with a `cost` that is a number.
    * @default 'authenticated' for key 'user', else 'guard'
    */
   phase?: Phase;
@@ -93,10 +112,17 @@ export interface CommonLimitOptions {
    */
   onMissingKey?: OnMissingKey;
   /**
-   * The `message` of the response when this limit refuses.
+   * The `message` of the response when this limit refuses, in problem details the `detail`: a text, or a function of the
+   * context and of what all limits said. If the function fails, the default is sent.
    * @default 'Too many requests'
    */
-  message?: string;
+  message?: RefusalMessage;
+  /**
+   * Makes the JSON body of the response when this limit refuses, of the context, of what all limits said, and of the body
+   * that would be sent without it. If it fails, that one is sent.
+   * @default the module's `body`
+   */
+  body?: RefusalBody;
 }
 
 /** One rule: an algorithm with its parameters, and what every limit has. */

@@ -12,10 +12,13 @@ import { APP_INTERCEPTOR, MetadataScanner } from '@nestjs/core';
 import { getLimiterToken, recordedLimiters } from './decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
+import { Refusals } from './http/refusals.js';
 import { ResponseHeaders } from './http/response-headers.js';
+import { RATE_LIMIT_RANDOM } from './http/retry-jitter.js';
 import { KeyResolverFactory } from './key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from './limit-definition.js';
 import { LimiterService } from './limiter.service.js';
+import { ApiDocumentation } from './openapi/api-documentation.js';
 import { LimitRegistry } from './plan/limit-registry.js';
 import { PlanRegistry } from './plan/plan-registry.js';
 import { RuleCompiler } from './plan/rule-compiler.js';
@@ -90,18 +93,21 @@ export function report(news: StoreReport): void {
         redis === undefined ? new MemoryRateBook() : new RedisRateBook(redis, settings),
       inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
     },
+    { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
     MetadataScanner,
     KeyResolverFactory,
     RuleCompiler,
     LimitRegistry,
     PlanRegistry,
     ResponseHeaders,
+    Refusals,
     RequestLimiter,
     RateLimitGuard,
     RateLimitInterceptor,
     WaitingRoom,
     Rates,
     LimiterService,
+    ApiDocumentation,
     { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor },
   ],
   exports: [LimiterService, RateLimitGuard, RequestLimiter, LimitRegistry],
@@ -113,8 +119,10 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly rates: Rates,
+    documentation: ApiDocumentation,
   ) {
     super();
+    documentation.write();
   }
 
   /** Sets the module up with options. Imported once, it holds for the whole app. */

@@ -1,6 +1,7 @@
 import type { OnStoreError } from './algorithms/limit.js';
 import type { Duration } from './algorithms/options.js';
 import type { HeaderOption } from './http/header-format.js';
+import type { RefusalBody } from './http/refusal-answer.js';
 import type { LimitDefinition, OnMissingKey } from './limit-definition.js';
 import type { RedisConnection } from './redis/client.js';
 import type { Store } from './stores/store.js';
@@ -30,6 +31,24 @@ export interface RateLimitModuleOptions {
    * @default 'draft-8'
    */
   headers?: HeaderOption;
+  /**
+   * Spreads the waits that refusals tell, so that clients do not all come back at once: a share of the wait, from 0 to 1. What
+   * the headers say is `wait * (1 + random * retryJitter)`, with one random number from 0 to 1 a response. Decisions stay exact.
+   * @default 0
+   */
+  retryJitter?: number;
+  /**
+   * Whether refusals are answered with problem details (RFC 9457, `application/problem+json`) of the types that the IETF
+   * draft of the headers defines. Only over plain HTTP.
+   * @default false
+   */
+  problem?: boolean;
+  /**
+   * Makes the JSON body of a refusal, of the context, of what all limits said, and of the body that would be sent without it.
+   * If it fails, that one is sent. A limit may have another.
+   * @default `statusCode`, `message`, `error` and `limits`, or with `problem` the members of problem details
+   */
+  body?: RefusalBody;
   /**
    * How long a check on Redis may take: milliseconds or a duration such as `'250ms'`. Then `onStoreError` decides.
    * @default 250

@@ -3,6 +3,7 @@ import { duration, oneOf, orElse, wholeNumber } from './algorithms/options.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
 import { type HeaderFormatter, headerFormatters } from './http/header-format.js';
+import type { RefusalBody } from './http/refusal-answer.js';
 import type { OnMissingKey } from './limit-definition.js';
 import { isClient, isClusterConnection } from './redis/client.js';
 import type { RateLimitModuleOptions } from './rate-limit.options.js';
@@ -11,6 +12,9 @@ import type { RateLimitModuleOptions } from './rate-limit.options.js';
 export interface RateLimitSettings {
   readonly options: RateLimitModuleOptions;
   readonly formatters: readonly HeaderFormatter[];
+  readonly retryJitter: number;
+  readonly problem: boolean;
+  readonly body: RefusalBody | undefined;
   readonly onStoreError: OnStoreError;
   readonly onMissingKey: OnMissingKey;
   readonly ipv6Prefix: number;
@@ -45,6 +49,9 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'limits',
   'define',
   'headers',
+  'retryJitter',
+  'problem',
+  'body',
   'timeout',
   'onStoreError',
   'onMissingKey',
@@ -67,6 +74,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     }
   }
   const { limits = [], define = {}, maxKeys = 100_000, prefix = 'sluice', store, redis, refusalCache = true } = options;
+  const { retryJitter = 0, problem = false, body } = options;
   wants('limits', limits, 'a list of limits', Array.isArray(limits));
   wants('define', define, 'an object of limits by their names', isRecord(define) && !Array.isArray(define));
   wants(
@@ -75,6 +83,9 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
     'a string that is not empty and holds no braces',
     typeof prefix === 'string' && /^[^{}]+$/.test(prefix),
   );
+  wants('retryJitter', retryJitter, 'a number from 0 to 1', isShare(retryJitter));
+  wants('problem', problem, 'true or false', typeof problem === 'boolean');
+  wants('body', body, 'a function that makes an object', body === undefined || typeof body === 'function');
   wants('refusalCache', refusalCache, 'true or false', typeof refusalCache === 'boolean');
   wants('store', store, 'a Store', store === undefined || (isRecord(store) && typeof store.check === 'function'));
   wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
@@ -84,6 +95,9 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
   return {
     options,
     formatters: headerFormatters(orElse(options.headers, 'draft-8'), PLACE),
+    retryJitter,
+    problem,
+    body,
     onStoreError: oneOf(PLACE, 'onStoreError', orElse(options.onStoreError, 'local'), ON_STORE_ERROR),
     onMissingKey: oneOf(PLACE, 'onMissingKey', orElse(options.onMissingKey, 'ip'), ON_MISSING_KEY),
     ipv6Prefix: wholeNumber(PLACE, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
@@ -109,6 +123,10 @@ function isRedis(redis: unknown): boolean {
 /** A URL as it may be shown: without the password. */
 function redactUrl(redis: unknown): unknown {
   return typeof redis === 'string' ? redis.replace(/\/\/[^@/]*@/, '//***@') : redis;
+}
+
+function isShare(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value <= 1;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -12,14 +12,28 @@ if now == 0 then
   now = time[1] * 1000000 + time[2]
 end
 
+-- Only what the call needs is made: to make all algorithms takes longer than to decide a check.
+local made = {}
+
+local function algorithm_of(name)
+  local algorithm = made[name] or algorithms[name]()
+  made[name] = algorithm
+  return algorithm
+end
+
 local limits = {}
 for i = 1, program[3] do
-  local p = { algorithm = algorithms[program[at]], shadow = program[at + 1] == 1, quota = program[at + 2] }
-  p.block_for, p.carry, p.quota_before = program[at + 3], program[at + 4], program[at + 5]
   local length = program[at + 6]
-  for j = 1, length do p[j] = program[at + 6 + j] end
+  limits[i] = {
+    algorithm = algorithm_of(program[at]),
+    shadow = program[at + 1] == 1,
+    quota = program[at + 2],
+    block_for = program[at + 3],
+    carry = program[at + 4],
+    quota_before = program[at + 5],
+    unpack(program, at + 7, at + 6 + length),
+  }
   at = at + 7 + length
-  limits[i] = p
 end
 
 -- Strings only: MGET answers nil for a key of another type, and a fragment reads that one itself.
@@ -272,40 +286,45 @@ local function decide(operation, count, from, width)
 end
 
 -- What is done to one counter, with up to two numbers; each says what it replies first.
-local operations = {
-  [REFUND] = function(p, s, key, units, place, charged)
-    p.algorithm.give(p, s, units, place, charged)
-    changed[key] = true
-    add(1)
-  end,
+local operations
 
-  [PENALIZE] = function(p, s, key, units)
-    p.algorithm.take(p, s, max(0, min(units, p.quota + p.algorithm.remaining(p, s))))
-    changed[key] = true
-    add(1)
-  end,
+local function make_operations()
+  return {
+    [REFUND] = function(p, s, key, units, place, charged)
+      p.algorithm.give(p, s, units, place, charged)
+      changed[key] = true
+      add(1)
+    end,
 
-  [BLOCK] = function(p, s, key, duration)
-    set_block(s, now + duration, duration)
-    changed[key] = true
-    add(1)
-  end,
+    [PENALIZE] = function(p, s, key, units)
+      p.algorithm.take(p, s, max(0, min(units, p.quota + p.algorithm.remaining(p, s))))
+      changed[key] = true
+      add(1)
+    end,
 
-  [RENEW] = function(p, s, key, units, place)
-    local held = p.algorithm.renew and p.algorithm.renew(p, s, units, place)
-    if held then changed[key] = true end
-    add(held and 1 or 0)
-  end,
+    [BLOCK] = function(p, s, key, duration)
+      set_block(s, now + duration, duration)
+      changed[key] = true
+      add(1)
+    end,
 
-  [HISTORY] = function(p, s, key)
-    local windows = p.algorithm.history(p, s, KEYS[key])
-    add(#windows / 3)
-    for _, value in ipairs(windows) do add(value) end
-  end,
-}
+    [RENEW] = function(p, s, key, units, place)
+      local held = p.algorithm.renew and p.algorithm.renew(p, s, units, place)
+      if held then changed[key] = true end
+      add(held and 1 or 0)
+    end,
+
+    [HISTORY] = function(p, s, key)
+      local windows = p.algorithm.history(p, s, KEYS[key])
+      add(#windows / 3)
+      for _, value in ipairs(windows) do add(value) end
+    end,
+  }
+end
 
 local function operate(operation, p, key, first, second, third)
   local s = open(p, key)
+  operations = operations or make_operations()
   if s then return operations[operation](p, s, key, first, second, third) end
   add(-1)
   add(now)

@@ -35,7 +35,7 @@
 -- other value begins so: they begin with a time, as a double, or as a MessagePack array. An algorithm that keeps no string
 -- keeps these in a key of its own, which follows the counter's in KEYS.
 --
--- A fragment in algorithms/ adds one table to `algorithms`:
+-- A fragment in algorithms/ adds one function to `algorithms` that makes a table:
 --   open(p, raw, now, key)  the state as of now: a table with `now` and `moved`, or nil if p is of another time
 --   fits(p, s, cost)        whether cost <= quota fits
 --   take(p, s, cost)        charges what fits

@@ -3,7 +3,9 @@ import {
   emptyScript,
   increment,
   ours,
+  oursInApp,
   oursInMemory,
+  oursLeased,
   rateLimiterFlexible,
   rateLimiterFlexibleInMemory,
   rateLimitRedis,
@@ -30,9 +32,9 @@ export async function decisions({ url, rounds, ms }) {
   for (const inFlight of [1, 16, 256, 1024]) {
     await add(`10,000 keys, ${inFlight.toLocaleString('en')} in flight`, ALL, { inFlight });
   }
-  await add('one hot key, 256 in flight', ALL, { inFlight: 256, keys: 1 });
+  await add('one hot key, 256 in flight', [...ALL, oursLeased], { inFlight: 256, keys: 1 });
   await add('three limits a request, 10,000 keys, 256 in flight', PEERS, { inFlight: 256, limits: three });
-  await add('a flood of which 99 % is refused, 100 keys, 256 in flight', PEERS, {
+  await add('a flood of which 99 % is refused, 100 keys, 256 in flight', [...PEERS, oursInApp], {
     inFlight: 256,
     keys: 100,
     limits: [{ rate: 10, intervalMs: 1000 }],

@@ -2,18 +2,22 @@
  * The limiters, each asked in the same way: `check(key)` says whether a request of that key is allowed. A limit is
  * `{ rate, intervalMs }`; several limits are those of one request.
  */
+import { once } from 'node:events';
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
 import { Redis } from 'ioredis';
 import { MemoryStore, RedisStore } from '../../dist/index.js';
 import { CompiledLimit } from '../../dist/algorithms/limit.js';
+import { createStore } from '../../dist/stores/create-store.js';
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import { RedisStore as ExpressRedisStore } from 'rate-limit-redis';
 
 const RETURN_ONE = 'return 1';
+/** 10,000 units for 100 ms; where so many are not left, fewer are taken. */
+const LEASE = { units: 10_000, ttl: 100_000 };
 
-function compiled({ rate, intervalMs, algo = 'gcra', ...options }, index = 0) {
+function compiled({ rate, intervalMs, algo = 'gcra', lease, remembersRefusals, ...options }, index = 0) {
   const parameters = { algo, rate, interval: intervalMs, ...options };
-  return new CompiledLimit(parameters, { place: 'bench', name: `limit-${index}` });
+  return new CompiledLimit(parameters, { place: 'bench', name: `limit-${index}`, lease, remembersRefusals });
 }
 
 /** Asks a store of ours for all limits of a request at once. */
@@ -41,6 +45,33 @@ export const ours = {
     await store.open();
     return { check: checkOf(store, limits), close: () => redis.quit() };
   },
+};
+
+/** The store as an app has it: refusals are remembered. */
+export const oursInApp = {
+  name: 'nestjs-sluice, refusals remembered',
+  async make(url, limits) {
+    const redis = new Redis(url, { autoResendUnfulfilledCommands: false });
+    await once(redis, 'ready');
+    const common = { prefix: 'app', timeoutMs: 60_000, maxKeys: 100_000, report: console.error };
+    const store = await createStore({ ...common, redis, refusalCache: true });
+    await store.open();
+    const check = checkOf(
+      store,
+      limits.map((limit) => ({ ...limit, remembersRefusals: true })),
+    );
+    return { check, close: () => store.close().then(() => redis.quit()) };
+  },
+};
+
+/** The same with units taken in advance. */
+export const oursLeased = {
+  name: 'nestjs-sluice with a lease',
+  make: (url, limits) =>
+    oursInApp.make(
+      url,
+      limits.map((limit) => ({ ...limit, algo: 'fixed-window', lease: LEASE })),
+    ),
 };
 
 export const oursInMemory = {

@@ -14,14 +14,23 @@ const table = (head, rows) =>
 function caseSection({ title, results }) {
   const [first] = results;
   const timed = first.p50Micros !== undefined;
-  const rows = results.map(({ name, perSecond, cpuMicros, p50Micros, p99Micros }) => [
+  const onRedis = first.serverCpuMicros !== undefined;
+  const rows = results.map(({ name, perSecond, cpuMicros, serverCpuMicros, p50Micros, p99Micros }) => [
     name,
     thousands(perSecond),
     `${(first.perSecond / perSecond).toFixed(2)} x`,
     `${cpuMicros.toFixed(1)} µs`,
+    ...(onRedis ? [`${serverCpuMicros.toFixed(2)} µs`] : []),
     ...(timed ? [`${p50Micros.toFixed(0)} µs`, `${p99Micros.toFixed(0)} µs`] : []),
   ]);
-  const head = ['', 'decisions', `${first.name} is`, 'client CPU each', ...(timed ? ['p50', 'p99'] : [])];
+  const head = [
+    '',
+    'decisions',
+    `${first.name} is`,
+    'client CPU each',
+    ...(onRedis ? ['Redis CPU each'] : []),
+    ...(timed ? ['p50', 'p99'] : []),
+  ];
   return `### ${title[0].toUpperCase()}${title.slice(1)}\n\n${table(head, rows)}`;
 }
 

@@ -11,6 +11,8 @@ export function targets({ cases, http, memory }) {
   const many = find(cases, '256 in flight');
   const single = find(cases, ', 1 in flight');
   const hot = find(cases, 'hot key');
+  const flood = find(cases, 'flood');
+  const leastServerCpu = Math.min(...PEERS.map((name) => of(flood, name).serverCpuMicros));
   const three = find(cases, 'three limits');
   const local = find(cases, 'in process');
   const guarded = http.find(({ name }) => name === 'nestjs-sluice, 3 limits, Redis');
@@ -20,6 +22,13 @@ export function targets({ cases, http, memory }) {
     ['10,000 keys, 256 in flight, of the better peer', '>=', 3.5, of(many, OURS).perSecond / best(many)],
     ['the same, of autopipelined INCR', '>=', 1, of(many, OURS).perSecond / of(many, 'INCR, autopipelined').perSecond],
     ['one hot key, of the better peer', '>=', 6, of(hot, OURS).perSecond / best(hot)],
+    ['the same with a lease, million decisions/s', '>=', 2, of(hot, 'nestjs-sluice with a lease').perSecond / 1e6],
+    [
+      'Redis CPU a check of a flood, of the better peer',
+      '<=',
+      0.1,
+      of(flood, 'nestjs-sluice, refusals remembered').serverCpuMicros / leastServerCpu,
+    ],
     ['three limits, of throttler', '>=', 4, of(three, OURS).perSecond / of(three, PEERS[0]).perSecond],
     ['client CPU a decision, of the better peer', '<=', 0.25, of(many, OURS).cpuMicros / leastCpu],
     [

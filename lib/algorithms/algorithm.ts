@@ -87,6 +87,16 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   covered?(parameters: P, state: S): number;
   /** Where units can be reserved: whether so much can be owed. */
   owable?(parameters: P, state: S, cost: number): boolean;
+  /** Where units can be charged for several requests to come, and used a little later. */
+  lease?: {
+    /**
+     * Parameters under which units may be used up to `ttl` microseconds after they were charged, with no more used in any
+     * stretch of time than the given parameters allow; nothing if there are none.
+     */
+    parameters(parameters: P, ttl: number): P | undefined;
+    /** Units have to be used before the window ends in which they were charged. */
+    readonly endsWithWindow: boolean;
+  };
   /** Holds anew what a request of `units` holds since it got its `place`. Says whether it still held it. */
   renew?(parameters: P, state: S, units: number, place: number): boolean;
   /** The windows or slices that can still be read, the newest first. */

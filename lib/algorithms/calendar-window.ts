@@ -3,7 +3,7 @@ import { messages } from '../errors/messages.js';
 import type { Algorithm, Parameters, WindowCount } from './algorithm.js';
 import { Calendar, isTimezone, type Period, PERIODS } from './calendar.js';
 import { duration, type Duration, oneOf, orElse, wholeNumber } from './options.js';
-import { windowCount, type WindowState } from './window-count.js';
+import { leaseOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
  * A window of the calendar: a request of cost c is allowed if count + c <= rate, where count starts anew with every second,
@@ -109,6 +109,7 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
   },
   ...windowCount,
   save: (_, state) => state,
+  lease: leaseOfWindow,
   keepFor: ({ retain }, { count, end, now, finished }) =>
     count > 0 ? end - now + retain : (finished.at(-1)?.end ?? now - retain) + retain - now,
   history: (_, { count, start, end, finished }) =>

@@ -1,6 +1,6 @@
 import type { Algorithm, Parameters } from './algorithm.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
-import { windowCount, type WindowState } from './window-count.js';
+import { leaseOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
  * A fixed window: it opens with its first request and lasts `interval`; a request of cost c is allowed if
@@ -43,4 +43,5 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   },
   ...windowCount,
   save: (_, state) => state,
+  lease: leaseOfWindow,
 };

@@ -13,7 +13,7 @@ import {
   saveArrival,
 } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
-import { scaleOf } from './scale.js';
+import { scaleOf, unitsWithin } from './scale.js';
 
 /**
  * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a
@@ -61,6 +61,13 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   remaining: arrivalRemaining,
   retryAfter: arrivalRetryAfter,
   resetAfter: (_, state) => arrivalResetAfter(state),
+  lease: {
+    parameters: (parameters, ttl) => {
+      const quota = parameters.quota - unitsWithin(parameters.scale, ttl);
+      return quota < 1 ? undefined : arrivalWithQuota(parameters, quota);
+    },
+    endsWithWindow: false,
+  },
   covered: arrivalCovered,
   owable: arrivalOwable,
 };

@@ -12,6 +12,14 @@ export interface CarryOver {
   readonly quotaBefore: number;
 }
 
+/** Units that an instance takes at once, to decide in process. */
+export interface LeaseTerms {
+  /** The most units that are taken at once. */
+  readonly units: number;
+  /** How long they can be used, in microseconds. */
+  readonly ttl: number;
+}
+
 /** What a limit is made of besides its algorithm's options. */
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
@@ -30,6 +38,8 @@ export interface LimitSettings {
   readonly blockFor?: number;
   /** Its refusals may be remembered: units come back by time alone, or by a call that tells all instances. */
   readonly remembersRefusals?: boolean;
+  /** Units are taken in advance, and requests are decided in process. */
+  readonly lease?: LeaseTerms | undefined;
   /** Counted by each instance of the app for itself. */
   readonly instance?: boolean;
   /** How often its counters were made to start anew; each generation has keys of its own. */
@@ -44,8 +54,10 @@ export class CompiledLimit {
   readonly scope: string;
   /** How it decides. */
   readonly algorithm: Algorithm;
-  /** What its algorithm made of its options. */
+  /** What its algorithm made of its options, by which stores decide. */
   readonly parameters: Parameters;
+  /** What the user wrote: a limit with a lease is decided by stricter parameters. */
+  private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
   /** What happens while its store fails. */
@@ -56,6 +68,8 @@ export class CompiledLimit {
   readonly blockFor: number;
   /** Its refusals may be remembered until their wait is over. */
   readonly remembersRefusals: boolean;
+  /** The units that an instance takes at once, if it does. */
+  readonly lease: LeaseTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
   /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters, a generation digits. */
@@ -77,14 +91,17 @@ export class CompiledLimit {
     }
     refuseForeignOptions(options, algorithm, place);
     this.algorithm = algorithm;
-    this.parameters = algorithm.compile(options as never, place);
+    this.declared = algorithm.compile(options as never, place);
+    this.lease = rest.lease;
+    this.parameters = this.lease === undefined ? this.declared : leased(algorithm, this.declared, this.lease, place);
     this.name = name ?? algorithm.defaultName(options as never);
     this.scope = scope;
     this.shadow = shadow;
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;
     this.carry = rest.carry;
-    this.remembersRefusals = rest.remembersRefusals === true && algorithm.delay === undefined;
+    this.remembersRefusals =
+      rest.remembersRefusals === true && algorithm.delay === undefined && this.lease === undefined;
     this.instance = rest.instance ?? false;
     this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
   }
@@ -96,8 +113,15 @@ export class CompiledLimit {
 
   /** Milliseconds of the limit's window at `nowMs`. */
   windowMs(nowMs: number): number {
-    return this.algorithm.window(this.parameters, nowMs * 1000) / 1000;
+    return this.algorithm.window(this.declared, nowMs * 1000) / 1000;
   }
+}
+
+function leased(algorithm: Algorithm, declared: Parameters, { ttl }: LeaseTerms, place: string): Parameters {
+  if (algorithm.lease === undefined) throw new RateLimitConfigError(messages.notLeasable(place, algorithm.name));
+  const parameters = algorithm.lease.parameters(declared, ttl);
+  if (parameters === undefined) throw new RateLimitConfigError(messages.leaseTooLong(place, ttl / 1000));
+  return parameters;
 }
 
 /** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */

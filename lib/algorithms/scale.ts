@@ -32,6 +32,11 @@ export function scaleOf(rate: number, interval: number, units: number, place: st
   throw new RateLimitConfigError(messages.tooFine(place, rate, interval, units));
 }
 
+/** Units that flow in `micros` at most. */
+export function unitsWithin({ unit, speed, tick }: Scale, micros: number): number {
+  return Math.ceil((Math.ceil(micros / tick) * speed) / unit);
+}
+
 export function sameScale(a: Scale, b: Scale): boolean {
   return a.unit === b.unit && a.speed === b.speed && a.tick === b.tick;
 }

@@ -65,6 +65,11 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   window: ({ interval }) => interval,
   scriptParameters: ({ interval }) => [interval],
+  lease: {
+    // What is used in any stretch of `interval` was charged in one of interval + ttl.
+    parameters: ({ quota, interval }, ttl) => ({ quota, interval: interval + ttl }),
+    endsWithWindow: false,
+  },
 
   open({ interval }, stored, now) {
     const log = stored?.log ?? { times: [], sums: [], head: 0, base: 0 };

@@ -44,7 +44,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     const quota = wholeNumber(place, 'rate', options.rate);
     const interval = duration(place, 'interval', options.interval);
     const slices = wholeNumber(place, 'slices', orElse(options.slices, 10), { max: 1000 });
-    return { quota, interval, slices, length: Math.ceil(interval / slices) };
+    return windowOf(quota, interval, slices);
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   window: ({ interval }) => interval,
@@ -104,6 +104,11 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
           state.counts.findIndex((count) => count > 0),
           interval,
         ),
+  lease: {
+    // What is used in any stretch of `interval` was charged in one of interval + ttl.
+    parameters: ({ quota, interval, slices }, ttl) => windowOf(quota, interval + ttl, slices),
+    endsWithWindow: false,
+  },
   history: (_, { counts, newest, length }) =>
     counts.map((count, age): WindowCount => {
       const start = (newest - age) * length;
@@ -114,4 +119,8 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
 /** Microseconds until none of the slice of that age is in the window. */
 function untilSliceEnds({ newest, length, now }: SlidingWindowState, age: number, interval: number): number {
   return (newest - age + 1) * length - 1 + interval - now;
+}
+
+function windowOf(quota: number, interval: number, slices: number): SlidingWindowParameters {
+  return { quota, interval, slices, length: Math.ceil(interval / slices) };
 }

@@ -1,6 +1,6 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
-import { MAX_OWED, sameScale, type Scale, scaleOf } from './scale.js';
+import { MAX_OWED, sameScale, type Scale, scaleOf, unitsWithin } from './scale.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
@@ -109,6 +109,14 @@ export const tokenBucket: Algorithm<TokenBucketOptions, TokenBucketParameters, T
   retryAfter: (parameters, state, cost) => untilFilled(parameters, state, cost * parameters.scale.unit),
   resetAfter: (parameters, state) =>
     state.level < parameters.capacity ? untilFilled(parameters, state, parameters.capacity) : 0,
+  lease: {
+    parameters: (parameters, ttl) => {
+      const quota = parameters.quota - unitsWithin(parameters.scale, ttl);
+      if (quota < 1 || parameters.step > 1) return undefined;
+      return { ...parameters, quota, capacity: quota * parameters.scale.unit };
+    },
+    endsWithWindow: false,
+  },
   covered,
   owable: ({ scale }, { level }, cost) => cost * scale.unit - level <= MAX_OWED,
 };

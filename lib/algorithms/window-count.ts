@@ -23,3 +23,9 @@ export const windowCount = {
   retryAfter: (_: Parameters, { end, now }: WindowState): number => end - now,
   resetAfter: (_: Parameters, { count, end, now }: WindowState): number => (count > 0 ? end - now : 0),
 };
+
+/** Units that are used in the window in which they were charged count in it, so nothing changes. */
+export const leaseOfWindow = {
+  parameters: <P extends Parameters>(parameters: P): P => parameters,
+  endsWithWindow: true,
+};

@@ -70,6 +70,10 @@ export const messages = {
   noHistory: (name: string) => `limit '${name}' keeps no history, wants algo 'calendar-window' or 'sliding-window'`,
   noIoredis: () => "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
+  answerFailed: (option: string, name: string) =>
+    `the function '${option}' of limit '${name}' failed, so the refusal says what it would without it`,
+  wrongAnswer: (got: unknown) =>
+    `it gave ${show(got)}, wants a string of 'message' and an object of 'body', no promise`,
   waitedInVain: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
   notReservable: (name: string, algo: string) =>
     `limit '${name}' of algo '${algo}' cannot be reserved, wants token-bucket, gcra or leaky-bucket`,
@@ -96,6 +100,13 @@ export const messages = {
     name === undefined
       ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
       : `settle: the limit '${name}' was not charged for this request`,
+  notLeasable: (place: string, algo: string) =>
+    `${place}: option 'lease' is for fixed-window, calendar-window, sliding-window, sliding-log, gcra and token-bucket with ` +
+    `refill 'greedy', not for '${algo}'`,
+  leaseTooLong: (place: string, ttl: unknown) =>
+    `${place}: option 'lease.ttl' is ${show(ttl)}, wants it so short that less than the quota flows back in it, and no refill 'intervally'`,
+  leaseWith: (place: string, other: string) =>
+    `${place}: options 'lease' and '${other}' exclude each other, wants one of them`,
   closed: () => 'the app is shutting down',
   resends: () =>
     'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +
@@ -117,7 +128,7 @@ export const messages = {
   rateIgnored: (name: string, reason: string) =>
     `the changed rate of limit '${name}' is ignored, and its configured one holds: ${reason}`,
   ratesUnheard: (reason: string) => `changes of rates are not heard of at once, but read every 30 s: ${reason}`,
-  refusalsUnheard: (reason: string) =>
+  instancesUnheard: (reason: string) =>
     `refusals are not remembered, since other instances cannot be heard when they give units back: ${reason}`,
   ratesUnread: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
   clockUnsettled: () => "the server's clock and the calendar window did not settle after 3 tries",

@@ -10,15 +10,20 @@ export class RateLimitExceededException extends HttpException {
    * @param result what all limits of the request said
    * @param message the body's message, 'Too many requests' unless given
    * @param limits the names of the limits that refused, those of `result` unless given
+   * @param body the body, if it is not to be made of these
    */
   constructor(
     readonly result: CheckResult,
     message: string = messages.exceeded(),
     limits: readonly string[] = result.decisions.filter(({ allowed }) => !allowed).map(({ limit }) => limit),
+    body: object = exceededBody(message, limits),
   ) {
-    super(
-      { statusCode: HttpStatus.TOO_MANY_REQUESTS, message, error: 'Too Many Requests', limits },
-      HttpStatus.TOO_MANY_REQUESTS,
-    );
+    super(body, HttpStatus.TOO_MANY_REQUESTS);
+    this.message = message;
   }
+}
+
+/** The body of a refusal unless another one is asked for. */
+export function exceededBody(message: string, limits: readonly string[]): Record<string, unknown> {
+  return { statusCode: HttpStatus.TOO_MANY_REQUESTS, message, error: 'Too Many Requests', limits };
 }

@@ -22,6 +22,8 @@ export interface NamedLimit {
 export class LimitRegistry {
   /** The limits that apply to every route. */
   readonly moduleRules: readonly Rule[];
+  /** Those of them that a middleware checks, if one runs. */
+  readonly earlyRules: readonly Rule[];
   /** Is called when limits were added. */
   onDefined: () => void = () => undefined;
   private readonly moduleLimits: readonly NamedLimit[];
@@ -34,10 +36,11 @@ export class LimitRegistry {
     private readonly compiler: RuleCompiler,
   ) {
     const moduleLimits = (options.limits ?? []).map((definition, index): NamedLimit => {
-      const declaration = { place: `limits[${index}]`, scope: MODULE_SCOPE };
+      const declaration = { place: `limits[${index}]`, scope: MODULE_SCOPE, everywhere: true };
       return { definition, declaration, rule: compiler.compile(definition, declaration) };
     });
     this.moduleRules = moduleLimits.map(({ rule }) => rule);
+    this.earlyRules = this.moduleRules.filter(({ phase }) => phase === 'middleware');
     this.moduleLimits = moduleLimits.filter(({ definition }) => definition.name !== undefined);
     const names = new Set<string>();
     for (const { name } of this.moduleRules) {

@@ -4,7 +4,7 @@ import { declaredOn } from '../decorators/metadata.js';
 import { limitersOf } from '../decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { LimitSpec } from '../limit-definition.js';
+import type { LimitDefinition, LimitSpec } from '../limit-definition.js';
 import { LimitRegistry } from './limit-registry.js';
 import { isSource, type Place, Plan, type RuleSource } from './plan.js';
 import { type Rule } from './rule.js';
@@ -51,6 +51,28 @@ export class PlanRegistry {
       for (const type of [...controllers, ...providers.filter((each) => isClass(each) && this.declares(each))]) {
         if (isClass(type)) this.prepareClass(type, scopes);
       }
+    }
+  }
+
+  /** Whether a route has limits, or may be given some. Can be asked before all limits are defined: then it takes them by their names. */
+  mayLimit(type: HandlerClass, handler: Handler): boolean {
+    const names = new Set<unknown>(this.registry.moduleRules.map(({ name }) => name));
+    for (const target of [type, handler]) {
+      const { specs, skips } = declaredOn(target);
+      if (skips === 'all') names.clear();
+      else for (const name of skips) names.delete(name);
+      // A function that chooses limits stands for itself: it cannot be skipped by a name.
+      for (const spec of specs) names.add(typeof spec === 'object' ? this.nameOf(spec, type) : spec);
+    }
+    return names.size > 0;
+  }
+
+  private nameOf(definition: LimitDefinition, type: HandlerClass): unknown {
+    try {
+      return this.registry.rule(definition, { place: '', scope: type.name }).name;
+    } catch {
+      // What is wrong with it is told at start-up.
+      return definition;
     }
   }
 

@@ -25,10 +25,12 @@ type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
 
 /** What holds for one route, worked out once. */
 export class Plan {
-  /** The rules that are checked in the guard. */
+  /** The rules that are checked in the guard, those included that a middleware may have checked before. */
   readonly guard: readonly Rule[];
   /** The rules that are checked after all guards. */
   readonly authenticated: readonly Rule[];
+  /** Whether a middleware may have checked some of them. */
+  readonly hasEarly: boolean;
   private readonly places: readonly Place[];
   private readonly sources: readonly RuleSource[];
 
@@ -41,7 +43,8 @@ export class Plan {
     this.places = places.slice(Math.max(bare, 0));
     this.sources = this.places.flatMap(({ specs }) => specs.filter(isSource));
     const rules = merge(this.places, new Map());
-    this.guard = rules.filter(({ phase }) => phase === 'guard');
+    this.guard = rules.filter(({ phase }) => phase !== 'authenticated');
+    this.hasEarly = rules.some(({ phase }) => phase === 'middleware');
     this.authenticated = rules.filter(({ phase }) => phase === 'authenticated');
   }
 

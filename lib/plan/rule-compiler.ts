@@ -7,6 +7,7 @@ import { messages } from '../errors/messages.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { CommonLimitOptions, LimitDefinition } from '../limit-definition.js';
 import { ON_MISSING_KEY, ON_STORE_ERROR, RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
+import { leaseTerms } from './lease-terms.js';
 import { Rule } from './rule.js';
 
 const COMMON: readonly (keyof CommonLimitOptions)[] = [
@@ -16,12 +17,14 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'skip',
   'count',
   'blockFor',
+  'lease',
   'scope',
   'mode',
   'phase',
   'onStoreError',
   'onMissingKey',
   'message',
+  'body',
 ];
 
 /** What a structured field's String can hold, since the name goes into the headers. */
@@ -35,6 +38,8 @@ export interface Declaration {
   readonly scope: string;
   /** The name of a limit that has none of its own. */
   readonly name?: string;
+  /** Whether it applies to every route, so that it can be checked before the route is known. */
+  readonly everywhere?: boolean;
   /** How often its counters were made to start anew. */
   readonly generation?: number;
   /** What becomes of what was left under another rate. */
@@ -49,23 +54,27 @@ export class RuleCompiler {
     private readonly keys: KeyResolverFactory,
   ) {}
 
-  compile(definition: LimitDefinition, { place, scope, name: givenName, generation = 0, carry }: Declaration): Rule {
+  compile(definition: LimitDefinition, declaration: Declaration): Rule {
+    const { place, scope, name: givenName, everywhere = false, generation = 0, carry } = declaration;
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
       throw new RateLimitConfigError(messages.notALimit(place, definition));
     }
     refuseUnknownOptions(definition, place);
-    const { name = givenName, cost, skip, mode = 'enforce', message, key = 'ip', count = 'all' } = definition;
+    const { name = givenName, cost, skip, mode = 'enforce', message, body, key = 'ip', count = 'all' } = definition;
     check(place, 'name', name, '1 to 128 printable ASCII characters', isName);
     check(place, 'skip', skip, 'a function of the context', isFunction);
     check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
-    check(place, 'message', message, 'a string', isString);
+    check(place, 'message', message, 'a string or a function that makes one', isMessage);
+    check(place, 'body', body, 'a function that makes an object', isFunction);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const { phase = key === 'user' ? 'authenticated' : 'guard' } = definition;
+    if (phase === 'middleware') refuseWhatNeedsARoute(definition, place, everywhere);
     const limit = new CompiledLimit(algorithmOptions(definition), {
       place,
       scope,
       name,
       blockFor: definition.blockFor === undefined ? 0 : duration(place, 'blockFor', definition.blockFor),
+      lease: leaseTerms(definition, place),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
       instance: oneOf(place, 'scope', orElse(definition.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
@@ -79,14 +88,26 @@ export class RuleCompiler {
       identify: this.keys.create(key, place, ipv6Prefix),
       ipv6Prefix,
       onMissingKey: oneOf(place, 'onMissingKey', orElse(definition.onMissingKey, onMissingKey), ON_MISSING_KEY),
-      phase: oneOf(place, 'phase', phase, ['guard', 'authenticated']),
+      phase: everywhere && phase === 'middleware' ? phase : oneOf(place, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
       count,
       skip,
-      message,
+      answer: { message, body: orElse(body, this.settings.body) },
     });
   }
+}
+
+/** A middleware sees a request before anything is known of it but its address and its headers. */
+function refuseWhatNeedsARoute({ key, cost, skip }: LimitDefinition, place: string, everywhere: boolean): void {
+  const refuse = (option: string, got: unknown, wants: string) => {
+    throw new RateLimitConfigError(messages.wrongOption(place, option, got, wants));
+  };
+  if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
+  const isEarly = key === undefined || key === 'ip' || key === 'global' || isHeader(key);
+  if (!isEarly) refuse('key', key, "'ip', 'global' or 'header:<name>' in phase 'middleware'");
+  if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
+  if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
 }
 
 /** The common options are no algorithm's business. */
@@ -110,7 +131,8 @@ function check(place: string, option: string, got: unknown, wants: string, right
   if (got !== undefined && !right(got)) throw new RateLimitConfigError(messages.wrongOption(place, option, got, wants));
 }
 
+const isHeader = (key: unknown) => typeof key === 'string' && key.startsWith('header:');
 const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
 const isCount = (value: unknown) => isFunction(value) || ['all', 'failed', 'succeeded'].includes(value as string);
 const isFunction = (value: unknown) => typeof value === 'function';
-const isString = (value: unknown) => typeof value === 'string';
+const isMessage = (value: unknown) => typeof value === 'string' || isFunction(value);

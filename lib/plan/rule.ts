@@ -3,6 +3,7 @@ import type { CompiledLimit } from '../algorithms/limit.js';
 import { assertCost } from '../arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { Transport } from '../http/transport.js';
 import { ipIdentity } from '../key-resolvers/ip.js';
 import type { Identify, LimitKey, ResolvedKey } from '../key-resolvers/key-resolver.js';
@@ -26,7 +27,7 @@ export interface RuleSettings {
   readonly hasCost: boolean;
   readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
-  readonly message: string | undefined;
+  readonly answer: RefusalAnswer;
 }
 
 const logger = new Logger('RateLimit');
@@ -63,8 +64,8 @@ export class Rule {
   }
 
   /** What the response says when this limit refuses. */
-  get message(): string | undefined {
-    return this.settings.message;
+  get answer(): RefusalAnswer {
+    return this.settings.answer;
   }
 
   /** Whether the cost of a request is its own. */

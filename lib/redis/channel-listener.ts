@@ -33,11 +33,11 @@ export class ChannelListener {
   private closed = false;
   private settle: () => void = () => undefined;
 
-  /** `heard` is told of every message, and whenever some may have been missed; `deaf` when from now on some may be. */
+  /** `heard` is told every message, and, without one, whenever some may have been missed; `deaf` when from now on some may be. */
   constructor(
     private readonly client: RedisClient,
     private readonly channel: string,
-    private readonly heard: () => void,
+    private readonly heard: (message?: string) => void,
     private readonly deaf: () => void = () => undefined,
     /** What is warned of, once, if the server does not let it listen. */
     private readonly refusal: (reason: string) => string = messages.ratesUnheard,
@@ -70,7 +70,7 @@ export class ChannelListener {
       this.deaf();
       this.connectLater();
     });
-    connection.on('message', () => this.heard());
+    connection.on('message', (_channel, message: string) => this.heard(message));
     connection.once('ready', () => void this.subscribe(connection));
     connection.connect().catch(() => undefined);
   }

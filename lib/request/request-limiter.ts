@@ -1,20 +1,15 @@
-import {
-  type ExecutionContext,
-  HttpException,
-  Inject,
-  Injectable,
-  Logger,
-  ServiceUnavailableException,
-} from '@nestjs/common';
+import { type ExecutionContext, HttpException, Inject, Injectable, Logger } from '@nestjs/common';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { finalize, type Observable, tap } from 'rxjs';
 import { refundOf, toCheckResult } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import { Refusals } from '../http/refusals.js';
 import { ResponseHeaders } from '../http/response-headers.js';
 import { connectionOf, type Transport, transportOf } from '../http/transport.js';
 import { Lease } from '../lease.js';
 import type { Outcome } from '../limit-definition.js';
+import { LimitRegistry } from '../plan/limit-registry.js';
 import type { Plan } from '../plan/plan.js';
 import { PlanRegistry } from '../plan/plan-registry.js';
 import { isPromise, mapAll } from '../plan/promises.js';
@@ -22,9 +17,10 @@ import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { WaitingRoom } from '../waiting/waiting-room.js';
+import { openEarly, takeOver } from './early-state.js';
 import { hold, isGone } from './hold.js';
 import { Ending } from './ending.js';
-import { findState, openState, type RequestCharge, type RequestState } from './request-state.js';
+import { type Checked, findState, openState, type RequestCharge, type RequestState } from './request-state.js';
 
 /** The status that nginx gave to a request whose client did not wait for the answer. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -35,11 +31,22 @@ const logger = new Logger('RateLimit');
 @Injectable()
 export class RequestLimiter {
   constructor(
+    private readonly limits: LimitRegistry,
     private readonly plans: PlanRegistry,
     private readonly headers: ResponseHeaders,
+    private readonly refusals: Refusals,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly room: WaitingRoom,
   ) {}
+
+  /** The middleware's part: what needs no route. Returns nothing if there is nothing to wait for. */
+  beforeRoute(request: object, response: object): Promise<void> | undefined {
+    const { earlyRules } = this.limits;
+    if (earlyRules.length === 0) return undefined;
+    const context = new ExecutionContextHost([request, response]);
+    const state = openEarly(request);
+    return (state.middleware ??= this.check(earlyRules, context, transportOf(context), state));
+  }
 
   /** The guard's part. Returns nothing if there is nothing to wait for. */
   beforeGuards(context: ExecutionContext): Promise<void> | undefined {
@@ -78,8 +85,9 @@ export class RequestLimiter {
     let rules = plan.guard;
     if (plan.hasSources && !plan.asksLater(transport)) {
       state.rules = await plan.ask(context);
-      rules = state.rules.filter(({ phase }) => phase === 'guard');
+      rules = state.rules.filter(({ phase }) => phase !== 'authenticated');
     }
+    if (plan.hasEarly) rules = takeOver(transport, state, rules);
     await this.check(rules, context, transport, state, plan.hasSources && state.rules === undefined);
   }
 
@@ -103,7 +111,9 @@ export class RequestLimiter {
       state.checked.splice(index, 1);
       state.decisions.splice(index, 1);
     }
-    await this.giveBack(state.charges.filter(({ rule }) => !rules.includes(rule)));
+    // What a middleware checked holds for every route.
+    const kept = [...rules, ...(state.early?.met ?? [])];
+    await this.giveBack(state.charges.filter(({ rule }) => !kept.includes(rule)));
   }
 
   /** One atomic check. */
@@ -111,7 +121,7 @@ export class RequestLimiter {
     rules: readonly Rule[],
     context: ExecutionContext,
     transport: Transport,
-    state: RequestState,
+    state: Checked,
     mayReplace = false,
   ): Promise<void> {
     if (rules.length === 0) return;
@@ -121,7 +131,7 @@ export class RequestLimiter {
     const collected = mapAll(rules, (rule) => rule.entry(context, transport));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
-    const decisions = await this.decide(entries, transport, mayReplace);
+    const decisions = await this.decide(entries, context, transport, mayReplace);
     state.checked.push(...entries);
     state.decisions.push(...decisions);
     const limits = state.checked.map(({ limit }) => limit);
@@ -131,7 +141,7 @@ export class RequestLimiter {
       const refusing = state.checked[result.decisions.indexOf(result.tightest)]?.rule;
       const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
       const names = refused.map(({ name }) => name);
-      throw new RateLimitExceededException(result, refusing?.message, names);
+      throw this.refusals.exceeded(context, transport.response, result, names, refusing?.answer);
     }
     const charges = this.chargesOf(entries, decisions);
     state.charges.push(...charges);
@@ -146,6 +156,7 @@ export class RequestLimiter {
 
   private async decide(
     entries: readonly RuleEntry[],
+    context: ExecutionContext,
     { response }: Transport,
     mayReplace: boolean,
   ): Promise<StoreDecision[]> {
@@ -155,8 +166,7 @@ export class RequestLimiter {
       return decisions as StoreDecision[];
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      this.headers.set(response, 'Retry-After', '1');
-      throw new ServiceUnavailableException(messages.unavailable(), { cause: error });
+      throw this.refusals.unavailable(context, response, error);
     }
   }
 
@@ -165,7 +175,7 @@ export class RequestLimiter {
     charges: readonly RequestCharge[],
     context: ExecutionContext,
     { response }: Transport,
-    state: RequestState,
+    state: Checked,
   ): void {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
     if (waiting.length === 0) return;

@@ -17,16 +17,8 @@ export interface RequestCharge extends Refund {
   returned: boolean;
 }
 
-/** What was checked for one call of one handler so far. */
-export interface RequestState {
-  readonly type: object;
-  readonly handler: object;
-  /** The guard's check. A second guard on the same request takes part in it. */
-  guard?: Promise<void>;
-  /** The check after the guards. */
-  authenticated?: Promise<void>;
-  /** All rules of the request, once the route's functions have been asked. */
-  rules?: readonly Rule[];
+/** What was checked so far. */
+export interface Checked {
   /** All rules of the checks so far, also those that do not apply to the request. */
   readonly met: Rule[];
   /** What was asked of the store; a limit may have another rate by the time it is told of. */
@@ -39,6 +31,20 @@ export interface RequestState {
   ending?: Ending;
   /** The sum of all decisions so far. */
   result?: CheckResult;
+}
+
+/** What was checked for one call of one handler so far. */
+export interface RequestState extends Checked {
+  readonly type: object;
+  readonly handler: object;
+  /** The guard's check. A second guard on the same request takes part in it. */
+  guard?: Promise<void>;
+  /** The check after the guards. */
+  authenticated?: Promise<void>;
+  /** All rules of the request, once the route's functions have been asked. */
+  rules?: readonly Rule[];
+  /** What a middleware checked before. */
+  early?: Checked | undefined;
 }
 
 /** By request, so that it is gone with it; a request seldom has more than one handler. */
@@ -55,18 +61,15 @@ export function findState(context: ExecutionContext): RequestState | undefined {
 export function openState(context: ExecutionContext): RequestState {
   const found = findState(context);
   if (found !== undefined) return found;
-  const state: RequestState = {
-    type: context.getClass(),
-    handler: context.getHandler(),
-    met: [],
-    checked: [],
-    decisions: [],
-    charges: [],
-    leases: [],
-  };
+  const state: RequestState = { type: context.getClass(), handler: context.getHandler(), ...nothingChecked() };
   const call = callOf(context);
   const others = states.get(call);
   if (others === undefined) states.set(call, [state]);
   else others.push(state);
   return state;
+}
+
+/** Before any check. */
+export function nothingChecked(): Checked {
+  return { met: [], checked: [], decisions: [], charges: [], leases: [] };
 }

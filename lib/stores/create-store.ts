@@ -1,11 +1,13 @@
 import { createClient, isClient, isCluster, type RedisConnection } from '../redis/client.js';
 import { FallbackStore, type StoreReport } from './fallback.store.js';
 import { MemoryStore } from './memory.store.js';
+import { InstanceChannel } from '../redis/instance-channel.js';
 import { givenBackChannel } from '../redis/keys.js';
 import { RefusalCacheStore } from './refusal-cache.store.js';
 import { RedisStore } from './redis.store.js';
 import { ScopedStore } from './scoped.store.js';
 import type { Store } from './store.js';
+import { UnitLeaseStore } from './unit-lease.store.js';
 
 export interface StoreSettings {
   /** The user's own store; it stays open. */
@@ -44,5 +46,7 @@ export async function createStore(settings: StoreSettings): Promise<Store> {
   const safe = new FallbackStore(remote, local, { report });
   // In a Cluster a check of several slots can be refused for units that are given back a moment later.
   const cached = refusalCache && !isCluster(client);
-  return new ScopedStore(cached ? new RefusalCacheStore(safe, client, givenBackChannel(options.prefix)) : safe, local);
+  const channel = new InstanceChannel(client, givenBackChannel(options.prefix));
+  const remembering = cached ? new RefusalCacheStore(safe, channel) : safe;
+  return new ScopedStore(new UnitLeaseStore(remembering, channel), local);
 }

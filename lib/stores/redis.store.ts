@@ -162,7 +162,7 @@ export class RedisStore implements Store {
   }
 
   /** One check has one deadline, in however many calls it is made. */
-  private decide(check: Check, deadline = Infinity): Promise<StoreDecision[]> {
+  private decide(check: Check, deadline = this.deadlineOf(check)): Promise<StoreDecision[]> {
     if (this.cluster && check.entries.length > 1) {
       const parts = this.bySlot(check.entries);
       if (parts.length > 1) return this.decideAcrossSlots(check, parts);
@@ -174,6 +174,11 @@ export class RedisStore implements Store {
       check.entries.reduce((keys, { limit }) => keys + 1 + (limit.algorithm.companions?.length ?? 0), 0),
     );
     return deadline === Infinity ? decided : withDeadline(decided, deadline - performance.now());
+  }
+
+  /** Checks that are asked at once have the deadline of their call. */
+  private deadlineOf({ since }: Check): number {
+    return since === undefined ? Infinity : since + this.timeoutMs;
   }
 
   private operate(counter: Counter, write: Job['write']): Promise<number> {
@@ -203,7 +208,7 @@ export class RedisStore implements Store {
 
   /** Slot by slot; what was charged is given back when a later slot refuses. */
   private async decideAcrossSlots(check: Check, parts: CheckEntry[][]): Promise<StoreDecision[]> {
-    const deadline = performance.now() + this.timeoutMs;
+    const deadline = (check.since ?? performance.now()) + this.timeoutMs;
     const decisions = new Map<CheckEntry, StoreDecision>();
     const charged: Refund[] = [];
     let peek = check.peek ?? false;

@@ -1,8 +1,6 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../algorithms/limit.js';
-import { messages } from '../errors/messages.js';
-import { ChannelListener } from '../redis/channel-listener.js';
-import type { RedisClient } from '../redis/client.js';
+import type { InstanceChannel, Listener } from '../redis/instance-channel.js';
 import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './store.js';
 
 /** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
@@ -19,11 +17,10 @@ const MAX_REFUSALS = 10_000;
  * Remembers refusals: the same check is refused again without a call until its wait is over. Units come back sooner only by
  * a refund, a reset or an unblock, of which every instance tells all others; while it cannot hear them, it asks.
  */
-export class RefusalCacheStore implements Store {
+export class RefusalCacheStore implements Store, Listener {
   private readonly refusals = new Map<string, Refusal>();
   /** A limit whose rate was changed is another one. */
   private readonly serials = new WeakMap<CompiledLimit, number>();
-  private readonly listener: ChannelListener;
   private lastSerial = 0;
   private hears = false;
   /** Grows whenever what was asked before may be refused no longer. */
@@ -31,29 +28,27 @@ export class RefusalCacheStore implements Store {
 
   constructor(
     private readonly inner: Store,
-    private readonly client: RedisClient,
-    private readonly channel: string,
-  ) {
-    const heard = () => {
-      this.hears = true;
-      this.forget();
-    };
-    const deaf = () => {
-      this.hears = false;
-      this.forget();
-    };
-    this.listener = new ChannelListener(client, channel, heard, deaf, messages.refusalsUnheard);
-  }
+    private readonly channel: InstanceChannel,
+  ) {}
 
   async open(): Promise<void> {
     await this.inner.open?.();
-    void this.listener.start();
+    this.channel.listen(this);
+  }
+
+  heard(): void {
+    this.hears = true;
+    this.forget();
+  }
+
+  deaf(): void {
+    this.hears = false;
+    this.forget();
   }
 
   async close(): Promise<void> {
-    this.hears = false;
-    this.listener.close();
-    this.forget();
+    this.deaf();
+    this.channel.close();
     await this.inner.close();
   }
 
@@ -160,7 +155,6 @@ export class RefusalCacheStore implements Store {
   private async tell(counters: readonly Counter[]): Promise<void> {
     if (!counters.some(({ limit }) => limit.remembersRefusals)) return;
     this.forget();
-    // If Redis cannot be told it cannot be heard either, and who hears nothing remembers nothing.
-    await this.client.publish(this.channel, '').catch(() => undefined);
+    await this.channel.tell('');
   }
 }

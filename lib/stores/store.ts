@@ -18,8 +18,11 @@ export interface Decision {
   resetAfterMs: number;
   /** Milliseconds to hold the request (`leaky-bucket`), else 0. */
   delayMs: number;
-  /** Who decided: Redis, the in-process store, or, while Redis fails, what `onStoreError` says. */
-  source: 'redis' | 'memory' | 'fallback' | 'cache';
+  /**
+   * Who decided: Redis; the in-process store; while Redis fails, what `onStoreError` says; a refusal that is remembered; or
+   * units that this instance had taken from Redis before.
+   */
+  source: 'redis' | 'memory' | 'fallback' | 'cache' | 'lease';
   /** What a `concurrency` limit holds for code that asked it; routes release theirs by themselves. */
   lease?: Lease;
 }
@@ -64,6 +67,8 @@ export interface Check {
   readonly peek?: boolean;
   /** What it charges may be given back later: the decisions say `at` what time it was charged. */
   readonly refundable?: boolean;
+  /** When it was asked, if it has waited since: milliseconds of the process's clock. Its deadline counts from then. */
+  readonly since?: number;
 }
 
 /** A decision as stores make it: with what is needed to give back what it took. */

@@ -19,6 +19,7 @@ export class WaitingLine {
   private woken = false;
   /** Ends the sleep until the next try. */
   private wakeUp: (() => void) | undefined;
+  private asking: Promise<void> | undefined;
   private lookMs = FIRST_LOOK_MS;
   /** How many units are likely to be there. */
   private room = 0;
@@ -55,10 +56,12 @@ export class WaitingLine {
     this.wakeUp?.();
   }
 
-  close(reason: Error): void {
+  /** Resolves when no call is in flight any more: what it takes is given back. */
+  async close(reason: Error): Promise<void> {
     for (const waiter of this.waiters) waiter.reject(reason);
     this.departures.close(reason);
     this.wake();
+    await this.asking;
   }
 
   private async run(): Promise<void> {
@@ -70,7 +73,7 @@ export class WaitingLine {
       const [head] = this.waiters;
       if (head === undefined) break;
       if (head.vainMs > 0) await this.sleepFor(head);
-      else await this.ask(this.first());
+      else await (this.asking = this.ask(this.first()));
     }
     this.running = false;
     this.leaveIfEmpty();

@@ -63,7 +63,8 @@ export class WaitingRoom implements OnApplicationShutdown {
 
   /** Nobody waits any more. What was taken for later is given back before the store is closed. */
   async onApplicationShutdown(): Promise<void> {
-    for (const line of this.lines.values()) line.close(new RateLimitStoreError(messages.closed()));
+    const closed = new RateLimitStoreError(messages.closed());
+    await Promise.all([...this.lines.values()].map((line) => line.close(closed)));
     await Promise.all(this.givingBack);
   }
 }

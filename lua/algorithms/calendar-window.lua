@@ -2,10 +2,12 @@
 -- Stored value: window-count.lua. With retain, finished windows are in a list at key .. ':history', which is in KEYS too:
 -- start, end, count of each, the newest last.
 
-do
+algorithms['calendar-window'] = function()
+  local window_count = window_count()
+
   local function history_key(key) return key .. ':history' end
 
-  algorithms['calendar-window'] = {
+  return {
     size = 32,
     open = function(p, raw, now)
       local start, stop = p[1], p[2]

@@ -2,7 +2,7 @@
 -- Stored: a sorted set with a member `id:units` for each lease, by when it ends, and the member '' with the units that are
 -- held, as a negative score.
 
-do
+algorithms['concurrency'] = function()
   local function member(units, id) return string.format('%.0f:%.0f', id, units) end
 
   -- What is no lease holds nothing.
@@ -17,7 +17,7 @@ do
   -- When the last lease ends.
   local function last_end(s) return max(s.now, tonumber(redis.call('ZREVRANGE', s.key, 0, 0, 'WITHSCORES')[2])) end
 
-  algorithms['concurrency'] = {
+  return {
     apart = true,
 
     open = function(p, _, now, key)

@@ -1,8 +1,10 @@
 -- Fixed window. Parameters: interval. Stored value: window-count.lua.
 
-algorithms['fixed-window'] = {
-  size = 32,
-  open = function(p, raw, now)
+algorithms['fixed-window'] = function()
+  local fixed_window = window_count()
+  fixed_window.size = 32
+
+  function fixed_window.open(p, raw, now)
     local interval = p[1]
     if raw then
       local start, stop, count, last = unpack_doubles('<dddd', raw)
@@ -15,13 +17,9 @@ algorithms['fixed-window'] = {
       end
     end
     return { now = now, moved = false, count = 0, start = now, stop = now + interval, last = now }
-  end,
+  end
 
-  fits = window_count.fits,
-  take = window_count.take,
-  give = window_count.give,
-  remaining = window_count.remaining,
-  retry = window_count.retry,
-  reset = window_count.reset,
-  save = function(p, s, key) put(key, window_count.raw(s), window_count.reset(p, s)) end,
-}
+  function fixed_window.save(p, s, key) put(key, fixed_window.raw(s), fixed_window.reset(p, s)) end
+
+  return fixed_window
+end

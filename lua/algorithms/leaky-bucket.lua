@@ -2,7 +2,9 @@
 -- Stored: as arrival-time.lua, then two doubles a free place: the tick at which it leaves, its units. A place is free if its
 -- request went away while others waited behind it; the earliest comes first. There is none while more is owed than the quota.
 
-do
+algorithms['leaky-bucket'] = function()
+  local arrival_time = arrival_time()
+
   local FIXED = 40 -- bytes before the free places
 
   -- The earliest free place that is large enough.
@@ -26,7 +28,7 @@ do
     end
   end
 
-  algorithms['leaky-bucket'] = {
+  return {
     open = function(p, raw, now)
       local s = arrival_time.open(p, raw and string.sub(raw, 1, FIXED), now)
       s.free = {}

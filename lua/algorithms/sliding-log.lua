@@ -2,7 +2,7 @@
 -- Stored: a list: the sum before the first request, then time and sum of each request, the oldest first. A sum is what was
 -- charged up to and with that request, modulo 2^24 and less 2^23: 5 bytes in a list, with 10 for the time.
 
-do
+algorithms['sliding-log'] = function()
   local MODULUS, SHIFT = 2 ^ 24, 2 ^ 23
 
   -- Units between two sums.
@@ -36,7 +36,7 @@ do
 
   local function last_time(s) return (s.added > 0 or s.collapsed) and s.time or s.last end
 
-  algorithms['sliding-log'] = {
+  return {
     apart = true,
 
     open = function(p, _, now, key)

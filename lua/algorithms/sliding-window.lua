@@ -1,7 +1,7 @@
 -- Sliding window of slices. Parameters: interval, slices, length of a slice.
 -- Stored: a MessagePack array: length, absolute number of the newest slice, slices + 1 counts from the newest on.
 
-do
+algorithms['sliding-window'] = function()
   local function until_slice_ends(p, s, age) return (s.newest - age + 1) * p[3] - 1 + p[1] - s.now end
 
   local function reset(p, s)
@@ -11,7 +11,7 @@ do
     return until_slice_ends(p, s, age)
   end
 
-  algorithms['sliding-window'] = {
+  return {
     open = function(p, raw, now)
       local interval, slices, length = p[1], p[2], p[3]
       local current = floor(now / length)

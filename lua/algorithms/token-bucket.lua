@@ -3,7 +3,7 @@
 -- Stored: five doubles: time (the tick of the last refill), level, unit, speed, tick. The level is less than nothing if
 -- units were reserved or charged as a penalty.
 
-do
+algorithms['token-bucket'] = function()
   -- The tick at which the bucket holds a level that it does not hold yet.
   local function filled(p, s, level)
     local ticks = ceil((level - s.level) / p[2])
@@ -19,7 +19,7 @@ do
     return s.level < capacity and until_filled(p, s, capacity) or 0
   end
 
-  algorithms['token-bucket'] = {
+  return {
     size = 40,
     open = function(p, raw, now)
       local unit, speed, tick_length, interval, step = p[1], p[2], p[3], p[4], p[5]

@@ -217,6 +217,19 @@ describe('moving over from @nestjs/throttler', () => {
     expect(await (await get()).json()).toMatchObject({ statusCode: 429, message: 'Slow down' });
   });
 
+  rows.tried('errorMessage: (context, detail) => …', async () => {
+    const { get, statuses } = bound(
+      await startWith({
+        algo: 'sliding-log',
+        rate: 1,
+        interval: '1m',
+        message: (context, { tightest }) => `Wait ${tightest.retryAfterMs} ms`,
+      }),
+    );
+    await statuses(1);
+    expect(await (await get()).json()).toMatchObject({ statusCode: 429, message: 'Wait 60000 ms' });
+  });
+
   rows.tried('setHeaders: false', async () => {
     const { get } = bound(await start({ imports: [RateLimitModule.forRoot({ headers: false, limits })] }));
     for (let request = 0; request < 3; request++) {

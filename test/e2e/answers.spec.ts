@@ -1,8 +1,9 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, type Type } from '@nestjs/common';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
 import type { HeaderOption } from '../../lib/http/header-format.js';
 import type { LimitDefinition } from '../../lib/limit-definition.js';
+import type { CheckResult } from '../../lib/stores/store.js';
 import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
 import { frameworks, HttpApp } from './http-app.js';
 
@@ -30,8 +31,11 @@ function rateLimitHeaders(response: Response): Record<string, string> {
 describe.each(frameworks)('answers over %s', (framework) => {
   let app: HttpApp | undefined;
 
-  const start = async (limits: RateLimitModuleOptions, controller = controllerWith(burst, hourly)) =>
-    (app = await HttpApp.start(framework, { controllers: [controller], limits }));
+  const start = async (
+    limits: RateLimitModuleOptions,
+    controller = controllerWith(burst, hourly),
+    random = Math.random,
+  ) => (app = await HttpApp.start(framework, { controllers: [controller], limits, random }));
 
   afterEach(async () => {
     await app?.close();
@@ -158,6 +162,55 @@ describe.each(frameworks)('answers over %s', (framework) => {
     expect(rateLimitHeaders(await get('/'))).toEqual(allowed);
     await get('/');
     expect(rateLimitHeaders(await get('/'))).toEqual(refused);
+  });
+
+  describe('retryJitter', () => {
+    const few: LimitDefinition = { name: 'few', algo: 'fixed-window', rate: 1, interval: '10s' };
+    const more: LimitDefinition = { name: 'more', algo: 'fixed-window', rate: 1, interval: '1m' };
+    const formats: HeaderOption = ['draft-8', 'legacy'];
+
+    it.each([
+      [0, '10', '60'],
+      [0.5, '13', '75'],
+      [0.999, '15', '90'],
+    ])('makes the waits of refusals longer, all by the share %f of it', async (drawn, short, long) => {
+      const results: CheckResult[] = [];
+      const random = jest.fn(() => drawn);
+      const options: RateLimitModuleOptions = {
+        retryJitter: 0.5,
+        headers: formats,
+        body: (_, result) => {
+          results.push(result);
+          return {};
+        },
+      };
+      const { get } = bound(await start(options, controllerWith(few, more, hourly), random));
+      expect(rateLimitHeaders(await get('/'))['ratelimit']).toBe(
+        '"few";r=0;t=10, "more";r=0;t=60, "hourly";r=4999;t=3600',
+      );
+      expect(random).not.toHaveBeenCalled();
+      expect(rateLimitHeaders(await get('/'))).toMatchObject({
+        ratelimit: `"few";r=0;t=${short}, "more";r=0;t=${long}, "hourly";r=4999;t=3600`,
+        'x-ratelimit-reset': long,
+        'retry-after': long,
+      });
+      expect(random).toHaveBeenCalledTimes(1);
+      expect(results.map(({ decisions }) => decisions.map(({ retryAfterMs }) => retryAfterMs))).toEqual([
+        [10_000, 60_000, 0],
+      ]);
+    });
+
+    it('is nothing unless asked for, and no wait where waiting never helps', async () => {
+      const { get } = bound(await start({}, controllerWith(few), () => 0.999));
+      await get('/');
+      expect((await get('/')).headers.get('retry-after')).toBe('10');
+      await app?.close();
+      const never = bound(await start({ retryJitter: 1 }, controllerWith({ ...burst, cost: 41 }), () => 0));
+      expect(rateLimitHeaders(await never.get('/'))).toEqual({
+        'ratelimit-policy': '"burst";q=40;w=1',
+        ratelimit: '"burst";r=40',
+      });
+    });
   });
 
   it('lets a shadow limit report and never refuse', async () => {

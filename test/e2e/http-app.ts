@@ -3,6 +3,7 @@ import type { INestApplication, ModuleMetadata, Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
+import { RATE_LIMIT_RANDOM } from '../../lib/http/retry-jitter.js';
 import { RateLimitModule } from '../../lib/rate-limit.module.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
 import type { MemoryStore } from '../../lib/stores/memory.store.js';
@@ -16,6 +17,8 @@ export interface AppOptions extends ModuleMetadata {
   limits?: RateLimitModuleOptions & RateLimitModuleExtras;
   /** Whether the framework believes X-Forwarded-For. */
   trustProxy?: boolean;
+  /** Draws the random numbers of the app. */
+  random?: () => number;
   configure?: (app: INestApplication) => void;
 }
 
@@ -29,13 +32,16 @@ export class HttpApp {
   ) {}
 
   static async start(framework: Framework, options: AppOptions): Promise<HttpApp> {
-    const { limits = {}, trustProxy = false, configure, imports = [], ...metadata } = options;
+    const { limits = {}, trustProxy = false, random = Math.random, configure, imports = [], ...metadata } = options;
     const clock = new ManualClock();
     const store = createTestingStore({ clock });
     const testing = await Test.createTestingModule({
       ...metadata,
       imports: [RateLimitModule.forRoot({ store, ...limits }), ...imports],
-    }).compile();
+    })
+      .overrideProvider(RATE_LIMIT_RANDOM)
+      .useValue(random)
+      .compile();
     testing.useLogger(false);
     let nest: INestApplication;
     if (framework === 'fastify') {

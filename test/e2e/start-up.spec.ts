@@ -38,7 +38,8 @@ const wrong = (more: object): LimitDefinition => ({ ...login, ...more });
 
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
-  const common = 'name, key, cost, skip, count, blockFor, scope, mode, phase, onStoreError, onMissingKey, message';
+  const common =
+    'name, key, cost, skip, count, blockFor, lease, scope, mode, phase, onStoreError, onMissingKey, message, body';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
@@ -51,7 +52,8 @@ describe('start-up errors', () => {
     [wrong({ cost: 0 }), "option 'cost' is 0, wants a whole number >= 1"],
     [wrong({ cost: '1' }), "option 'cost' is '1', wants a whole number >= 1"],
     [wrong({ skip: true }), "option 'skip' is true, wants a function of the context"],
-    [wrong({ message: 7 }), "option 'message' is 7, wants a string"],
+    [wrong({ message: 7 }), "option 'message' is 7, wants a string or a function that makes one"],
+    [wrong({ body: { error: 'x' } }), "option 'body' is { error: 'x' }, wants a function that makes an object"],
     [wrong({ mode: 'off' }), "option 'mode' is 'off', wants one of enforce, shadow"],
     [wrong({ phase: 'late' }), "option 'phase' is 'late', wants one of guard, authenticated"],
     [wrong({ onStoreError: 'x' }), "option 'onStoreError' is 'x', wants one of local, allow, deny"],
@@ -130,6 +132,10 @@ describe('start-up errors', () => {
 
   it.each<[object, string]>([
     [{ header: false }, "option 'header' is unknown, wants only redis, limits, define, headers"],
+    [{ retryJitter: 1.5 }, "option 'retryJitter' is 1.5, wants a number from 0 to 1"],
+    [{ retryJitter: '0.5' }, "option 'retryJitter' is '0.5', wants a number from 0 to 1"],
+    [{ problem: 'yes' }, "option 'problem' is 'yes', wants true or false"],
+    [{ body: {} }, "option 'body' is {}, wants a function that makes an object"],
     [{ headers: 'draft-9' }, "option 'headers' is 'draft-9', wants one of draft-8, draft-6, legacy, a function"],
     [{ timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
     [{ onStoreError: 'x' }, "option 'onStoreError' is 'x', wants one of local, allow, deny"],

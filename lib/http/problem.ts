@@ -1,0 +1,28 @@
+import { HttpStatus } from '@nestjs/common';
+
+/** The media type of problem details (RFC 9457). */
+export const PROBLEM_TYPE = 'application/problem+json';
+
+/** Where the problem types of draft-ietf-httpapi-ratelimit-headers are registered. */
+const TYPES = 'https://iana.org/assignments/http-problem-types';
+
+/** Some limits refused: `limits` are their names. */
+export function quotaExceeded(detail: string, limits: readonly string[]): Record<string, unknown> {
+  return {
+    type: `${TYPES}#quota-exceeded`,
+    title: 'Quota Exceeded',
+    status: HttpStatus.TOO_MANY_REQUESTS,
+    detail,
+    'violated-policies': limits,
+  };
+}
+
+/** Limits cannot be checked, and no request may pass unchecked. */
+export function reducedCapacity(detail: string): Record<string, unknown> {
+  return {
+    type: `${TYPES}#temporary-reduced-capacity`,
+    title: 'Temporary Reduced Capacity',
+    status: HttpStatus.SERVICE_UNAVAILABLE,
+    detail,
+  };
+}

@@ -1,0 +1,105 @@
+import {
+  type ExecutionContext,
+  type HttpException,
+  Inject,
+  Injectable,
+  Logger,
+  ServiceUnavailableException,
+} from '@nestjs/common';
+import { messages } from '../errors/messages.js';
+import { isPromise } from '../plan/promises.js';
+import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
+import type { CheckResult } from '../stores/store.js';
+import { PROBLEM_TYPE, quotaExceeded, reducedCapacity } from './problem.js';
+import { exceededBody, RateLimitExceededException } from './rate-limit-exceeded.exception.js';
+import type { RefusalAnswer } from './refusal-answer.js';
+import { ResponseHeaders } from './response-headers.js';
+
+const logger = new Logger('RateLimit');
+
+/** Makes what refused requests are answered with. */
+@Injectable()
+export class Refusals {
+  /** The functions of the user's that failed; the log says it once of each. */
+  private readonly failed = new WeakSet<object>();
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly headers: ResponseHeaders,
+  ) {}
+
+  /** Limits refused: `names` are theirs, and `answer` is that of the one that binds most. */
+  exceeded(
+    context: ExecutionContext,
+    response: object | undefined,
+    result: CheckResult,
+    names: readonly string[],
+    answer: RefusalAnswer | undefined,
+  ): RateLimitExceededException {
+    const message = this.message(answer, context, result);
+    const isProblem = this.tellOfProblem(context, response);
+    const usual = isProblem ? quotaExceeded(message, names) : exceededBody(message, names);
+    return new RateLimitExceededException(result, message, names, this.body(answer, context, result, usual));
+  }
+
+  /** The store failed, and a limit says `'deny'`. */
+  unavailable(context: ExecutionContext, response: object | undefined, cause: unknown): HttpException {
+    this.headers.set(response, 'Retry-After', '1');
+    const message = messages.unavailable();
+    const body = this.tellOfProblem(context, response) ? reducedCapacity(message) : message;
+    const exception = new ServiceUnavailableException(body, { cause });
+    exception.message = message;
+    return exception;
+  }
+
+  /** Whether problem details are wanted. The frameworks call any object plain JSON unless they are told better. */
+  private tellOfProblem(context: ExecutionContext, response: object | undefined): boolean {
+    if (!this.settings.problem || context.getType() !== 'http') return false;
+    this.headers.set(response, 'Content-Type', PROBLEM_TYPE);
+    return true;
+  }
+
+  private message(answer: RefusalAnswer | undefined, context: ExecutionContext, result: CheckResult): string {
+    const { message } = answer ?? {};
+    if (typeof message !== 'function') return message ?? messages.exceeded();
+    const made = this.attempt(message, 'message', result, () => message(context, result), isString);
+    return made ?? messages.exceeded();
+  }
+
+  private body(
+    answer: RefusalAnswer | undefined,
+    context: ExecutionContext,
+    result: CheckResult,
+    usual: Record<string, unknown>,
+  ): object {
+    const make = answer?.body;
+    if (make === undefined) return usual;
+    return this.attempt(make, 'body', result, () => make(context, result, { ...usual }), isBody) ?? usual;
+  }
+
+  /** A function of the user's that fails must not make another error of a refusal. */
+  private attempt<T>(
+    make: object,
+    option: string,
+    { tightest }: CheckResult,
+    call: () => T,
+    isRight: (made: T) => boolean,
+  ): T | undefined {
+    let reason: unknown;
+    try {
+      const made = call();
+      if (isRight(made)) return made;
+      // A promise is no answer, and may be rejected without anybody to hear of it.
+      if (isPromise(made)) made.catch(() => undefined);
+      reason = messages.wrongAnswer(made);
+    } catch (error) {
+      reason = error instanceof Error ? error.stack : error;
+    }
+    if (!this.failed.has(make)) logger.error(messages.answerFailed(option, tightest.limit), reason);
+    this.failed.add(make);
+    return undefined;
+  }
+}
+
+const isString = (made: unknown) => typeof made === 'string';
+const isBody = (made: unknown) => typeof made === 'object' && made !== null && !Array.isArray(made) && !isPromise(made);

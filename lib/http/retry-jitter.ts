@@ -1,0 +1,13 @@
+import type { CheckResult, Decision } from '../stores/store.js';
+
+/** The token of what draws random numbers >= 0 and < 1. */
+export const RATE_LIMIT_RANDOM = Symbol('RATE_LIMIT_RANDOM');
+
+/** A refusal as clients are told of it: each wait is `1 + share` times as long, so that they do not all come back at once. */
+export function spreadWaits(result: CheckResult, share: number): CheckResult {
+  const decisions = result.decisions.map((decision): Decision =>
+    decision.allowed ? decision : { ...decision, retryAfterMs: decision.retryAfterMs * (1 + share) },
+  );
+  const tightest = decisions[result.decisions.indexOf(result.tightest)] ?? result.tightest;
+  return { ...result, decisions, tightest };
+}

@@ -1,0 +1,31 @@
+import type { LeaseTerms } from '../algorithms/limit.js';
+import { duration, wholeNumber } from '../algorithms/options.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { LimitDefinition } from '../limit-definition.js';
+
+/** The longest time for which units can be taken in advance, in microseconds. */
+const MAX_LEASE = 60_000_000;
+
+/** Reads a limit's `lease`. */
+export function leaseTerms({ lease, blockFor, scope }: LimitDefinition, place: string): LeaseTerms | undefined {
+  if (lease === undefined) return undefined;
+  const at = `${place}.lease`;
+  if (typeof lease !== 'object' || lease === null) {
+    throw new RateLimitConfigError(
+      messages.wrongOption(place, 'lease', lease, "{ units, ttl } such as { units: 100, ttl: '100ms' }"),
+    );
+  }
+  for (const option of Object.keys(lease)) {
+    if (option !== 'units' && option !== 'ttl') {
+      throw new RateLimitConfigError(messages.unknownOption(at, option, ['units', 'ttl']));
+    }
+  }
+  const units = wholeNumber(at, 'units', lease.units);
+  const ttl = duration(at, 'ttl', lease.ttl);
+  if (ttl > MAX_LEASE) throw new RateLimitConfigError(messages.wrongOption(at, 'ttl', lease.ttl, 'at most 1 minute'));
+  // Who holds units would go on while all others refuse; and in process there is nothing to take them from.
+  if (blockFor !== undefined) throw new RateLimitConfigError(messages.leaseWith(place, 'blockFor'));
+  if (scope === 'instance') throw new RateLimitConfigError(messages.leaseWith(place, "scope: 'instance'"));
+  return { units, ttl };
+}

@@ -1,0 +1,47 @@
+import { messages } from '../errors/messages.js';
+import { ChannelListener } from './channel-listener.js';
+import type { RedisClient } from './client.js';
+
+/** Who listens. */
+export interface Listener {
+  /** A message came; or, without one, some may have been missed until now. */
+  heard(message?: string): void;
+  /** From now on messages may be missed. */
+  deaf?(): void;
+}
+
+/** On this the instances of an app tell each other what they did to counters. It listens once somebody wants to hear. */
+export class InstanceChannel {
+  private readonly listeners: Listener[] = [];
+  private readonly connection: ChannelListener;
+  private started = false;
+
+  constructor(
+    private readonly client: RedisClient,
+    private readonly channel: string,
+  ) {
+    this.connection = new ChannelListener(
+      client,
+      channel,
+      (message) => this.listeners.forEach((listener) => listener.heard(message)),
+      () => this.listeners.forEach((listener) => listener.deaf?.()),
+      messages.instancesUnheard,
+    );
+  }
+
+  listen(listener: Listener): void {
+    this.listeners.push(listener);
+    if (this.started) return;
+    this.started = true;
+    void this.connection.start();
+  }
+
+  close(): void {
+    this.connection.close();
+  }
+
+  /** Resolves when it is told; or could not be, and then nobody can be heard either. */
+  async tell(message: string): Promise<void> {
+    await this.client.publish(this.channel, message).catch(() => undefined);
+  }
+}

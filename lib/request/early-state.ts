@@ -1,0 +1,40 @@
+import { toCheckResult } from '../check-result.js';
+import type { Transport } from '../http/transport.js';
+import type { Rule } from '../plan/rule.js';
+import { type Checked, nothingChecked, type RequestState } from './request-state.js';
+
+/** What a middleware checked, before the route was known. */
+export interface EarlyState extends Checked {
+  /** The middleware's check. A second middleware on the same request takes part in it. */
+  middleware?: Promise<void>;
+}
+
+/** By Node's own request: every framework gives that one to middlewares. */
+const states = new WeakMap<object, EarlyState>();
+
+/** The state of a request in a middleware. */
+export function openEarly(request: object): EarlyState {
+  let state = states.get(request);
+  if (state === undefined) states.set(request, (state = nothingChecked()));
+  return state;
+}
+
+/** What a middleware checked is not checked again, but told of. Gives those of the rules that are left to check. */
+export function takeOver({ request }: Transport, state: RequestState, rules: readonly Rule[]): readonly Rule[] {
+  const early = (state.early = findEarly(request));
+  if (early === undefined) return rules;
+  const holds = ({ rule }: { readonly rule: Rule }) => rules.includes(rule);
+  state.met.push(...early.met.filter((rule) => rules.includes(rule)));
+  state.checked.push(...early.checked.filter(holds));
+  state.decisions.push(...early.decisions.filter((_, index) => holds(early.checked[index]!)));
+  state.charges.push(...early.charges.filter(holds));
+  const limits = state.checked.map(({ limit }) => limit);
+  if (limits.length > 0) state.result = toCheckResult(state.decisions, limits);
+  return rules.filter((rule) => !early.met.includes(rule));
+}
+
+function findEarly(request: object | undefined): EarlyState | undefined {
+  if (request === undefined) return undefined;
+  // Fastify wraps the request, Express extends it.
+  return states.get(request) ?? states.get((request as { raw?: object }).raw ?? request);
+}

@@ -1,0 +1,107 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { npm, PACKAGE_FOLDER } from '../support/npm.js';
+import { freshPrefix } from '../support/stores.js';
+
+const WORKER = fileURLToPath(new URL('../support/unit-lease-worker.mjs', import.meta.url));
+const BUILT = fileURLToPath(new URL('../../dist/stores/unit-lease.store.js', import.meta.url));
+
+const RUNS = Number(process.env['LEASE_RUNS'] ?? 3);
+const PROCESSES = 4;
+const FOR_MS = 1200;
+/** How far the clocks of two processes of one machine may seem apart. */
+const CLOCK_MS = 2;
+
+/** When a unit was used: at some time between these two, in milliseconds. */
+type Use = [before: number, after: number];
+
+const limits = fc.record({
+  algo: fc.constantFrom('sliding-window', 'sliding-log', 'gcra', 'token-bucket', 'fixed-window'),
+  rate: fc.integer({ min: 100, max: 3000 }),
+  interval: fc.integer({ min: 300, max: 800 }),
+  units: fc.integer({ min: 2, max: 500 }),
+  ttl: fc.integer({ min: 10, max: 120 }),
+});
+
+/** The most units that the limit lets pass in a stretch of time. */
+function most({ algo, rate, interval }: { algo: string; rate: number; interval: number }, stretchMs: number): number {
+  if (algo === 'gcra' || algo === 'token-bucket') return rate + Math.floor((rate * stretchMs) / interval);
+  return rate * (Math.ceil(stretchMs / interval) + (algo === 'fixed-window' ? 1 : 0));
+}
+
+describe('processes that hold units of one limit', () => {
+  beforeAll(async () => {
+    if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 110_000);
+  }, 120_000);
+
+  it(
+    'never let more pass than the limit says in any stretch of time, though one of them is killed',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(limits, async ({ units, ttl, ...limit }) => {
+          const uses = await run(limit, { units, ttl: ttl * 1000 });
+          // Four processes ask all the time: what is not used is what a killed one held, and what is on its way back.
+          expect(uses.length).toBeGreaterThan(limit.rate / 4);
+          for (const stretchMs of [limit.interval / 4, limit.interval, FOR_MS]) {
+            expect(mostWithin(uses, stretchMs - CLOCK_MS)).toBeLessThanOrEqual(most(limit, stretchMs));
+          }
+        }),
+        { numRuns: RUNS, endOnFailure: true },
+      );
+    },
+    RUNS * 10_000 + 30_000,
+  );
+});
+
+/** The most units that were surely used in one stretch of so many milliseconds. */
+function mostWithin(uses: readonly Use[], stretchMs: number): number {
+  const ends = uses.map(([, after]) => after).toSorted((one, other) => one - other);
+  let ended = 0;
+  let most = 0;
+  for (const [first, [from]] of uses.entries()) {
+    while (ended < ends.length && ends[ended]! < from + stretchMs) ended++;
+    most = Math.max(most, ended - first);
+  }
+  return most;
+}
+
+async function run(options: AlgorithmOptions, lease: object): Promise<Use[]> {
+  const input = {
+    url: process.env['TEST_REDIS_URL'],
+    prefix: freshPrefix(),
+    options,
+    lease,
+    forMs: FOR_MS,
+    inFlight: 8,
+  };
+  const uses: Use[] = [];
+  const children = Array.from({ length: PROCESSES }, () =>
+    fork(WORKER, [JSON.stringify(input)], { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }),
+  );
+  try {
+    await Promise.all(children.map((child) => once(child, 'message')));
+    for (const child of children) {
+      child.on('message', (message: { uses: Use[] }) => uses.push(...message.uses));
+      child.send('go');
+    }
+    const victim = setTimeout(() => children[0]!.kill('SIGKILL'), FOR_MS / 2);
+    await Promise.all(children.map((child) => once(child, 'close')));
+    clearTimeout(victim);
+    expect(children.map(({ exitCode }) => exitCode)).toEqual([null, 0, 0, 0]);
+    return uses.toSorted(([one], [other]) => one - other);
+  } finally {
+    await Promise.all(children.map(end));
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const closed = once(child, 'exit');
+  child.kill('SIGKILL');
+  await closed;
+}

@@ -1,0 +1,394 @@
+import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  type ArgumentsHost,
+  Body,
+  Catch,
+  Controller,
+  type ExceptionFilter,
+  Get,
+  type INestApplication,
+  type MiddlewareConsumer,
+  Module,
+  type NestModule,
+  Post,
+  type Type,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { GraphQLModule, Query, Resolver } from '@nestjs/graphql';
+import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.decorator.js';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { SkipRateLimit } from '../../lib/decorators/skip-rate-limit.decorator.js';
+import { RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
+import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { RateLimitMiddleware, rateLimitMiddleware } from '../../lib/rate-limit.middleware.js';
+import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import type { RequestDecision } from '../../lib/request/request-decision.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { frameworks, HttpApp, startUp } from './http-app.js';
+
+const flood: LimitDefinition = { name: 'flood', algo: 'fixed-window', rate: 2, interval: '10s', phase: 'middleware' };
+const busy: LimitDefinition = { ...flood, name: 'busy', rate: 9 };
+const guarded: LimitDefinition = { name: 'guarded', algo: 'fixed-window', rate: 9, interval: '10s' };
+const perKey: LimitDefinition = { ...flood, name: 'per-key', key: 'header:x-key', onMissingKey: 'refuse' };
+
+/** What reached a handler. */
+let handled: string[] = [];
+/** What a request waits for in its handler. */
+let gate: () => Promise<void>;
+let enter: () => void;
+let leave: () => void;
+
+@Controller()
+class RoutesController {
+  @Get()
+  root() {
+    handled.push('root');
+  }
+
+  @Get('decision')
+  @RateLimit({ name: 'own', algo: 'fixed-window', rate: 7, interval: '10s' })
+  decision(@RateLimitDecision() decision?: RequestDecision) {
+    return decision;
+  }
+
+  @Post('body')
+  body(@Body() body: unknown) {
+    handled.push('body');
+    return body;
+  }
+
+  @Get('free')
+  @SkipRateLimit()
+  free() {}
+
+  @Get('near')
+  @RateLimit({ name: 'flood', algo: 'fixed-window', rate: 5, interval: '10s' })
+  near(@RateLimitDecision() decision?: RequestDecision) {
+    return decision;
+  }
+
+  @Get('chosen')
+  @RateLimit(() => ({ name: 'flood', algo: 'fixed-window', rate: 5, interval: '10s' }))
+  chosen(@RateLimitDecision() decision?: RequestDecision) {
+    return decision;
+  }
+
+  @Get('settled')
+  async settled(@RateLimitDecision() decision: RequestDecision) {
+    await decision.settle(4, 'busy');
+  }
+
+  @Get('gate')
+  gate() {
+    return gate();
+  }
+
+  @Get('failing')
+  failing() {
+    throw new Error('broken');
+  }
+}
+
+@Module({})
+class WithMiddleware implements NestModule {
+  configure(consumer: MiddlewareConsumer) {
+    consumer.apply(RateLimitMiddleware).forRoutes('{*path}');
+  }
+}
+
+@Catch(RateLimitExceededException)
+class OwnFilter implements ExceptionFilter {
+  constructor(private readonly host: HttpAdapterHost) {}
+
+  catch({ result }: RateLimitExceededException, host: ArgumentsHost) {
+    this.host.httpAdapter.reply(host.switchToHttp().getResponse(), { own: result.tightest.limit }, 420);
+  }
+}
+
+const withoutAnything = () => undefined;
+const asFunction = (app: INestApplication) => void app.use(rateLimitMiddleware(app));
+
+/** How the middleware runs: by a module, or as a function before everything else. */
+const ways: [string, Type[], (app: INestApplication) => void][] = [
+  ['a module', [WithMiddleware], withoutAnything],
+  ['app.use', [], asFunction],
+];
+
+const told = (response: Response) => response.headers.get('ratelimit');
+
+const wants = (message: string) => (error: unknown) => {
+  expect(error).toBeInstanceOf(RateLimitConfigError);
+  expect((error as Error).message).toContain(message);
+};
+
+describe.each(frameworks)('the middleware over %s', (framework) => {
+  let app: HttpApp | undefined;
+
+  beforeEach(() => {
+    handled = [];
+  });
+
+  afterEach(async () => {
+    await app?.close();
+    app = undefined;
+  });
+
+  describe.each(ways)('by %s', (_, imports, configure) => {
+    const start = async (limits: RateLimitModuleOptions) =>
+      (app = await HttpApp.start(framework, { controllers: [RoutesController], imports, limits, configure }));
+
+    it('refuses as the guard does, on any path', async () => {
+      const { url, clock } = await start({ limits: [flood, guarded] });
+      const get = (path: string) => fetch(url + path);
+      expect(told(await get('/'))).toBe('"flood";r=1;t=10, "guarded";r=8;t=10');
+      const missing = await get('/nowhere');
+      expect(missing.status).toBe(404);
+      expect(told(missing)).toBe('"flood";r=0;t=10');
+      const refused = await get('/');
+      expect(refused.status).toBe(429);
+      expect(told(refused)).toBe('"flood";r=0;t=10');
+      expect(refused.headers.get('ratelimit-policy')).toBe('"flood";q=2;w=10');
+      expect(refused.headers.get('retry-after')).toBe('10');
+      expect(refused.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(await refused.json()).toEqual({
+        statusCode: 429,
+        message: 'Too many requests',
+        error: 'Too Many Requests',
+        limits: ['flood'],
+      });
+      expect(handled).toEqual(['root']);
+      clock.advanceMs(10_000);
+      expect(told(await get('/'))).toBe('"flood";r=1;t=10, "guarded";r=8;t=10');
+    });
+
+    it('tells handlers of what it checked, and lets them settle it', async () => {
+      const { url } = await start({ limits: [busy, guarded] });
+      const decision = (await (await fetch(`${url}/decision`)).json()) as RequestDecision;
+      expect(decision.decisions.map(({ limit, remaining }) => [limit, remaining])).toEqual([
+        ['busy', 8],
+        ['guarded', 8],
+        ['own', 6],
+      ]);
+      expect(decision.tightest.limit).toBe('own');
+      await fetch(`${url}/settled`);
+      expect(told(await fetch(`${url}/`))).toBe('"busy";r=3;t=10, "guarded";r=6;t=10');
+    });
+
+    it('holds for routes that skip or replace its limits, whose own hold beside it', async () => {
+      const { url } = await start({ limits: [busy] });
+      expect(told(await fetch(`${url}/free`))).toBe('"busy";r=8;t=10');
+      const limits = [{ ...flood, rate: 4 }];
+      await app?.close();
+      const replacing = await start({ limits });
+      for (const [path, remaining] of [
+        ['near', 4],
+        ['near', 3],
+        ['chosen', 4],
+        ['chosen', 3],
+      ] as const) {
+        const response = await fetch(`${replacing.url}/${path}`);
+        expect(told(response)).toBe(`"flood";r=${remaining};t=10`);
+        const { decisions } = (await response.json()) as RequestDecision;
+        expect(decisions.map(({ quota }) => quota)).toEqual([5]);
+      }
+      expect((await fetch(`${replacing.url}/near`)).status).toBe(429);
+    });
+
+    it('counts by a header, and refuses requests without it if told so', async () => {
+      const { url } = await start({ limits: [perKey] });
+      const status = async (key?: string) =>
+        (await fetch(`${url}/`, { headers: key === undefined ? {} : { 'x-key': key } })).status;
+      expect(await status()).toBe(400);
+      expect([await status('a'), await status('b'), await status('a'), await status('a')]).toEqual([
+        200, 200, 200, 429,
+      ]);
+    });
+
+    it('gives functions the request, and answers with problem details', async () => {
+      const { url } = await start({
+        problem: true,
+        limits: [
+          {
+            ...flood,
+            message: (context) => `not ${context.switchToHttp().getRequest<{ method: string }>().method}`,
+            body: (_, { decisions }, body) => ({ ...body, decisions: decisions.length }),
+          },
+        ],
+      });
+      await fetch(`${url}/`);
+      await fetch(`${url}/`);
+      const refused = await fetch(`${url}/`);
+      expect(refused.status).toBe(429);
+      expect(refused.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+      expect(await refused.json()).toEqual({
+        type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+        title: 'Quota Exceeded',
+        status: 429,
+        detail: 'not GET',
+        'violated-policies': ['flood'],
+        decisions: 1,
+      });
+    });
+
+    it('answers 503 if the store fails and it says so', async () => {
+      const store = new MemoryStore();
+      store.check = () => Promise.reject(new RateLimitStoreError('no answer'));
+      const { url } = await start({ store, problem: true, limits: [{ ...flood, onStoreError: 'deny' }] });
+      const response = await fetch(`${url}/`);
+      expect(response.status).toBe(503);
+      expect(response.headers.get('retry-after')).toBe('1');
+      expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    });
+
+    it('leaves refusals to exception filters', async () => {
+      app = await HttpApp.start(framework, {
+        controllers: [RoutesController],
+        imports,
+        limits: { limits: [{ ...flood, rate: 1 }] },
+        providers: [{ provide: 'APP_FILTER', useClass: OwnFilter }],
+        configure,
+      });
+      await app.get('/');
+      const refused = await app.get('/');
+      expect(refused.status).toBe(420);
+      expect(refused.headers.get('retry-after')).toBe('10');
+      expect(await refused.json()).toEqual({ own: 'flood' });
+    });
+
+    it('gives back what does not count in the end', async () => {
+      const { url } = await start({ limits: [{ ...flood, rate: 1, count: 'failed' }] });
+      for (let request = 0; request < 3; request++) expect((await fetch(`${url}/`)).status).toBe(200);
+      expect((await fetch(`${url}/failing`)).status).toBe(500);
+      expect((await fetch(`${url}/`)).status).toBe(429);
+    });
+
+    it('holds places until responses have ended', async () => {
+      const { url } = await start({
+        limits: [{ name: 'places', algo: 'concurrency', limit: 1, ttl: '1m', phase: 'middleware' }],
+      });
+      const entered = new Promise<void>((resolve) => (enter = resolve));
+      const left = new Promise<void>((resolve) => (leave = resolve));
+      gate = () => (enter(), left);
+      const first = fetch(`${url}/gate`);
+      await entered;
+      expect((await fetch(`${url}/`)).status).toBe(429);
+      leave();
+      expect((await first).status).toBe(200);
+      expect((await fetch(`${url}/`)).status).toBe(200);
+    });
+
+    it('leaves what is no matter of it to the guard', async () => {
+      const { url } = await start({ limits: [guarded] });
+      const missing = await fetch(`${url}/nowhere`);
+      expect(missing.status).toBe(404);
+      expect(told(missing)).toBeNull();
+      expect(told(await fetch(`${url}/`))).toBe('"guarded";r=8;t=10');
+    });
+  });
+
+  it('counts before bodies are parsed, as a function', async () => {
+    app = await HttpApp.start(framework, {
+      controllers: [RoutesController],
+      limits: { limits: [flood] },
+      configure: asFunction,
+    });
+    const send = () =>
+      fetch(`${app?.url}/body`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{ wrong' });
+    expect([(await send()).status, (await send()).status, (await send()).status]).toEqual([400, 400, 429]);
+    expect(handled).toEqual([]);
+  });
+
+  it('counts once if it runs twice', async () => {
+    app = await HttpApp.start(framework, {
+      controllers: [RoutesController],
+      imports: [WithMiddleware],
+      limits: { limits: [flood] },
+      configure: asFunction,
+    });
+    expect(await app.statuses(3, '/')).toEqual([200, 200, 429]);
+  });
+
+  it('leaves its limits to the guard where it does not run', async () => {
+    app = await HttpApp.start(framework, { controllers: [RoutesController], limits: { limits: [flood] } });
+    expect(await app.statuses(3, '/nowhere')).toEqual([404, 404, 404]);
+    expect(await app.statuses(3, '/free')).toEqual([200, 200, 200]);
+    expect(await app.statuses(3, '/')).toEqual([200, 200, 429]);
+  });
+
+  it('asks the store once for each phase', async () => {
+    const store = new MemoryStore();
+    const asked: string[][] = [];
+    const check = store.check.bind(store);
+    store.check = (checks) => {
+      asked.push(checks.flatMap(({ entries }) => entries.map(({ limit }) => limit.name)));
+      return check(checks);
+    };
+    const limits = { store, limits: [flood, busy, guarded] };
+    app = await HttpApp.start(framework, { controllers: [RoutesController], limits, configure: asFunction });
+    await app.get('/');
+    expect(asked).toEqual([['flood', 'busy'], ['guarded']]);
+    await store.close();
+  });
+});
+
+describe('the middleware and GraphQL', () => {
+  @Resolver()
+  class ReportsResolver {
+    @Query(() => String)
+    report() {
+      return 'report';
+    }
+  }
+
+  it('counts a request once, whatever it asks for', async () => {
+    const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, autoSchemaFile: true });
+    const app = await HttpApp.start('express', {
+      imports: [graphql],
+      providers: [ReportsResolver],
+      limits: { limits: [flood, guarded] },
+      configure: asFunction,
+    });
+    const ask = () =>
+      fetch(`${app.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ query: '{ a: report b: report c: report }' }),
+      });
+    const first = await ask();
+    expect(await first.json()).toEqual({ data: { a: 'report', b: 'report', c: 'report' } });
+    expect(first.headers.get('ratelimit')).toBe('"flood";r=1;t=10, "guarded";r=6;t=10');
+    expect([(await ask()).status, (await ask()).status]).toEqual([200, 429]);
+    await app.close();
+  });
+});
+
+describe('phase: middleware', () => {
+  it.each<[Partial<LimitDefinition>, string]>([
+    [
+      { key: 'user' },
+      "limits[0]: option 'key' is 'user', wants 'ip', 'global' or 'header:<name>' in phase 'middleware'",
+    ],
+    [{ key: () => 'all' }, "wants 'ip', 'global' or 'header:<name>' in phase 'middleware'"],
+    [{ cost: () => 1 }, "wants a whole number >= 1 in phase 'middleware'"],
+    [{ skip: () => false }, "wants nothing in phase 'middleware'"],
+  ])('refuses what needs a route: %j', async (options, message) => {
+    await startUp({ limits: [{ ...flood, ...options } as LimitDefinition] }).catch(wants(message));
+    expect.assertions(2);
+  });
+
+  it('is for limits of the module alone', async () => {
+    @Controller()
+    class NearController {
+      @Get()
+      @RateLimit(flood)
+      read() {}
+    }
+    const message =
+      "option 'phase' is 'middleware', wants guard or authenticated (middleware only in the module's 'limits')";
+    await startUp({}, [NearController]).catch(wants(`@RateLimit on NearController.read: ${message}`));
+    await startUp({ define: { flood } }).catch(wants(`define.flood: ${message}`));
+    expect.assertions(4);
+  });
+});

@@ -1,0 +1,245 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, HttpCode, type INestApplication, Post, type Type } from '@nestjs/common';
+import {
+  ApiOkResponse,
+  ApiProperty,
+  ApiTooManyRequestsResponse,
+  DocumentBuilder,
+  type OpenAPIObject,
+  SwaggerModule,
+} from '@nestjs/swagger';
+import { Test } from '@nestjs/testing';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { SkipRateLimit } from '../../lib/decorators/skip-rate-limit.decorator.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+
+const hourly: LimitDefinition = { name: 'hourly', algo: 'fixed-window', rate: 5, interval: '1h' };
+const own: LimitDefinition = { algo: 'gcra', rate: 5, interval: '1s' };
+
+class Report {
+  @ApiProperty()
+  title!: string;
+}
+
+/** Classes of their own for each test: what is documented of them stays with them. */
+function controllers(): Type[] {
+  @Controller('some')
+  class SomeController {
+    @Get('limited')
+    @RateLimit(own)
+    limited() {}
+
+    @Post('posted')
+    @RateLimit(() => null)
+    posted() {}
+
+    @Post('accepted')
+    @HttpCode(202)
+    @RateLimit('login')
+    accepted() {}
+
+    @Get('typed')
+    @ApiOkResponse({ type: Report })
+    @RateLimit('feature')
+    typed() {}
+
+    @Get('told')
+    @RateLimit(own)
+    @ApiTooManyRequestsResponse({ description: 'Slow down' })
+    told() {}
+
+    @Get('free')
+    @SkipRateLimit()
+    free() {}
+
+    /** No route. */
+    @RateLimit(own)
+    helper() {}
+  }
+
+  @Controller('all')
+  @RateLimit(own)
+  class AllController {
+    @Get('read')
+    read() {}
+
+    @Get('told')
+    @ApiTooManyRequestsResponse({ description: 'Slow down' })
+    told() {}
+
+    @Post('typed')
+    @ApiOkResponse({ type: Report })
+    typed() {}
+  }
+
+  @Controller('class')
+  @RateLimit(own)
+  @ApiTooManyRequestsResponse({ description: 'Slow down all' })
+  class ToldController {
+    @Get('read')
+    read() {}
+
+    @Get('free')
+    @SkipRateLimit()
+    free() {}
+  }
+
+  @Controller('skipped')
+  @RateLimit(own)
+  class SkippedController {
+    @Get('free')
+    @SkipRateLimit('gcra:5/1s', 'hourly')
+    free() {}
+  }
+
+  return [SomeController, AllController, ToldController, SkippedController];
+}
+
+function responsesOf(document: OpenAPIObject, path: string) {
+  const { get, post } = document.paths[path] ?? {};
+  return (get ?? post)?.responses ?? {};
+}
+
+describe('the OpenAPI document', () => {
+  let app: INestApplication | undefined;
+
+  async function documentOf(options: RateLimitModuleOptions, types = controllers()): Promise<OpenAPIObject> {
+    const testing = await Test.createTestingModule({
+      imports: [
+        RateLimitModule.forRootAsync({ useFactory: () => Promise.resolve(options) }),
+        RateLimitModule.forFeature({ feature: own }),
+      ],
+      controllers: types,
+    }).compile();
+    testing.useLogger(false);
+    app = testing.createNestApplication();
+    // Before the app starts up, as most do.
+    const document = SwaggerModule.createDocument(app, new DocumentBuilder().build());
+    await app.init();
+    expect(SwaggerModule.createDocument(app, new DocumentBuilder().build())).toEqual(document);
+    return document;
+  }
+
+  afterEach(async () => {
+    await app?.close();
+    app = undefined;
+  });
+
+  const refusal = {
+    description: 'Too many requests',
+    headers: {
+      'Retry-After': expect.objectContaining({ schema: { type: 'integer', minimum: 0 } }),
+      'RateLimit-Policy': expect.objectContaining({ schema: { type: 'string' } }),
+      RateLimit: expect.objectContaining({ schema: { type: 'string' } }),
+    },
+    content: {
+      'application/json': {
+        schema: expect.objectContaining({ required: ['statusCode', 'message', 'error', 'limits'] }),
+      },
+    },
+  };
+  const report = {
+    description: '',
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Report' } } },
+  };
+  const nothing = { description: '' };
+
+  it('has the 429 of routes and controllers that have limits, and what it had without it', async () => {
+    const document = await documentOf({ define: { login: own } }, controllers().slice(0, 3));
+    const all = Object.keys(document.paths).map((path) => [path, responsesOf(document, path)]);
+    expect(Object.fromEntries(all)).toEqual({
+      '/some/limited': { 200: nothing, 429: refusal },
+      '/some/posted': { 201: nothing, 429: refusal },
+      '/some/accepted': { 202: nothing, 429: refusal },
+      '/some/typed': { 200: report, 429: refusal },
+      '/some/told': { 429: { description: 'Slow down' } },
+      '/some/free': { 200: nothing },
+      '/all/read': { 200: nothing, 429: refusal },
+      '/all/told': { 429: { description: 'Slow down' } },
+      '/all/typed': { 200: report, 429: refusal },
+      '/class/read': { 200: nothing, 429: { description: 'Slow down all' } },
+      '/class/free': { 200: nothing, 429: { description: 'Slow down all' } },
+    });
+  });
+
+  it('has the 429 of the limits of the module on every route that does not skip them', async () => {
+    const document = await documentOf({ limits: [hourly], define: { login: own } });
+    const limited = Object.keys(document.paths).filter((path) => '429' in responsesOf(document, path));
+    expect(Object.keys(document.paths).filter((path) => !limited.includes(path))).toEqual([
+      '/some/free',
+      '/skipped/free',
+    ]);
+  });
+
+  it('has nothing of an app without limits', async () => {
+    @Controller('plain')
+    class PlainController {
+      @Get()
+      read() {}
+    }
+    const document = await documentOf({}, [PlainController]);
+    expect(responsesOf(document, '/plain')).toEqual({ 200: nothing });
+  });
+
+  it.each<[RateLimitModuleOptions, string[], string, string[] | undefined]>([
+    [
+      { headers: ['legacy', 'draft-6'], problem: true },
+      [
+        'Retry-After',
+        'X-RateLimit-Limit',
+        'X-RateLimit-Remaining',
+        'X-RateLimit-Reset',
+        'RateLimit-Policy',
+        'RateLimit-Limit',
+        'RateLimit-Remaining',
+        'RateLimit-Reset',
+      ],
+      'application/problem+json',
+      ['type', 'title', 'status', 'violated-policies'],
+    ],
+    [
+      { headers: () => ({ 'X-Own': '1' }) },
+      ['Retry-After'],
+      'application/json',
+      ['statusCode', 'message', 'error', 'limits'],
+    ],
+    [{ headers: false, body: () => ({}) }, ['Retry-After'], 'application/json', undefined],
+  ])('tells of the headers and the body that the app sends: %j', async (options, headers, type, required) => {
+    const document = await documentOf({ ...options, define: { login: own } }, controllers().slice(0, 1));
+    const response = responsesOf(document, '/some/limited')[429] as {
+      headers: object;
+      content: Record<string, { schema: { required?: string[] } }>;
+    };
+    expect(Object.keys(response.headers)).toEqual(headers);
+    expect(Object.keys(response.content)).toEqual([type]);
+    expect(response.content[type]?.schema.required).toEqual(required);
+  });
+
+  it('keeps what the compiler plugin found, even if that is loaded later', async () => {
+    const [type] = controllers() as [Type & Record<string, unknown>];
+    const found = { limited: { type: [Report], summary: 'Lists' }, posted: { status: 201, type: Report } };
+    const testing = await Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ define: { login: own, feature: own } })],
+      controllers: [type],
+    }).compile();
+    testing.useLogger(false);
+    app = testing.createNestApplication();
+    await SwaggerModule.loadPluginMetadata(() =>
+      Promise.resolve({
+        '@nestjs/swagger': { controllers: [[Promise.resolve({ [type.name]: type }), { [type.name]: found }]] },
+      }),
+    );
+    const document = SwaggerModule.createDocument(app, new DocumentBuilder().build());
+    expect(document.paths['/some/limited']?.get?.summary).toBe('Lists');
+    expect(responsesOf(document, '/some/limited')).toEqual({
+      200: {
+        description: '',
+        content: { 'application/json': { schema: { type: 'array', items: { $ref: '#/components/schemas/Report' } } } },
+      },
+      429: refusal,
+    });
+    expect(responsesOf(document, '/some/posted')).toEqual({ 201: report, 429: refusal });
+  });
+});

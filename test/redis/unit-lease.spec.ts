@@ -1,0 +1,123 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import { startRedis, type RedisServer } from '../support/redis-servers.js';
+import { freshPrefix } from '../support/stores.js';
+
+const KEY = 'user:1';
+const limit: LimitDefinition = { algo: 'fixed-window', rate: 1000, interval: '1h', lease: { units: 64, ttl: '10s' } };
+
+describe('a lease', () => {
+  let server: RedisServer;
+  let redis: Redis;
+  const apps: TestingModule[] = [];
+
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis(server.url, { lazyConnect: true });
+    await redis.connect();
+  });
+  afterAll(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+  afterEach(async () => {
+    for (const app of apps.splice(0)) await app.close();
+  });
+
+  async function start(prefix: string, definition = limit): Promise<LimiterService> {
+    const module = RateLimitModule.forRoot({ redis: server.url, prefix, timeout: '5s', define: { limit: definition } });
+    const app = await Test.createTestingModule({ imports: [module] }).compile();
+    await app.init();
+    apps.push(app);
+    return app.get(LimiterService);
+  }
+
+  async function calls(): Promise<number> {
+    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+  }
+
+  it('spares Redis most calls, and is given back when the app closes', async () => {
+    const prefix = freshPrefix();
+    const limiter = (await start(prefix)).for('limit');
+    const before = await calls();
+    const sources = [];
+    for (let i = 0; i < 300; i++) sources.push((await limiter.consume(KEY)).source);
+    expect((await calls()) - before).toBeLessThan(15);
+    expect(new Set(sources)).toEqual(new Set(['lease']));
+    expect(await limiter.peek(KEY)).toMatchObject({ remaining: 700 });
+    await apps.pop()!.close();
+    expect(await (await start(prefix)).for('limit').peek(KEY)).toMatchObject({ remaining: 700, source: 'redis' });
+  });
+
+  it('ends on every instance with a reset and with a block', async () => {
+    const prefix = freshPrefix();
+    const [one, other] = [await start(prefix), await start(prefix)].map((service) => service.for('limit'));
+    for (const limiter of [one!, other!]) for (let i = 0; i < 40; i++) await limiter.consume(KEY);
+    await until(async () => {
+      const [, listeners] = (await redis.pubsub('NUMSUB', `${prefix}:given-back`)) as [string, number];
+      return listeners === 2;
+    });
+    await one!.block(KEY, '1h');
+    await until(async () => !(await other!.consume(KEY)).allowed);
+    await one!.unblock(KEY);
+    await until(async () => (await other!.consume(KEY)).allowed);
+    await one!.reset(KEY);
+    await until(async () => (await other!.peek(KEY)).remaining === 1000);
+  });
+
+  it('ends with a changed rate', async () => {
+    const service = await start(freshPrefix());
+    const limiter = service.for('limit');
+    for (let i = 0; i < 40; i++) await limiter.consume(KEY);
+    await service.setRate('limit', { rate: 50 });
+    let allowed = 0;
+    while ((await limiter.consume(KEY)).allowed) allowed++;
+    // Those that are held from before are on their way back.
+    expect(allowed).toBeLessThanOrEqual(10);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['no lease', { lease: 5 }, /option 'lease' is 5, wants \{ units, ttl \}/],
+    ['no units', { lease: { ttl: '1s' } }, /lease: option 'units' is missing/],
+    ['no time', { lease: { units: 5 } }, /lease: option 'ttl' is missing/],
+    ['units that are no number', { lease: { units: 0, ttl: '1s' } }, /option 'units' is 0, wants a whole number >= 1/],
+    ['a time that is too long', { lease: { units: 5, ttl: '2m' } }, /option 'ttl' is '2m', wants at most 1 minute/],
+    [
+      'an option more',
+      { lease: { units: 5, ttl: '1s', ahead: 1 } },
+      /option 'ahead' is unknown, wants only units, ttl/,
+    ],
+    ['blockFor', { blockFor: '1s' }, /'lease' and 'blockFor' exclude each other/],
+    ['an instance of its own', { scope: 'instance' }, /'lease' and 'scope: 'instance'' exclude each other/],
+    ['what is delayed', { algo: 'leaky-bucket' }, /option 'lease' is for .*, not for 'leaky-bucket'/],
+    [
+      'what is held',
+      { algo: 'concurrency', rate: undefined, interval: undefined, limit: 1, ttl: '1m' },
+      /not for 'concurrency'/,
+    ],
+    [
+      'a burst that flows back in its time',
+      { algo: 'gcra', rate: 10, interval: '1s', lease: { units: 5, ttl: '1s' } },
+      /option 'lease.ttl' is 1000, wants it so short/,
+    ],
+    ['a refill all at once', { algo: 'token-bucket', refill: 'intervally' }, /no refill 'intervally'/],
+  ])('is refused with %s', async (_, wrong, message) => {
+    const definition = { ...limit, ...wrong } as LimitDefinition;
+    const started = start(freshPrefix(), definition);
+    await expect(started).rejects.toThrow(RateLimitConfigError);
+    await expect(started).rejects.toThrow(message);
+  });
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    if (await condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error('it never came true');
+}

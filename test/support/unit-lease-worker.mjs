@@ -1,0 +1,40 @@
+/**
+ * One of several processes that share a limit with a `lease`, with the built package. It asks in bursts for as long as its
+ * input says, and tells every 20 ms what was allowed since: a list of times, in milliseconds, before and after each.
+ */
+import { Redis } from 'ioredis';
+import { CompiledLimit } from '../../dist/algorithms/limit.js';
+import { createStore } from '../../dist/stores/create-store.js';
+
+const { url, prefix, options, lease, forMs } = JSON.parse(process.argv[2]);
+
+const redis = new Redis(url, { lazyConnect: true, autoResendUnfulfilledCommands: false });
+await redis.connect();
+const store = await createStore({ redis, prefix, timeoutMs: 5000, maxKeys: 1000, report: () => undefined });
+await store.open();
+const limit = new CompiledLimit(options, { place: 'worker', name: 'leased', lease });
+const now = () => performance.timeOrigin + performance.now();
+
+process.send({ ready: true });
+await new Promise((resolve) => process.once('message', resolve));
+
+let uses = [];
+const tell = () => process.send({ uses: uses.splice(0) });
+const timer = setInterval(tell, 20);
+const end = now() + forMs;
+const ask = async () => {
+  const before = now();
+  const [[decision]] = await store.check([{ entries: [{ limit, identity: 'global', cost: 1 }] }]);
+  if (decision.allowed) uses.push([before, now()]);
+};
+// Bursts, with pauses in which units are held.
+while (now() < end) {
+  const burst = Math.ceil(Math.random() * 2 * lease.units);
+  for (let asked = 0; asked < burst; asked++) await ask();
+  await new Promise((resolve) => setTimeout(resolve, (Math.random() * lease.ttl) / 1000));
+}
+clearInterval(timer);
+await store.close();
+redis.disconnect();
+tell();
+process.disconnect();
