@@ -1,7 +1,26 @@
+/**
+ * Rate limiting for NestJS.
+ * @module nestjs-sluice
+ */
 export type { WindowCount } from './algorithms/algorithm.js';
+export type { CalendarWindowOptions } from './algorithms/calendar-window.js';
+export type { Period } from './algorithms/calendar.js';
+export type { ConcurrencyOptions } from './algorithms/concurrency.js';
+export type { FixedWindowOptions } from './algorithms/fixed-window.js';
+export type { GcraOptions } from './algorithms/gcra.js';
 export type { AlgorithmOptions } from './algorithms/index.js';
-export { CompiledLimit, type OnStoreError, type StoreErrorPolicy, type UnansweredCheck } from './algorithms/limit.js';
+export type { LeakyBucketOptions } from './algorithms/leaky-bucket.js';
+export {
+  CompiledLimit,
+  type LimitSettings,
+  type OnStoreError,
+  type StoreErrorPolicy,
+  type UnansweredCheck,
+} from './algorithms/limit.js';
 export type { Duration } from './algorithms/options.js';
+export type { SlidingLogOptions } from './algorithms/sliding-log.js';
+export type { SlidingWindowOptions } from './algorithms/sliding-window.js';
+export type { TokenBucketOptions } from './algorithms/token-bucket.js';
 export { getLimiterToken, InjectLimiter } from './decorators/inject-limiter.decorator.js';
 export { RateLimitDecision } from './decorators/rate-limit-decision.decorator.js';
 export { RateLimit } from './decorators/rate-limit.decorator.js';

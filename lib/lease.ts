@@ -44,6 +44,7 @@ export class Lease implements AsyncDisposable {
     return this;
   }
 
+  /** Releases it, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
   }

@@ -44,6 +44,7 @@ export class LimiterService {
    */
   readonly decisions$: Observable<DecisionEvent>;
 
+  /** @internal */
   constructor(
     private readonly registry: LimitRegistry,
     private readonly room: WaitingRoom,

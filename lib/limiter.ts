@@ -80,6 +80,9 @@ export class Limiter {
    * Waits until `cost` units are taken: for its turn among all who wait in this process for the key, first come, first
    * served. Rejects with `RateLimitTimeoutError`, at once if the wait would take longer than `timeout`, or with the signal's
    * reason.
+   *
+   * @param key whom to count
+   * @param options the units, and how long to wait for them
    */
   async acquire(key: string, { cost, timeout, signal }: AcquireOptions = {}): Promise<Decision> {
     const counter = this.counter(key);
@@ -92,6 +95,9 @@ export class Limiter {
   /**
    * Takes `cost` units of a `token-bucket`, `gcra` or `leaky-bucket`, if need be from the future: the reservation's `delayMs`
    * says how long to wait before using them. Refused if that would be longer than `maxWait`.
+   *
+   * @param key whom to count
+   * @param options the units, and the longest wait for them
    */
   async reserve(key: string, { cost, maxWait = '1y' }: ReserveOptions = {}): Promise<Reservation> {
     const counter = this.counter(key);
@@ -110,6 +116,8 @@ export class Limiter {
    * Holds `cost` units of a `concurrency` limit while `work` runs, and releases them whatever happens; long work renews its
    * lease. Waits for its turn up to `timeout`, else rejects with `RateLimitTimeoutError`, or with the signal's reason.
    *
+   * @param key whom to count
+   * @param work what to run, with the lease
    * @param options its `timeout` is 0 unless given: now or not at all
    * @returns what `work` returns
    */

@@ -9,8 +9,10 @@ import { RequestLimiter } from './request/request-limiter.js';
 @Injectable()
 @SetMetadata(OWN_GUARD, true)
 export class RateLimitGuard implements CanActivate {
+  /** @internal */
   constructor(private readonly limiter: RequestLimiter) {}
 
+  /** Checks a request. Throws `RateLimitExceededException`, and what `onMissingKey` and `onStoreError` answer with. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return this.limiter.beforeGuards(context)?.then(() => true) ?? true;
   }

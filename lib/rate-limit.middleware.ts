@@ -19,8 +19,10 @@ export type RateLimitMiddlewareFunction = (
  */
 @Injectable()
 export class RateLimitMiddleware implements NestMiddleware {
+  /** @internal */
   constructor(private readonly limiter: RequestLimiter) {}
 
+  /** Checks a request. What refuses it is handed on to `next`. */
   async use(request: object, response: object, next: (error?: unknown) => void): Promise<void> {
     try {
       await this.limiter.beforeRoute(request, response);

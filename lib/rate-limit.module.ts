@@ -55,7 +55,7 @@ import { WaitingRoom } from './waiting/waiting-room.js';
 const logger = new Logger('RateLimitModule');
 
 /** Says once that the store fails, and once that it is back. */
-function report(news: StoreReport): void {
+export function report(news: StoreReport): void {
   const { node } = news;
   if (news.state === 'recovered') {
     logger.log(node === undefined ? messages.storeRecovered() : messages.nodeRecovered(node));
@@ -130,6 +130,7 @@ function report(news: StoreReport): void {
   exports: [LimiterService, RateLimitGuard, RateLimitHealthIndicator, RequestLimiter, LimitRegistry],
 })
 export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+  /** @internal */
   constructor(
     private readonly plans: PlanRegistry,
     private readonly keys: KeyResolverFactory,
@@ -146,11 +147,13 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     followGuards(modules);
   }
 
+  /** Sets the module up with options. Imported once, it holds for the whole app. */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
     checkExtras(options, 'RateLimitModule');
     return withLimiters(super.forRoot(options));
   }
 
+  /** Sets the module up with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     checkExtras(options, 'RateLimitModule.forRootAsync');
     return withLimiters(super.forRootAsync(options));
@@ -170,6 +173,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     return { module: RateLimitFeatureModule, providers: [define] };
   }
 
+  /** Is called by Nest: reads all limits, and brings the store up. Throws `RateLimitConfigError`. */
   async onModuleInit(): Promise<void> {
     if (this.settings.shadow) logger.warn(messages.shadowMode());
     this.plans.prepare();
@@ -177,6 +181,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     await Promise.all([this.store.open?.(), this.rates.open()]);
   }
 
+  /** Is called by Nest: closes what the module opened. */
   async onApplicationShutdown(): Promise<void> {
     this.rates.close();
     await this.store.close();

@@ -10,6 +10,7 @@ import { leaseOfWindow, windowCount, type WindowState } from './window-count.js'
  * minute, hour, day, week (from Monday), month, quarter or year of a time zone, through its changes to and from summer time.
  */
 export interface CalendarWindowOptions {
+  /** The algorithm. */
   algo: 'calendar-window';
   /** Units that are allowed a window: a whole number >= 1. */
   rate: number;

@@ -3,6 +3,10 @@ import { DateTime, IANAZone, type DateTimeUnit } from 'luxon';
 /** The calendar's windows. A week begins on Monday (ISO 8601). */
 export const PERIODS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const;
 
+/**
+ * A window of the calendar.
+ * @useDeclaredType
+ */
 export type Period = (typeof PERIODS)[number];
 
 /** Periods of one length in milliseconds, also where clocks change by half an hour. */

@@ -6,6 +6,7 @@ import { duration, type Duration, showDuration, wholeNumber } from './options.js
  * lease, or for `ttl` if it never does, as when its process dies; long work renews its lease.
  */
 export interface ConcurrencyOptions {
+  /** The algorithm. */
   algo: 'concurrency';
   /** Units that may be held at once: a whole number >= 1. */
   limit: number;

@@ -7,6 +7,7 @@ import { leaseOfWindow, windowCount, type WindowState } from './window-count.js'
  * count + c <= rate. Two windows may touch, so up to 2 x rate units can pass around the end of one.
  */
 export interface FixedWindowOptions {
+  /** The algorithm. */
   algo: 'fixed-window';
   /** Units that are allowed a window: a whole number >= 1. */
   rate: number;

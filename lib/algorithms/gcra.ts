@@ -20,6 +20,7 @@ import { scaleOf, unitsWithin } from './scale.js';
  * request of cost c moves the theoretical arrival time: tat' = max(tat, t) + c x T, and is allowed if tat' - burst x T <= t.
  */
 export interface GcraOptions {
+  /** The algorithm. */
   algo: 'gcra';
   /** Units that are allowed an interval in the long run: a whole number >= 1. */
   rate: number;

@@ -20,7 +20,10 @@ const registry = [
   concurrency,
 ] as const;
 
-/** The options of every algorithm, told apart by `algo`. */
+/**
+ * The options of every algorithm, told apart by `algo`.
+ * @useDeclaredType
+ */
 export type AlgorithmOptions = Parameters<(typeof registry)[number]['compile']>[0];
 
 /** Every algorithm by its name. */

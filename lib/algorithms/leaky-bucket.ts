@@ -17,6 +17,7 @@ import { scaleOf } from './scale.js';
  * more than `queue` units would have to wait. A request of several units leaves when its last unit may.
  */
 export interface LeakyBucketOptions {
+  /** The algorithm. */
   algo: 'leaky-bucket';
   /** Units that leave an interval: a whole number >= 1. */
   rate: number;

@@ -40,15 +40,19 @@ export interface LeaseTerms {
 /** The share of its quota from which on a limit is near. */
 const NEAR_LIMIT = 0.8;
 
+/** What a limit is made of besides its algorithm's options. */
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
   readonly place: string;
   /** What shares its counters: the place of its declaration, or nothing if its name alone does. */
   readonly scope?: string;
+  /** Its name; that of its algorithm with its rate unless given. */
   readonly name?: string | undefined;
+  /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow?: boolean;
   /** The share of the quota from which on it is near. */
   readonly nearLimit?: number | undefined;
+  /** What happens while its store fails; `'local'` unless given. */
   readonly onStoreError?: OnStoreError;
   /** What becomes of the units that were left under another quota, if not what the algorithm makes of it. */
   readonly carry?: CarryOver | undefined;
@@ -66,10 +70,13 @@ export interface LimitSettings {
 
 /** A limit whose options have been read: what stores work with. */
 export class CompiledLimit {
+  /** Its name, the default one included. */
   readonly name: string;
+  /** What shares its counters: the place of its declaration, or an empty string if its name alone does. */
   readonly scope: string;
+  /** How it decides. */
   readonly algorithm: Algorithm;
-  /** What stores decide by. */
+  /** What its algorithm made of its options, by which stores decide. */
   readonly parameters: Parameters;
   /** What the user wrote: a limit with a lease is decided by stricter parameters. */
   private readonly declared: Parameters;
@@ -77,18 +84,27 @@ export class CompiledLimit {
   readonly shadow: boolean;
   /** It is near once so many units are used. */
   readonly nearFrom: number;
+  /** What happens while its store fails. */
   readonly onStoreError: OnStoreError;
+  /** What becomes of the units that were left under another quota; without it, what the algorithm makes of them. */
   readonly carry: CarryOver | undefined;
   /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
   readonly blockFor: number;
   /** Its refusals may be remembered until their wait is over. */
   readonly remembersRefusals: boolean;
+  /** The units that an instance takes at once, if it does. */
   readonly lease: LeaseTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
   /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters, a generation digits. */
   readonly id: string;
 
+  /**
+   * Reads the options. Throws `RateLimitConfigError`.
+   *
+   * @param options those of the algorithm
+   * @param settings all others
+   */
   constructor(
     private readonly options: AlgorithmOptions,
     private readonly settings: LimitSettings,
@@ -116,6 +132,7 @@ export class CompiledLimit {
     this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
   }
 
+  /** The most units that can be allowed at once. */
   get quota(): number {
     return this.parameters.quota;
   }

@@ -6,6 +6,7 @@ import { duration, type Duration, showDuration, wholeNumber } from './options.js
  * is remembered for `interval`.
  */
 export interface SlidingLogOptions {
+  /** The algorithm. */
   algo: 'sliding-log';
   /** Units that are allowed in any stretch of `interval`: a whole number from 1 to 8,388,607. */
   rate: number;

@@ -6,6 +6,7 @@ import { duration, type Duration, orElse, showDuration, wholeNumber } from './op
  * rate. The oldest slice counts whole until none of it is in the window, so no stretch of `interval` holds more than `rate`.
  */
 export interface SlidingWindowOptions {
+  /** The algorithm. */
   algo: 'sliding-window';
   /** Units that are allowed in any stretch of `interval`: a whole number >= 1. */
   rate: number;

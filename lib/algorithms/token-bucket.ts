@@ -7,6 +7,7 @@ import { MAX_OWED, sameScale, type Scale, scaleOf, unitsWithin } from './scale.j
  * tokens flow in an interval: tokens = min(burst, tokens + elapsed x rate / interval).
  */
 export interface TokenBucketOptions {
+  /** The algorithm. */
   algo: 'token-bucket';
   /** Tokens that flow in an interval: a whole number >= 1. */
   rate: number;

@@ -1,15 +1,18 @@
 /** An option is wrong. Thrown at start-up; the message names the place, the option, what it got and what it wants. */
 export class RateLimitConfigError extends Error {
+  /** `'RateLimitConfigError'`. */
   override readonly name = 'RateLimitConfigError';
 }
 
 /** A call's argument is wrong (a cost or a key). Thrown before anything is sent to the store. */
 export class RateLimitArgumentError extends TypeError {
+  /** `'RateLimitArgumentError'`. */
   override readonly name = 'RateLimitArgumentError';
 }
 
 /** The store gave no answer: it is down, too slow, or it refused the call. `cause` holds the first error. */
 export class RateLimitStoreError extends Error {
+  /** `'RateLimitStoreError'`. */
   override readonly name = 'RateLimitStoreError';
   /** @internal The node of a Cluster that failed. */
   node?: string;

@@ -6,6 +6,13 @@ export function show(value: unknown): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
 }
 
+/** What a message says of a decision. */
+interface Told {
+  readonly limit: string;
+  readonly remaining: number;
+  readonly retryAfterMs: number;
+}
+
 /** Every message of the package, in one place. `place` says where the user wrote what is wrong. */
 export const messages = {
   wrongOption: (place: string, option: string, got: unknown, wants: string) =>
@@ -95,6 +102,17 @@ export const messages = {
   wrongActual: (got: unknown) => `the actual cost is ${show(got)}, wants a whole number >= 0`,
   wrongDuration: (option: string, got: unknown) =>
     `${option} is ${show(got)}, wants milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year`,
+  wrongDate: (name: string, got: unknown) => `${name} is ${show(got)}, wants a date`,
+  expectedAllowance: ({ limit, retryAfterMs }: Told) =>
+    `the limit '${limit}' refused (it would allow in ${retryAfterMs} ms), wants it to allow`,
+  expectedRemaining: ({ limit, remaining }: Told, wants: number) =>
+    `the limit '${limit}' has ${remaining} units left, wants ${wants}`,
+  expectedRefusal: ({ limit, remaining }: Told) =>
+    `the limit '${limit}' allowed (and has ${remaining} units left), wants a refusal`,
+  expectedRefusalBy: (name: string, refusing: readonly string[]) =>
+    `the limit '${name}' did not refuse, wants it to; refused by ${refusing.map((each) => `'${each}'`).join(', ')}`,
+  expectedWait: ({ limit, retryAfterMs }: Told, wants: number) =>
+    `the limit '${limit}' refused for ${retryAfterMs} ms, wants ${wants} ms`,
   wrongSignal: (got: unknown) => `signal is ${show(got)}, wants an AbortSignal`,
   wrongWork: (got: unknown) => `hold got ${show(got)}, wants a function`,
   nothingToSettle: (name: string | undefined) =>

@@ -5,6 +5,8 @@ import type { CheckResult } from '../stores/store.js';
 /** A request was refused: 429 Too Many Requests. Its body names the limits that refused. */
 export class RateLimitExceededException extends HttpException {
   /**
+   * Made by the guard; code that refuses by itself may make one, too.
+   *
    * @param result what all limits of the request said
    * @param message the body's message, 'Too many requests' unless given
    * @param limits the names of the limits that refused, those of `result` unless given

@@ -8,6 +8,8 @@ import type { Duration } from '../algorithms/options.js';
  */
 export type RateState = 'keep' | 'proportional' | 'additive' | 'reset';
 
+type OptionsOf<Algo extends AlgorithmOptions['algo']> = Extract<AlgorithmOptions, { algo: Algo }>;
+
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options, 'algo'>> : never;
 
 /**
@@ -15,9 +17,7 @@ type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options,
  * `{ rate: 10, interval: '1s', burst: 40 }`: any of them, in the units of the configuration. What it leaves out stays as
  * configured. The algorithm itself and what every limit has (`name`, `key`, `cost`, ...) cannot be changed.
  */
-export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<
-  Extract<AlgorithmOptions, { algo: Algo }>
->;
+export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>>;
 
 /** How a rate is changed. */
 export interface SetRateOptions {

@@ -7,7 +7,9 @@ export type RedisClient = Redis | Cluster;
 
 /** The nodes of a Cluster from which the others are found. */
 export interface ClusterConnection {
+  /** Some of its nodes, such as `{ host, port }`. */
   nodes: ClusterNode[];
+  /** ioredis options of the Cluster. */
   options?: ClusterOptions;
 }
 

@@ -42,7 +42,8 @@ export interface StoreSettings {
 export async function createStore(settings: StoreSettings): Promise<Store> {
   const { store, redis, ownsClient, maxKeys, report, watch, refusalCache = false, ...rest } = settings;
   const { localShare = 1, ...options } = rest;
-  const local = new MemoryStore({ maxKeys });
+  // What is counted in process beside a store on a clock of its own goes by that clock, too.
+  const local = new MemoryStore(store instanceof MemoryStore ? { maxKeys, clock: store.clock } : { maxKeys });
   const watched = (safe: FallbackStore) => {
     watch?.(safe);
     return safe;

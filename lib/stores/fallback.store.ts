@@ -211,7 +211,8 @@ function policyOf(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPoli
   return 'local';
 }
 
-function allowing({ limit }: CheckEntry): StoreDecision {
+/** What lets a request pass without counting it. */
+export function allowing({ limit }: CheckEntry): StoreDecision {
   return {
     allowed: true,
     limit: limit.name,

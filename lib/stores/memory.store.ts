@@ -14,6 +14,7 @@ import type {
   StoreDecision,
 } from './store.js';
 
+/** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {
   /**
    * How many counters are kept at most; the least recently used goes first.
@@ -82,11 +83,17 @@ export class MemoryStore implements Store {
   /** The least recently used first. */
   private readonly entries = new Map<string, Entry>();
   private readonly maxKeys: number;
-  private readonly clock: () => number;
+  /** @internal The time in whole microseconds. */
+  readonly clock: () => number;
   private readonly slackMs: number;
   private timer: NodeJS.Timeout | undefined;
   private sweeping: MapIterator<[string, Entry]> | undefined;
 
+  /**
+   * Counts nothing yet, and has no timer until it does.
+   *
+   * @param options how it counts
+   */
   constructor({ maxKeys = 100_000, clock = () => Date.now() * 1000, slackMs = 0 }: MemoryStoreOptions = {}) {
     this.maxKeys = maxKeys;
     this.clock = clock;

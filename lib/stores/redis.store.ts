@@ -20,6 +20,7 @@ import type {
   StoreDecision,
 } from './store.js';
 
+/** How a `RedisStore` counts. */
 export interface RedisStoreOptions {
   /**
    * What every key begins with; no braces.
@@ -77,6 +78,12 @@ export class RedisStore implements Store {
   /** How far the server's clock is ahead of ours, in microseconds, as far as it matters: to find calendar windows. */
   private clockOffset = 0;
 
+  /**
+   * Asks Redis.
+   *
+   * @param client the connection, which need not be up yet
+   * @param options how it counts
+   */
   constructor(
     private readonly client: RedisClient,
     { prefix = 'sluice', timeoutMs = 250, ownsClient = false, clock }: RedisStoreOptions = {},

@@ -41,6 +41,7 @@ export interface CheckResult {
 
 /** One limit's counter for one identity. */
 export interface Counter {
+  /** The limit. */
   readonly limit: CompiledLimit;
   /** Whom it counts, such as `ip:203.0.113.7`. */
   readonly identity: string;
@@ -60,6 +61,7 @@ export interface ReserveEntry extends CheckEntry {
 
 /** One request against all of its limits. No two entries share a counter. */
 export interface Check {
+  /** What it asks of each counter, at least one. */
   readonly entries: readonly CheckEntry[];
   /** Only look: decide, but charge and write nothing. */
   readonly peek?: boolean;
@@ -79,6 +81,7 @@ export interface StoreDecision extends Decision {
 
 /** Units of a counter. */
 export interface Charge extends Counter {
+  /** How many: a whole number >= 1. */
   readonly units: number;
   /** Who charged what it belongs to, if it belongs to something. */
   readonly source?: Decision['source'] | undefined;

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { CompiledLimit } from '../../lib/algorithms/limit.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { ask, compile, ManualClock } from '../support/stores.js';
+import { createTestingStore, TestClock } from '../../lib/testing/index.js';
+import { ask, compile } from '../support/stores.js';
 
 async function used(store: MemoryStore, limit: CompiledLimit, identity: string): Promise<number> {
   const { quota, remaining } = await ask(store, limit, { identity, peek: true });
@@ -127,42 +128,42 @@ describe('the sweep of a MemoryStore', () => {
 
 describe('what has run out in a MemoryStore', () => {
   it('is gone for a token bucket that grew', async () => {
-    const clock = new ManualClock();
-    const store = new MemoryStore({ clock: clock.now });
+    const clock = new TestClock();
+    const store = createTestingStore({ clock });
     await ask(store, compile({ algo: 'token-bucket', rate: 5, interval: '1s', burst: 5 }, 'same'));
-    clock.advanceMs(200 + 400);
+    clock.advance(200 + 400);
     const larger = compile({ algo: 'token-bucket', rate: 5, interval: '1s', burst: 50 }, 'same');
     await expect(ask(store, larger)).resolves.toMatchObject({ allowed: true, remaining: 49 });
     await store.close();
   });
 
   it('is still there a moment before', async () => {
-    const clock = new ManualClock();
-    const store = new MemoryStore({ clock: clock.now });
+    const clock = new TestClock();
+    const store = createTestingStore({ clock });
     await ask(store, compile({ algo: 'token-bucket', rate: 5, interval: '1s', burst: 5 }, 'same'));
-    clock.advanceMs(199);
+    clock.advance(199);
     const larger = compile({ algo: 'token-bucket', rate: 5, interval: '1s', burst: 50 }, 'same');
     await expect(ask(store, larger)).resolves.toMatchObject({ allowed: true, remaining: 3 });
     await store.close();
   });
 
   it('is gone for a sliding log that grew', async () => {
-    const clock = new ManualClock();
-    const store = new MemoryStore({ clock: clock.now });
+    const clock = new TestClock();
+    const store = createTestingStore({ clock });
     const small = compile({ algo: 'sliding-log', rate: 5, interval: 200 }, 'same');
     for (let i = 0; i < 5; i++) await ask(store, small);
-    clock.advanceMs(200);
+    clock.advance(200);
     const larger = compile({ algo: 'sliding-log', rate: 5, interval: '20s' }, 'same');
     await expect(ask(store, larger)).resolves.toMatchObject({ allowed: true, remaining: 4 });
     await store.close();
   });
 
   it('is gone for a sliding log a moment before only in part', async () => {
-    const clock = new ManualClock();
-    const store = new MemoryStore({ clock: clock.now });
+    const clock = new TestClock();
+    const store = createTestingStore({ clock });
     const small = compile({ algo: 'sliding-log', rate: 5, interval: 200 }, 'same');
     for (let i = 0; i < 4; i++) await ask(store, small);
-    clock.advanceMs(199);
+    clock.advance(199);
     const larger = compile({ algo: 'sliding-log', rate: 5, interval: '20s' }, 'same');
     await expect(ask(store, larger)).resolves.toMatchObject({ allowed: true, remaining: 0 });
     await store.close();

@@ -6,7 +6,8 @@ import { Test } from '@nestjs/testing';
 import { RATE_LIMIT_RANDOM } from '../../lib/http/retry-jitter.js';
 import { RateLimitModule } from '../../lib/rate-limit.module.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import type { MemoryStore } from '../../lib/stores/memory.store.js';
+import { createTestingStore } from '../../lib/testing/index.js';
 import { ManualClock } from '../support/stores.js';
 
 export type Framework = 'express' | 'fastify';
@@ -33,7 +34,7 @@ export class HttpApp {
   static async start(framework: Framework, options: AppOptions): Promise<HttpApp> {
     const { limits = {}, trustProxy = false, random = Math.random, configure, imports = [], ...metadata } = options;
     const clock = new ManualClock();
-    const store = new MemoryStore({ clock: clock.now });
+    const store = createTestingStore({ clock });
     const testing = await Test.createTestingModule({
       ...metadata,
       imports: [RateLimitModule.forRoot({ store, ...limits }), ...imports],

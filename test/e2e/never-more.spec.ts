@@ -98,7 +98,7 @@ describe.each(frameworks)('never more than a limit says, over %s', (framework) =
     await app.get('/shaped');
     const held = await Promise.all(Array.from({ length: 4 }, () => send('GET /shaped HTTP/1.1')));
     await until(async () => (await app.get('/free')).status === 429);
-    app.clock.advanceMs(5 * 60_000);
+    app.clock.advance('5m');
     expect(await app.statuses(6, '/free')).toEqual([200, 200, 200, 200, 200, 429]);
     for (const socket of held) socket.resetAndDestroy();
     await sleep(50);

@@ -4,20 +4,20 @@ import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/e
 import type { LimitDefinition } from '../../lib/limit-definition.js';
 import { type LimitCheck, LimiterService } from '../../lib/limiter.service.js';
 import { RateLimitModule } from '../../lib/rate-limit.module.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { ManualClock } from '../support/stores.js';
+import type { MemoryStore } from '../../lib/stores/memory.store.js';
+import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 
 const few: LimitDefinition = { name: 'few', algo: 'fixed-window', rate: 3, interval: '1m' };
 const many: LimitDefinition = { name: 'many', algo: 'token-bucket', rate: 10, interval: '10s' };
 
 describe('LimiterService', () => {
-  const clock = new ManualClock();
+  const clock = new TestClock();
   let app: TestingModule;
   let store: MemoryStore;
   let service: LimiterService;
 
   beforeEach(async () => {
-    store = new MemoryStore({ clock: clock.now });
+    store = createTestingStore({ clock });
     app = await Test.createTestingModule({
       imports: [RateLimitModule.forRoot({ store, define: { defined: { ...few, name: 'defined', cost: 2 } } })],
     }).compile();
@@ -151,7 +151,7 @@ describe('LimiterService', () => {
   it('reads the windows of a calendar', async () => {
     const daily = service.for({ name: 'daily', algo: 'calendar-window', rate: 10, period: 'day', retain: '7d' });
     await daily.consume('a', 4);
-    clock.advanceMs(86_400_000);
+    clock.advance('1d');
     await daily.consume('a', 2);
     expect((await daily.history('a')).map(({ count }) => count)).toEqual([2, 4]);
     expect((await daily.history('a', 1)).map(({ count }) => count)).toEqual([2]);

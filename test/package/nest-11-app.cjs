@@ -2,7 +2,6 @@
 // decorators are applied by hand.
 require('reflect-metadata');
 const { Controller, Get, Module } = require('@nestjs/common');
-const { NestFactory } = require('@nestjs/core');
 const { RateLimit, RateLimitModule } = require('nestjs-sluice');
 
 class ReportsController {
@@ -23,14 +22,4 @@ decorateMethod(ReportsController, 'list', Get(), RateLimit({ algo: 'fixed-window
 Reflect.decorate([Controller('reports')], ReportsController);
 Reflect.decorate([Module({ imports: [RateLimitModule.forRoot()], controllers: [ReportsController] })], AppModule);
 
-async function main() {
-  const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'], abortOnError: false });
-  await app.listen(0, '127.0.0.1');
-  process.send({ port: app.getHttpServer().address().port });
-  process.once('disconnect', () => process.exit());
-}
-
-main().catch((error) => {
-  console.error(error);
-  process.exit(1);
-});
+module.exports = { AppModule };

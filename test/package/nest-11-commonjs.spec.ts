@@ -26,6 +26,7 @@ describe('a NestJS 11 application in CommonJS', () => {
           '@nestjs/common': '^11.0.0',
           '@nestjs/core': '^11.0.0',
           '@nestjs/platform-express': '^11.0.0',
+          '@nestjs/testing': '^11.0.0',
           'nestjs-sluice': `file:./${filename}`,
           'reflect-metadata': '^0.2.0',
           rxjs: '^7.8.0',
@@ -34,8 +35,14 @@ describe('a NestJS 11 application in CommonJS', () => {
     );
     const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock', '--ignore-scripts'];
     await npm(['install', ...flags], folder, INSTALL_TIMEOUT_MS);
-    await copyFile(join(PACKAGE_FOLDER, 'test/package/nest-11-app.cjs'), join(folder, 'main.cjs'));
-    app = fork(join(folder, 'main.cjs'), { cwd: folder, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    for (const file of ['nest-11-app.cjs', 'nest-11-main.cjs', 'nest-11-test.cjs']) {
+      await copyFile(join(PACKAGE_FOLDER, 'test/package', file), join(folder, file));
+    }
+    app = fork(join(folder, 'nest-11-main.cjs'), {
+      cwd: folder,
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
     url = `http://127.0.0.1:${await portOf(app)}/reports`;
   }, INSTALL_TIMEOUT_MS + 90_000);
 
@@ -57,6 +64,18 @@ describe('a NestJS 11 application in CommonJS', () => {
     expect(Number(refusal?.get('retry-after'))).toBeGreaterThan(50);
     expect(Number(refusal?.get('retry-after'))).toBeLessThanOrEqual(60);
     expect(refusal?.get('ratelimit')).toContain('r=0');
+  });
+
+  it('is tested with the testing kit', async () => {
+    const test = fork(join(folder, 'nest-11-test.cjs'), {
+      cwd: folder,
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    const told = once(test, 'message');
+    const [code] = (await once(test, 'close')) as [number | null];
+    expect(code).toBe(0);
+    expect((await told)[0]).toEqual({ disabled: [200, 200, 200], counted: [200, 200, 429, 200] });
   });
 
   it('has one copy of Nest 11, and no ioredis', async () => {

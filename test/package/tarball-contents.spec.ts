@@ -10,12 +10,18 @@ describe('the package', () => {
     paths = (await pack('--dry-run')).files.map(({ path }) => path);
   }, 60_000);
 
-  it.each(['dist/index.js', 'dist/index.d.ts', 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'])(
-    'has %s',
-    (path) => {
-      expect(paths).toContain(path);
-    },
-  );
+  it.each([
+    'dist/index.js',
+    'dist/index.d.ts',
+    'dist/testing/index.js',
+    'dist/testing/index.d.ts',
+    'package.json',
+    'README.md',
+    'LICENSE',
+    'CHANGELOG.md',
+  ])('has %s', (path) => {
+    expect(paths).toContain(path);
+  });
 
   it('has all Lua files', () => {
     const names = readdirSync(join(PACKAGE_FOLDER, 'lua'), { recursive: true, encoding: 'utf8' });

@@ -5,15 +5,20 @@ import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis.store.js';
 import type { CheckEntry, Store, StoreDecision } from '../../lib/stores/store.js';
+import { TestClock } from '../../lib/testing/test-clock.js';
 
-/** A clock that tests move, in microseconds. It begins on an even, but not a round, moment. */
-export class ManualClock {
-  micros = 1_790_000_123_456_789;
+/** The kit's clock to the microsecond. It begins on an even, but not a round, moment. */
+export class ManualClock extends TestClock {
+  declare micros: number;
   /** Redis runs keys out on its own clock; an hour more keeps it from doing so under a clock that is moved. */
   readonly slackMs = 3_600_000;
 
-  now = (): number => this.micros;
+  constructor() {
+    super();
+    this.micros = 1_790_000_123_456_789;
+  }
 
+  /** Milliseconds and parts of them, also backwards. */
   advanceMs(ms: number): void {
     this.micros += Math.round(ms * 1000);
   }

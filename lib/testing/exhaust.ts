@@ -1,0 +1,13 @@
+import type { Limiter } from '../limiter.js';
+import type { Decision } from '../stores/store.js';
+
+/**
+ * Takes all that is left for a key, so that the next call or request is refused. For a route with a defined limit the key is
+ * the identity, such as `ip:127.0.0.1` or `user:42`. Rejects with `RateLimitArgumentError` if the key is wrong.
+ *
+ * @returns what took the rest, with the `lease` of a `concurrency` limit; or a refusal if nothing was left
+ */
+export async function exhaust(limiter: Limiter, key: string): Promise<Decision> {
+  const decision = await limiter.peek(key, 1);
+  return decision.remaining === 0 ? decision : limiter.consume(key, decision.remaining);
+}

@@ -1,0 +1,9 @@
+/**
+ * What tests of an app that has limits need.
+ * @module nestjs-sluice/testing
+ */
+export { exhaust } from './exhaust.js';
+export { type ExpectedAllowance, type ExpectedRefusal, expectAllowed, expectRefused } from './expectations.js';
+export { RateLimitTesting, type TestingBuilder } from './rate-limit-testing.js';
+export { TestClock } from './test-clock.js';
+export { createTestingStore, type TestingStoreOptions } from './testing-store.js';

@@ -1,0 +1,41 @@
+import type { WindowCount } from '../algorithms/algorithm.js';
+import { allowing } from '../stores/fallback.store.js';
+import type { Check, CheckEntry, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
+
+/** Lets everything pass, and counts nothing. */
+export class OpenStore implements Store {
+  private leases = 0;
+
+  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+    return Promise.resolve(checks.map(({ entries }) => entries.map((entry) => this.allow(entry))));
+  }
+
+  reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+    return Promise.resolve(this.allow(reservation));
+  }
+
+  async refund(): Promise<void> {}
+
+  async penalize(): Promise<void> {}
+
+  async block(): Promise<void> {}
+
+  renew(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
+  async reset(): Promise<void> {}
+
+  history(): Promise<WindowCount[]> {
+    return Promise.resolve([]);
+  }
+
+  async close(): Promise<void> {}
+
+  private allow(entry: CheckEntry): StoreDecision {
+    const decision: StoreDecision = { ...allowing(entry), source: 'memory' };
+    // Whoever is let in is told of a lease, as ever.
+    if (entry.limit.algorithm.renew !== undefined) decision.place = ++this.leases;
+    return decision;
+  }
+}

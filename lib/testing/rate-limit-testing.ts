@@ -1,0 +1,67 @@
+import { report } from '../rate-limit.module.js';
+import {
+  RATE_LIMIT_REDIS,
+  RATE_LIMIT_SETTINGS,
+  RATE_LIMIT_STORE,
+  type RateLimitSettings,
+} from '../rate-limit.settings.js';
+import { createStore } from '../stores/create-store.js';
+import type { Store } from '../stores/store.js';
+import { OpenStore } from './open.store.js';
+
+/** What is used of the builder that `Test.createTestingModule` of `@nestjs/testing` gives. */
+export interface TestingBuilder {
+  /** Begins to replace a provider. */
+  overrideProvider(token: symbol): {
+    /** Replaces it with what a factory makes. */
+    useFactory(options: { factory: (...args: never[]) => unknown; inject?: symbol[] }): unknown;
+  };
+}
+
+/**
+ * Changes what the limits of an app do while it is tested. The app keeps its `RateLimitModule` as it is; Redis is not asked
+ * and needs not run. The last call for a builder holds.
+ */
+export class RateLimitTesting {
+  /**
+   * Lets everything pass: no limit of the app's routes or code refuses, delays or counts. Mistakes in the options still show
+   * at start-up, and requests without a key are still answered as `onMissingKey` says.
+   *
+   * @example
+   * ```ts
+   * const testing = await RateLimitTesting.disable(Test.createTestingModule({ imports: [AppModule] })).compile();
+   * ```
+   * @returns the builder
+   */
+  static disable<Builder extends TestingBuilder>(builder: Builder): Builder {
+    return replace(builder, () => new OpenStore());
+  }
+
+  /**
+   * Counts all limits of the app in a store of the test's, such as one of `createTestingStore`. It stays open when the app
+   * closes.
+   *
+   * @example
+   * ```ts
+   * const clock = new TestClock();
+   * const store = createTestingStore({ clock });
+   * const builder = Test.createTestingModule({ imports: [AppModule] });
+   * const testing = await RateLimitTesting.useStore(builder, store).compile();
+   * ```
+   * @returns the builder
+   */
+  static useStore<Builder extends TestingBuilder>(builder: Builder, store: Store): Builder {
+    return replace(builder, ({ prefix, timeoutMs, maxKeys }) =>
+      createStore({ store, prefix, timeoutMs, maxKeys, report }),
+    );
+  }
+}
+
+function replace<Builder extends TestingBuilder>(
+  builder: Builder,
+  makeStore: (settings: RateLimitSettings) => Store | Promise<Store>,
+): Builder {
+  builder.overrideProvider(RATE_LIMIT_REDIS).useFactory({ factory: () => undefined });
+  builder.overrideProvider(RATE_LIMIT_STORE).useFactory({ factory: makeStore, inject: [RATE_LIMIT_SETTINGS] });
+  return builder;
+}

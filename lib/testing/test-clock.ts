@@ -1,0 +1,63 @@
+import type { Duration } from '../algorithms/options.js';
+import { toMs } from '../arguments.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+
+/** Where a clock begins unless told otherwise, so that a test that fails fails again. */
+const START = '2030-01-01T00:00:00Z';
+
+/**
+ * A clock that stands still until a test moves it.
+ *
+ * @example
+ * ```ts
+ * const clock = new TestClock();
+ * clock.advance('10s');
+ * ```
+ */
+export class TestClock {
+  /** @internal Whole microseconds since the epoch. */
+  protected micros: number;
+
+  /**
+   * Stops it at a time.
+   *
+   * @param start where it begins: a date, or what `new Date` reads; the start of 2030 (UTC) unless given. Throws
+   * `RateLimitArgumentError` if it is none
+   */
+  constructor(start: Date | number | string = START) {
+    this.micros = read('start', start);
+  }
+
+  /** The time as stores ask for it, in whole microseconds since the epoch: `new MemoryStore({ clock: clock.now })`. */
+  readonly now = (): number => this.micros;
+
+  /** The time as a date. */
+  get date(): Date {
+    return new Date(this.micros / 1000);
+  }
+
+  /**
+   * Lets time pass.
+   *
+   * @param duration milliseconds or a duration such as `'10s'`, at most 1 year; anything else throws `RateLimitArgumentError`
+   */
+  advance(duration: Duration): void {
+    this.micros += Math.round(toMs('duration', duration) * 1000);
+  }
+
+  /**
+   * Goes to a time, forwards or backwards.
+   *
+   * @param date a date, or what `new Date` reads; anything else throws `RateLimitArgumentError`
+   */
+  set(date: Date | number | string): void {
+    this.micros = read('date', date);
+  }
+}
+
+function read(name: string, date: Date | number | string): number {
+  const ms = new Date(date).getTime();
+  if (Number.isNaN(ms)) throw new RateLimitArgumentError(messages.wrongDate(name, date));
+  return ms * 1000;
+}
