@@ -4,6 +4,8 @@ import { once } from 'node:events';
 export interface RunProcessesOptions {
   /** How long all of them together may take. @default 20 000 */
   timeoutMs?: number;
+  /** What happens to them meanwhile, from when they first go off together. When it is over they are told to come to an end. */
+  during?: () => Promise<void>;
 }
 
 type Message = { ready: true } | { result: unknown };
@@ -15,7 +17,7 @@ type Message = { ready: true } | { result: unknown };
 export async function runProcesses<Result>(
   script: string,
   inputs: readonly unknown[],
-  { timeoutMs = 20_000 }: RunProcessesOptions = {},
+  { timeoutMs = 20_000, during = () => Promise.resolve() }: RunProcessesOptions = {},
 ): Promise<Result[]> {
   const children = inputs.map((input) =>
     fork(script, [JSON.stringify(input)], {
@@ -25,14 +27,21 @@ export async function runProcesses<Result>(
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     }),
   );
-  const startTogether = barrier(children);
+  let startTogether: () => void = () => undefined;
+  const meanwhile = new Promise<void>((resolve, reject) => {
+    startTogether = barrier(children, () => during().then(resolve, reject));
+  }).then(() => {
+    for (const child of children) if (child.connected) child.send('stop');
+  });
+  const results = Promise.all(children.map((child) => resultOf<Result>(child, startTogether)));
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
     const error = new Error(`${script}: the processes were not done within ${timeoutMs} ms.`);
     timer = setTimeout(() => reject(error), timeoutMs);
   });
   try {
-    return await Promise.race([Promise.all(children.map((child) => resultOf<Result>(child, startTogether))), timeout]);
+    // A task need not start together with others, and then nothing happens to it.
+    return await Promise.race([results, meanwhile.then(() => results), timeout]);
   } finally {
     clearTimeout(timer);
     await Promise.all(children.map(end));
@@ -40,11 +49,12 @@ export async function runProcesses<Result>(
 }
 
 /** Counts those that are ready, and lets all go when the last one is. */
-function barrier(children: readonly ChildProcess[]): () => void {
+function barrier(children: readonly ChildProcess[], onFirst: () => unknown): () => void {
   let ready = 0;
   return () => {
     ready += 1;
     if (ready % children.length === 0) for (const child of children) child.send('go');
+    if (ready === children.length) onFirst();
   };
 }
 
