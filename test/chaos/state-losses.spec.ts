@@ -14,11 +14,13 @@ import {
 } from '../support/load.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 
+const QUOTA = 100;
 const LENGTH_MS = scenarioMs(0);
 
 const counters: LoadedCounter[] = algorithmNames.flatMap((algo) =>
   (['local', 'deny'] as const).map((onStoreError) => ({
     options: optionsOf(algo, QUOTA),
+    quota: QUOTA,
     identity: `user:${onStoreError}`,
     onStoreError,
   })),

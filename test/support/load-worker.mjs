@@ -11,7 +11,7 @@ import { runTask } from './process-task.mjs';
 const PAUSE_MS = 5;
 
 await runTask(async (input, startTogether, stopped) => {
-  const { redis, prefix, counters, inFlight, timeoutMs, refusalCache = false } = input;
+  const { redis, prefix, counters, inFlight, timeoutMs, refusalCache, pairs } = input;
   const reports = [];
   const report = ({ state }) => reports.push(state);
   const store = await createStore({ redis, prefix, timeoutMs, maxKeys: 1000, refusalCache, report });
@@ -26,32 +26,35 @@ await runTask(async (input, startTogether, stopped) => {
   let stopping = false;
   void stopped.then(() => (stopping = true));
   let lastOfRedis = performance.now();
-  const ask = async (index) => {
+  const ask = async (...indexes) => {
     const start = performance.now();
     counts.asked += 1;
-    const decision = await store.check([{ entries: [checked[index]] }]).then(
-      ([[only]]) => only,
+    const decisions = await store.check([{ entries: indexes.map((index) => checked[index]) }]).then(
+      ([first]) => first,
       (error) => {
         if (error.name !== 'RateLimitStoreError') throw error;
-        return { allowed: false, source: 'none' };
+        return [{ allowed: false, source: 'none' }];
       },
     );
     const now = performance.now();
+    const [{ source }] = decisions;
     counts.answered += 1;
     counts.slowestMs = Math.max(counts.slowestMs, now - start);
-    if (decision.source === 'redis') {
+    if (source === 'redis') {
       counts.longestGapMs = Math.max(counts.longestGapMs, now - lastOfRedis);
       lastOfRedis = now;
     }
-    if (decision.allowed) allowed[decision.source][index] += 1;
+    if (decisions.every(({ allowed }) => allowed)) for (const index of indexes) allowed[source][index] += 1;
   };
   const lane = async (first) => {
     for (let index = first; !stopping; index++) {
-      await ask(index % counters.length);
+      const [one, other] = [index % counters.length, (index + 1) % counters.length];
+      await (pairs && index % 2 === 0 ? ask(one, other) : ask(one));
       await sleep(PAUSE_MS);
     }
   };
   await Promise.all(Array.from({ length: inFlight }, (_, index) => lane(index)));
+  counts.longestGapMs = Math.max(counts.longestGapMs, performance.now() - lastOfRedis);
   await store.close();
   return { ...counts, allowed, reports };
 });

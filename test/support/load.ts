@@ -15,9 +15,6 @@ const TIMEOUT_MS = 250;
 /** The slowest of all checks; nobody has the machine for himself, and what waits on it waits beyond its deadline. */
 const SLOWEST_MS = TIMEOUT_MS + (isLong ? 500 : 1500);
 
-/** Units of each limit; none comes back while a test runs. */
-export const QUOTA = 100;
-
 /** Limits of so many units of which none comes back while a test runs. */
 export function optionsOf(algo: (typeof algorithmNames)[number], quota: number): AlgorithmOptions {
   switch (algo) {
@@ -33,9 +30,10 @@ export function optionsOf(algo: (typeof algorithmNames)[number], quota: number):
   }
 }
 
-/** A limit and whom it counts. */
+/** A limit of so many units, and whom it counts. */
 export interface LoadedCounter {
   readonly options: AlgorithmOptions;
+  readonly quota: number;
   readonly identity: string;
   readonly onStoreError: OnStoreError;
 }
@@ -59,12 +57,20 @@ export interface LoadOptions {
   /** What happens to Redis meanwhile. */
   readonly during: (prefix: string) => Promise<void>;
   readonly timeoutMs: number;
+  /** Whether half of the checks are of two counters, which they are charged for both or neither. @default false */
+  readonly pairs?: boolean;
 }
 
 /** Several processes ask for the same limits at once, the first of which remembers refusals. */
-export function runUnderLoad({ redis, counters, during, timeoutMs }: LoadOptions): Promise<LoadResult[]> {
+export function runUnderLoad({
+  redis,
+  counters,
+  during,
+  timeoutMs,
+  pairs = false,
+}: LoadOptions): Promise<LoadResult[]> {
   const prefix = freshPrefix();
-  const input = { redis, prefix, counters, inFlight: IN_FLIGHT, timeoutMs: TIMEOUT_MS };
+  const input = { redis, prefix, counters, inFlight: IN_FLIGHT, timeoutMs: TIMEOUT_MS, pairs };
   const inputs = Array.from({ length: PROCESSES }, (_, index) => ({ ...input, refusalCache: index === 0 }));
   return runProcesses<LoadResult>(WORKER, inputs, { timeoutMs, during: () => during(prefix) });
 }
@@ -87,9 +93,11 @@ export function expectInvariants(
     expect(asked).toBeGreaterThan(0);
     expect(answered).toBe(asked);
     expect(slowestMs).toBeLessThan(SLOWEST_MS);
-    for (const [index, { onStoreError }] of counters.entries()) {
-      expect(allowed.fallback[index]).toBeLessThanOrEqual(onStoreError === 'local' ? QUOTA : 0);
+    for (const [index, { onStoreError, quota }] of counters.entries()) {
+      expect(allowed.fallback[index]).toBeLessThanOrEqual(onStoreError === 'local' ? quota : 0);
     }
   }
-  expect(Math.max(...allowedByRedis(results, counters))).toBeLessThanOrEqual(QUOTA * (1 + losses));
+  for (const [index, allowed] of allowedByRedis(results, counters).entries()) {
+    expect(allowed).toBeLessThanOrEqual(counters[index]!.quota * (1 + losses));
+  }
 }
