@@ -6,6 +6,8 @@ export interface RunProcessesOptions {
   timeoutMs?: number;
   /** What happens to them meanwhile, from when they first go off together. When it is over they are told to come to an end. */
   during?: () => Promise<void>;
+  /** Flags of Node, such as `--expose-gc`. @default none */
+  flags?: readonly string[];
 }
 
 type Message = { ready: true } | { result: unknown };
@@ -17,12 +19,12 @@ type Message = { ready: true } | { result: unknown };
 export async function runProcesses<Result>(
   script: string,
   inputs: readonly unknown[],
-  { timeoutMs = 20_000, during = () => Promise.resolve() }: RunProcessesOptions = {},
+  { timeoutMs = 20_000, during = () => Promise.resolve(), flags = [] }: RunProcessesOptions = {},
 ): Promise<Result[]> {
   const children = inputs.map((input) =>
     fork(script, [JSON.stringify(input)], {
       // The flags of the test runner are not for them.
-      execArgv: [],
+      execArgv: [...flags],
       env: process.env,
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     }),

@@ -1,0 +1,56 @@
+/**
+ * A process that makes many checks of every kind, with the built package, and measures what it holds before and after.
+ * Runs with `--expose-gc`.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CompiledLimit } from '../../dist/algorithms/limit.js';
+import { createStore } from '../../dist/stores/create-store.js';
+import { runTask } from './process-task.mjs';
+
+const IDENTITIES = 300;
+/** So many checks are made at once. */
+const CROWD = 100;
+
+await runTask(async ({ redis, prefix, limits, warmUp, checks }) => {
+  const store = await createStore({ redis, prefix, timeoutMs: 5000, maxKeys: 1000, refusalCache: true, report() {} });
+  const compiled = limits.map((options) => new CompiledLimit(options, { place: 'worker' }));
+  await store.open();
+  const sources = new Set();
+  let made = 0;
+  const make = async (count) => {
+    for (const end = made + count; made < end;) {
+      await Promise.all(Array.from({ length: CROWD }, () => one(made++)));
+      // What is decided in this process leaves no turn to timers and sockets by itself.
+      await sleep(0);
+    }
+  };
+  const one = async (number) => {
+    const identity = `user:${number % IDENTITIES}`;
+    const limit = compiled[number % compiled.length];
+    const several = number % 5 === 0;
+    const entries = (several ? compiled : [limit]).map((each) => ({ limit: each, identity, cost: 1 }));
+    const peek = number % 7 === 0;
+    const [decisions] = await store.check([{ entries, peek, refundable: true }]);
+    for (const { source } of decisions) sources.add(source);
+    const mayGiveBack = !peek && number % 3 === 0 && decisions.every(({ allowed }) => allowed);
+    if (!mayGiveBack) return;
+    const refundOf = (entry, { place, at, source }) => ({ ...entry, units: 1, place, at, source });
+    await store.refund(entries.map((entry, index) => refundOf(entry, decisions[index])));
+  };
+  await make(warmUp);
+  const before = await held();
+  await make(checks);
+  const after = await held();
+  await store.close();
+  return { before, after, sources: [...sources] };
+});
+
+/** What the process holds when nothing is under way: bytes of the heap, and timers, sockets and the like by their kinds. */
+async function held() {
+  await sleep(200);
+  for (let i = 0; i < 3; i++) {
+    globalThis.gc();
+    await sleep(20);
+  }
+  return { heap: process.memoryUsage().heapUsed, resources: process.getActiveResourcesInfo().toSorted() };
+}
