@@ -4,14 +4,7 @@ import { Redis } from 'ioredis';
 import { algorithmNames } from '../support/arbitraries.js';
 import { ensureBuilt } from '../support/built.js';
 import { scenarioMs, until } from '../support/chaos.js';
-import {
-  allowedByRedis,
-  expectInvariants,
-  type LoadedCounter,
-  optionsOf,
-  QUOTA,
-  runUnderLoad,
-} from '../support/load.js';
+import { allowedByRedis, expectInvariants, type LoadedCounter, optionsOf, runUnderLoad } from '../support/load.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 
 const QUOTA = 100;

@@ -18,7 +18,7 @@ await runTask(async ({ redis, prefix, limits, warmUp, checks }) => {
   const sources = new Set();
   let made = 0;
   const make = async (count) => {
-    for (const end = made + count; made < end;) {
+    for (let left = count; left > 0; left -= CROWD) {
       await Promise.all(Array.from({ length: CROWD }, () => one(made++)));
       // What is decided in this process leaves no turn to timers and sockets by itself.
       await sleep(0);
@@ -34,7 +34,6 @@ await runTask(async ({ redis, prefix, limits, warmUp, checks }) => {
     for (const { source } of decisions) sources.add(source);
     const mayGiveBack = !peek && number % 3 === 0 && decisions.every(({ allowed }) => allowed);
     if (!mayGiveBack) return;
-    const refundOf = (entry, { place, at, source }) => ({ ...entry, units: 1, place, at, source });
     await store.refund(entries.map((entry, index) => refundOf(entry, decisions[index])));
   };
   await make(warmUp);
@@ -44,6 +43,10 @@ await runTask(async ({ redis, prefix, limits, warmUp, checks }) => {
   await store.close();
   return { before, after, sources: [...sources] };
 });
+
+function refundOf(entry, { place, at, source }) {
+  return { ...entry, units: 1, place, at, source };
+}
 
 /** What the process holds when nothing is under way: bytes of the heap, and timers, sockets and the like by their kinds. */
 async function held() {

@@ -23,8 +23,8 @@ await runTask(async (input, startTogether, stopped) => {
   const counts = { asked: 0, answered: 0, slowestMs: 0, longestGapMs: 0 };
   await store.open();
   await startTogether();
-  let stopping = false;
-  void stopped.then(() => (stopping = true));
+  const state = { stopping: false };
+  void stopped.then(() => (state.stopping = true));
   let lastOfRedis = performance.now();
   const ask = async (...indexes) => {
     const start = performance.now();
@@ -47,7 +47,7 @@ await runTask(async (input, startTogether, stopped) => {
     if (decisions.every(({ allowed }) => allowed)) for (const index of indexes) allowed[source][index] += 1;
   };
   const lane = async (first) => {
-    for (let index = first; !stopping; index++) {
+    for (let index = first; !state.stopping; index++) {
       const [one, other] = [index % counters.length, (index + 1) % counters.length];
       await (pairs && index % 2 === 0 ? ask(one, other) : ask(one));
       await sleep(PAUSE_MS);

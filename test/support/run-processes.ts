@@ -29,13 +29,9 @@ export async function runProcesses<Result>(
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     }),
   );
-  let startTogether: () => void = () => undefined;
-  const meanwhile = new Promise<void>((resolve, reject) => {
-    startTogether = barrier(children, () => during().then(resolve, reject));
-  }).then(() => {
-    for (const child of children) if (child.connected) child.send('stop');
-  });
-  const results = Promise.all(children.map((child) => resultOf<Result>(child, startTogether)));
+  const { arrive, opened } = barrier(children);
+  const results = Promise.all(children.map((child) => resultOf<Result>(child, arrive)));
+  const accompanied = opened.then(() => accompany(children, during));
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
     const error = new Error(`${script}: the processes were not done within ${timeoutMs} ms.`);
@@ -43,7 +39,7 @@ export async function runProcesses<Result>(
   });
   try {
     // A task need not start together with others, and then nothing happens to it.
-    return await Promise.race([results, meanwhile.then(() => results), timeout]);
+    return await Promise.race([results, accompanied.then(() => results), timeout]);
   } finally {
     clearTimeout(timer);
     await Promise.all(children.map(end));
@@ -51,13 +47,23 @@ export async function runProcesses<Result>(
 }
 
 /** Counts those that are ready, and lets all go when the last one is. */
-function barrier(children: readonly ChildProcess[], onFirst: () => unknown): () => void {
+function barrier(children: readonly ChildProcess[]): { arrive: () => void; opened: Promise<void> } {
   let ready = 0;
-  return () => {
+  let open: (() => void) | undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const arrive = () => {
     ready += 1;
-    if (ready % children.length === 0) for (const child of children) child.send('go');
-    if (ready === children.length) onFirst();
+    if (ready % children.length !== 0) return;
+    for (const child of children) child.send('go');
+    open?.();
   };
+  return { arrive, opened };
+}
+
+/** Does what happens meanwhile, and then tells them to come to an end. */
+async function accompany(children: readonly ChildProcess[], during: () => Promise<void>): Promise<void> {
+  await during();
+  for (const child of children) if (child.connected) child.send('stop');
 }
 
 function resultOf<Result>(child: ChildProcess, onReady: () => void): Promise<Result> {
