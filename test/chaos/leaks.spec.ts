@@ -11,9 +11,9 @@ import { freshPrefix } from '../support/stores.js';
 
 const workerOf = (name: string) => fileURLToPath(new URL(`../support/${name}`, import.meta.url));
 
-const CHECKS = isLong ? 1_000_000 : 15_000;
+const CHECKS = isLong ? 1_000_000 : 10_000;
 /** In these the code is compiled, and what is bounded grows as large as it may. */
-const WARM_UP = 10_000;
+const WARM_UP = isLong ? 20_000 : 8000;
 /** So much more of the heap may be in use afterwards; it is never quite the same. */
 const MAX_GROWTH_BYTES = 1_000_000;
 /** What the app is asked when it is closed: so many checks, and units for which so many wait. */

@@ -121,7 +121,7 @@ async function startSetting(args: readonly string[] = []): Promise<Setting> {
   const proxy = await TcpProxy.start(server);
   cleanups.push(() => proxy.close());
   const connect = () => {
-    const client = new Redis(server.url);
+    const client = new Redis(server.url, { disconnectTimeout: 50 });
     client.on('error', () => undefined);
     cleanups.push(() => client.disconnect());
     return client;
