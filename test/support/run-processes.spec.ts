@@ -59,10 +59,10 @@ describe('runProcesses', () => {
     const ended = await runProcesses<number>(await script('meanwhile.mjs', task), [{}, {}], { during });
     expect(Math.min(...ended)).toBeGreaterThanOrEqual(over);
     expect(over).toBeGreaterThan(0);
-    const failing = () => Promise.reject(new Error('nothing happened'));
-    await expect(runProcesses(await script('meanwhile.mjs', task), [{}], { during: failing })).rejects.toThrow(
-      'nothing happened',
-    );
+    const failing = runProcesses(await script('meanwhile.mjs', task), [{}], {
+      during: () => Promise.reject(new Error('nothing happened')),
+    });
+    await expect(failing).rejects.toThrow('nothing happened');
   });
 
   it('tells what a process that failed wrote', async () => {
