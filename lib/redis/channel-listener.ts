@@ -9,6 +9,8 @@ const logger = new Logger('RateLimit');
 const ONCE = {
   autoResubscribe: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
+  // Who does not answer when it is closed is not waited for: that would keep a process that ends.
+  disconnectTimeout: 100,
   enableOfflineQueue: false,
   keepAlive: 10_000,
   lazyConnect: true,

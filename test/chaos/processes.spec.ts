@@ -1,14 +1,12 @@
-import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { algorithmNames } from '../support/arbitraries.js';
-import { npm, PACKAGE_FOLDER } from '../support/npm.js';
+import { ensureBuilt } from '../support/built.js';
 import { runProcesses } from '../support/run-processes.js';
 import { freshPrefix } from '../support/stores.js';
 
 const WORKER = fileURLToPath(new URL('../support/limit-worker.mjs', import.meta.url));
-const BUILT = fileURLToPath(new URL('../../dist/stores/redis.store.js', import.meta.url));
 
 const PROCESSES = 4;
 const REQUESTS = 500;
@@ -27,9 +25,7 @@ const limits: Record<(typeof algorithmNames)[number], AlgorithmOptions> = {
 };
 
 describe('four processes with 64 requests in flight each', () => {
-  beforeAll(async () => {
-    if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 110_000);
-  }, 120_000);
+  beforeAll(ensureBuilt, 120_000);
 
   it.each(Object.values(limits))('are allowed exactly 1,000 of 2,000 by $algo', async (options) => {
     const input = {

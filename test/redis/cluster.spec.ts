@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
-import { Redis, type Cluster } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/algorithms/limit.js';
 import { createClient, isCluster } from '../../lib/redis/client.js';
@@ -78,6 +78,28 @@ describe('RedisStore on a Cluster', () => {
     expect(second.map(({ allowed }) => allowed)).toEqual([false, ...limits.slice(1).map(() => true)]);
     const after = await Promise.all(limits.map((limit) => remaining(limit, 'user:atomic')));
     expect(after).toEqual([2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  it.each(['slave', 'all'] as const)('asks masters only, given a connection that reads from %s', async (scaleReads) => {
+    const reader = new Cluster(cluster.nodes, { scaleReads });
+    const reading = new RedisStore(reader, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    await reading.open();
+    const replicas = reader.nodes('slave');
+    expect(replicas).toHaveLength(3);
+    await Promise.all(replicas.map((node) => node.config('RESETSTAT')));
+    const limit = compile(optionsOf('calendar-window', 5), 'masters-only');
+    // A replica would answer READONLY, or what it has not heard of yet.
+    for (const identity of [one, two, three]) {
+      for (const remaining of [4, 3]) {
+        expect(await ask(reading, limit, { identity })).toMatchObject({ source: 'redis', remaining });
+        expect(await ask(reading, limit, { identity, peek: true })).toMatchObject({ source: 'redis', remaining });
+      }
+      expect(await reading.history({ limit, identity })).toMatchObject([{ count: 2 }]);
+      await reading.reset([{ limit, identity }]);
+      expect(await ask(reading, limit, { identity, peek: true })).toMatchObject({ remaining: 5 });
+    }
+    for (const node of replicas) expect(await node.info('commandstats')).not.toMatch(/cmdstat_(evalsha|eval|script)/);
+    await reading.close();
   });
 
   it('counts 200 identities in their slots', async () => {

@@ -107,6 +107,8 @@ async function knowsWholeCluster(client: Redis): Promise<boolean> {
   const info = await client.cluster('INFO');
   const whole = /cluster_state:ok/.test(info) && /cluster_slots_ok:16384/.test(info);
   if (!whole || !info.includes(`cluster_known_nodes:${CLUSTER_NODES}`)) return false;
+  const ranges = await client.cluster('SLOTS');
+  if (!ranges.every(([, , ...nodes]) => nodes.length === 2)) return false;
   return (await isMaster(client)) ? hasReplicas(client, 1) : isLinked(client);
 }
 

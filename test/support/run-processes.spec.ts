@@ -45,6 +45,26 @@ describe('runProcesses', () => {
     expect(results.every(({ started }) => started >= lastReady)).toBe(true);
   });
 
+  it('does something meanwhile, and tells them when that is over', async () => {
+    const task = `async (_, start, stopped) => {
+      await start();
+      await stopped;
+      return Date.now();
+    }`;
+    let over = 0;
+    const during = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      over = Date.now();
+    };
+    const ended = await runProcesses<number>(await script('meanwhile.mjs', task), [{}, {}], { during });
+    expect(Math.min(...ended)).toBeGreaterThanOrEqual(over);
+    expect(over).toBeGreaterThan(0);
+    const failing = runProcesses(await script('meanwhile.mjs', task), [{}], {
+      during: () => Promise.reject(new Error('nothing happened')),
+    });
+    await expect(failing).rejects.toThrow('nothing happened');
+  });
+
   it('tells what a process that failed wrote', async () => {
     const path = await script('fail.mjs', 'async () => { throw new Error("out of order"); }');
     await expect(runProcesses(path, [{}])).rejects.toThrow('out of order');

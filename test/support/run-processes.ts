@@ -4,6 +4,10 @@ import { once } from 'node:events';
 export interface RunProcessesOptions {
   /** How long all of them together may take. @default 20 000 */
   timeoutMs?: number;
+  /** What happens to them meanwhile, from when they first go off together. When it is over they are told to come to an end. */
+  during?: () => Promise<void>;
+  /** Flags of Node, such as `--expose-gc`. @default none */
+  flags?: readonly string[];
 }
 
 type Message = { ready: true } | { result: unknown };
@@ -15,24 +19,27 @@ type Message = { ready: true } | { result: unknown };
 export async function runProcesses<Result>(
   script: string,
   inputs: readonly unknown[],
-  { timeoutMs = 20_000 }: RunProcessesOptions = {},
+  { timeoutMs = 20_000, during = () => Promise.resolve(), flags = [] }: RunProcessesOptions = {},
 ): Promise<Result[]> {
   const children = inputs.map((input) =>
     fork(script, [JSON.stringify(input)], {
       // The flags of the test runner are not for them.
-      execArgv: [],
+      execArgv: [...flags],
       env: process.env,
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     }),
   );
-  const startTogether = barrier(children);
+  const { arrive, opened } = barrier(children);
+  const results = Promise.all(children.map((child) => resultOf<Result>(child, arrive)));
+  const accompanied = opened.then(() => accompany(children, during));
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
     const error = new Error(`${script}: the processes were not done within ${timeoutMs} ms.`);
     timer = setTimeout(() => reject(error), timeoutMs);
   });
   try {
-    return await Promise.race([Promise.all(children.map((child) => resultOf<Result>(child, startTogether))), timeout]);
+    // A task need not start together with others, and then nothing happens to it.
+    return await Promise.race([results, accompanied.then(() => results), timeout]);
   } finally {
     clearTimeout(timer);
     await Promise.all(children.map(end));
@@ -40,12 +47,23 @@ export async function runProcesses<Result>(
 }
 
 /** Counts those that are ready, and lets all go when the last one is. */
-function barrier(children: readonly ChildProcess[]): () => void {
+function barrier(children: readonly ChildProcess[]): { arrive: () => void; opened: Promise<void> } {
   let ready = 0;
-  return () => {
+  let open: (() => void) | undefined;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const arrive = () => {
     ready += 1;
-    if (ready % children.length === 0) for (const child of children) child.send('go');
+    if (ready % children.length !== 0) return;
+    for (const child of children) child.send('go');
+    open?.();
   };
+  return { arrive, opened };
+}
+
+/** Does what happens meanwhile, and then tells them to come to an end. */
+async function accompany(children: readonly ChildProcess[], during: () => Promise<void>): Promise<void> {
+  await during();
+  for (const child of children) if (child.connected) child.send('stop');
 }
 
 function resultOf<Result>(child: ChildProcess, onReady: () => void): Promise<Result> {

@@ -1,0 +1,10 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { npm, PACKAGE_FOLDER } from './npm.js';
+
+const BUILT = fileURLToPath(new URL('../../dist/stores/redis.store.js', import.meta.url));
+
+/** Builds the package for the processes of a test that import it, unless that was done before. */
+export async function ensureBuilt(): Promise<void> {
+  if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 110_000);
+}

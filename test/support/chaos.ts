@@ -1,0 +1,26 @@
+/** How long each scenario of `test/chaos` goes on: in seconds, from `CHAOS_SECONDS`; without it each is as short as can be. */
+const seconds = Number(process.env['CHAOS_SECONDS'] ?? 0);
+
+/** Whether the long form runs, which has the machine for itself. */
+export const isLong = seconds > 0;
+
+/** How long a scenario goes on, in milliseconds. */
+export function scenarioMs(shortMs: number): number {
+  return isLong ? seconds * 1000 : shortMs;
+}
+
+/** The value below which so many of 100 values lie. */
+export function percentile(values: readonly number[], percent: number): number {
+  if (values.length === 0) throw new Error('There is no percentile of nothing.');
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)]!;
+}
+
+/** Asks again and again until something is so. */
+export async function until(what: string, test: () => unknown, timeoutMs = 20_000): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!(await test())) {
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
