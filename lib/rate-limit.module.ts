@@ -72,8 +72,8 @@ export function report(news: StoreReport): void {
     { provide: RATE_LIMIT_SETTINGS, useFactory: readSettings, inject: [MODULE_OPTIONS_TOKEN] },
     {
       provide: RATE_LIMIT_REDIS,
-      useFactory: ({ options: { redis } }: RateLimitSettings) => {
-        if (redis !== undefined && !isClient(redis)) return createClient(redis);
+      useFactory: ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
+        if (redis !== undefined && !isClient(redis)) return createClient(redis, timeoutMs);
         if (redis !== undefined && resends(redis)) logger.warn(messages.resends());
         return redis;
       },

@@ -9,6 +9,7 @@ import { ObservedStore } from '../telemetry/observed.store.js';
 /** What `@nestjs/terminus` is told; it knows `'degraded'` from version 12 on. */
 export type RateLimitHealthStatus = 'up' | 'degraded' | 'down';
 
+/** How a failing store is judged. */
 export interface RateLimitHealthOptions<Status extends RateLimitHealthStatus = RateLimitHealthStatus> {
   /**
    * The status while the store fails. `'up'`, since the app still answers; with `@nestjs/terminus` 12 rather `'degraded'`,
@@ -21,6 +22,7 @@ export interface RateLimitHealthOptions<Status extends RateLimitHealthStatus = R
 
 /** What is told of the store. */
 export interface RateLimitHealth<Status extends RateLimitHealthStatus = RateLimitHealthStatus> {
+  /** `'up'`, or while the store fails what was asked for. */
   status: 'up' | Status;
   /** Who decides at the moment. */
   source: Decision['source'];
@@ -44,6 +46,7 @@ export class RateLimitHealthIndicator {
     { place: PROBE, name: PROBE, scope: '@health' },
   );
 
+  /** @internal */
   constructor(@Inject(RATE_LIMIT_STORE) private readonly store: ObservedStore) {}
 
   /**

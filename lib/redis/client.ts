@@ -20,6 +20,15 @@ export type RedisConnection = string | RedisOptions | RedisClient | ClusterConne
 export const CONNECT_TIMEOUT_MS = 2000;
 
 /**
+ * How long a connection may say nothing to what was sent before it is given up and made anew: a server that froze, or a
+ * firewall that forgot the connection, never ends it.
+ */
+const SILENCE_MS = 2000;
+
+/** How long a connection that is ended may take to close. */
+const DISCONNECT_TIMEOUT_MS = 100;
+
+/**
  * What makes a dead server answer at once: nothing waits in a queue for a connection, and nothing is sent a second time,
  * since a check that was already counted would count twice.
  */
@@ -35,6 +44,9 @@ const PROMPT_CLUSTER = {
   retryDelayOnClusterDown: 0,
   scaleReads: 'master',
 } as const;
+
+/** A master that became a replica while its address stayed: the next connection finds the new one. */
+const isDemoted = ({ message }: Error): boolean => message.startsWith('READONLY');
 
 const backOff = (times: number): number => Math.min(times * 50, 1000);
 
@@ -56,12 +68,19 @@ export function resends(client: RedisClient): boolean {
   return options?.autoResendUnfulfilledCommands !== false;
 }
 
-/** Makes a connection that `connect` has yet to bring up. ioredis is loaded only here. */
-export async function createClient(redis: Exclude<RedisConnection, RedisClient>): Promise<RedisClient> {
+/**
+ * Makes a connection that `connect` has yet to bring up. ioredis is loaded only here. A check may take so many milliseconds.
+ */
+export async function createClient(redis: Exclude<RedisConnection, RedisClient>, timeoutMs = 0): Promise<RedisClient> {
   const { Cluster, Redis } = await loadIoredis();
+  const limits = {
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    socketTimeout: Math.max(SILENCE_MS, 2 * timeoutMs),
+  };
   if (isClusterConnection(redis)) {
     const { redisOptions, ...options } = redis.options ?? {};
-    const nodeOptions = { connectTimeout: CONNECT_TIMEOUT_MS, ...redisOptions, autoResendUnfulfilledCommands: false };
+    const nodeOptions = { ...limits, ...redisOptions, autoResendUnfulfilledCommands: false };
     return new Cluster(redis.nodes, {
       clusterRetryStrategy: backOff,
       ...options,
@@ -70,7 +89,7 @@ export async function createClient(redis: Exclude<RedisConnection, RedisClient>)
       redisOptions: nodeOptions,
     });
   }
-  const options = { connectTimeout: CONNECT_TIMEOUT_MS, retryStrategy: backOff };
+  const options = { ...limits, reconnectOnError: isDemoted, retryStrategy: backOff };
   const always = { ...PROMPT, lazyConnect: true };
   return typeof redis === 'string'
     ? new Redis(redis, { ...options, ...always })

@@ -1,6 +1,7 @@
 import { messages } from '../errors/messages.js';
 import { ChannelListener } from './channel-listener.js';
 import type { RedisClient } from './client.js';
+import { withDeadline } from './deadline.js';
 
 /** Who listens. */
 export interface Listener {
@@ -19,6 +20,7 @@ export class InstanceChannel {
   constructor(
     private readonly client: RedisClient,
     private readonly channel: string,
+    private readonly timeoutMs: number,
   ) {
     this.connection = new ChannelListener(
       client,
@@ -40,8 +42,9 @@ export class InstanceChannel {
     this.connection.close();
   }
 
-  /** Resolves when it is told; or could not be, and then nobody can be heard either. */
+  /** Resolves when it is told; or could not be in time, and then nobody can be heard either. */
   async tell(message: string): Promise<void> {
-    await this.client.publish(this.channel, message).catch(() => undefined);
+    if (this.client.status !== 'ready') return;
+    await withDeadline(this.client.publish(this.channel, message), this.timeoutMs).catch(() => undefined);
   }
 }

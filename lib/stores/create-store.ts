@@ -61,7 +61,7 @@ export async function createStore(settings: StoreSettings): Promise<Store> {
   const safe = watched(new FallbackStore(remote, local, { report, localShare }));
   // In a Cluster a check of several slots can be refused for units that are given back a moment later.
   const cached = refusalCache && !isCluster(client);
-  const channel = new InstanceChannel(client, givenBackChannel(options.prefix));
+  const channel = new InstanceChannel(client, givenBackChannel(options.prefix), options.timeoutMs);
   const remembering = cached ? new RefusalCacheStore(safe, channel) : safe;
   return new ScopedStore(new UnitLeaseStore(remembering, channel), local);
 }

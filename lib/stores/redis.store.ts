@@ -73,6 +73,7 @@ export class RedisStore implements Store {
   readonly nodeOf?: (counter: Counter) => string;
   private readonly cluster: boolean;
   private queue: Job[] = [];
+  private readonly sending = new Set<Promise<void>>();
   /** When the first of the queue was asked. */
   private since = 0;
   /** How far the server's clock is ahead of ours, in microseconds, as far as it matters: to find calendar windows. */
@@ -103,7 +104,10 @@ export class RedisStore implements Store {
     await withDeadline(this.script.load(), CONNECT_TIMEOUT_MS);
   }
 
+  /** What was asked before is answered first. */
   async close(): Promise<void> {
+    this.flush();
+    await Promise.all(this.sending);
     if (!this.ownsClient) return;
     try {
       if (this.client.status === 'ready') await withDeadline(this.client.quit(), this.timeoutMs);
@@ -281,7 +285,12 @@ export class RedisStore implements Store {
     const jobs = this.queue;
     this.queue = [];
     const groups = this.cluster ? groupBy(jobs, ({ counter }) => this.slotOf(counter)) : [jobs];
-    for (const group of groups) for (const batch of batches(group)) void this.send(batch);
+    for (const group of groups) {
+      for (const batch of batches(group)) {
+        const sent: Promise<void> = this.send(batch).finally(() => this.sending.delete(sent));
+        this.sending.add(sent);
+      }
+    }
   }
 
   private async send(jobs: Job[]): Promise<void> {
