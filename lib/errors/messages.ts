@@ -86,6 +86,8 @@ export const messages = {
   storeNotReady: (status: string) => `Redis is not connected (status '${status}')`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',
   storeFailed: (reason: string) => `the store failed: ${reason}`,
+  noReply: (got: unknown) => `the script replied ${show(got)}, which it never says`,
+  wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which it never says there`,
   wrongPatch: (place: string, got: unknown, own: readonly string[]) =>
     `${place}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
   unchangeable: (place: string, option: string, own: readonly string[]) =>
