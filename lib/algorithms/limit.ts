@@ -12,6 +12,9 @@ export interface CarryOver {
   readonly quotaBefore: number;
 }
 
+/** What a scope holds only if a method has a very odd name. */
+const SEPARATORS = /[%:\r\n]/g;
+
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
   readonly place: string;
@@ -48,7 +51,7 @@ export class CompiledLimit {
   readonly remembersRefusals: boolean;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
-  /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters, a generation digits. */
+  /** Tells its counters from those of every other limit: no scope in it holds a colon, a code is two letters, a generation digits. */
   readonly id: string;
 
   constructor(
@@ -70,7 +73,8 @@ export class CompiledLimit {
     this.carry = rest.carry;
     this.remembersRefusals = rest.remembersRefusals === true && algorithm.delay === undefined;
     this.instance = rest.instance ?? false;
-    this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
+    const code = generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code;
+    this.id = [this.scope.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
   }
 
   get quota(): number {

@@ -44,6 +44,9 @@ export const messages = {
     messages.unknownName(`@InjectLimiter in ${className}`, name, known),
   noAddress: (name: string) =>
     `limit '${name}' does not apply where a request has neither its key nor an address; give it another 'key' there`,
+  proxyUntrusted: (setting: string) =>
+    'a request came with X-Forwarded-For, which is not believed, so limits by address count who connects: behind a proxy, all ' +
+    `its clients together. Name the proxies to trust with ${setting}. Without a proxy nothing is wrong: any client may send it`,
   noUser: () => 'Authentication is required',
   noKey: (key: string) => `The request has no ${key}`,
   exceeded: () => 'Too many requests',

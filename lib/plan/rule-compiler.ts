@@ -77,7 +77,7 @@ export class RuleCompiler {
     return new Rule(limit, {
       key,
       identify: this.keys.create(key, place, ipv6Prefix),
-      ipv6Prefix,
+      byAddress: this.keys.byAddress(ipv6Prefix),
       onMissingKey: oneOf(place, 'onMissingKey', orElse(definition.onMissingKey, onMissingKey), ON_MISSING_KEY),
       phase: oneOf(place, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', orElse(cost, 1)),

@@ -4,7 +4,7 @@ import { assertCost } from '../arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Transport } from '../http/transport.js';
-import { ipIdentity } from '../key-resolvers/ip.js';
+import type { IdentifyAddress } from '../key-resolvers/ip.js';
 import type { Identify, LimitKey, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../limit-definition.js';
 import type { CheckEntry } from '../stores/store.js';
@@ -18,7 +18,8 @@ export interface RuleEntry extends CheckEntry {
 export interface RuleSettings {
   readonly key: LimitKey;
   readonly identify: Identify;
-  readonly ipv6Prefix: number;
+  /** Whom it counts if `identify` finds nobody. */
+  readonly byAddress: IdentifyAddress;
   readonly onMissingKey: OnMissingKey;
   readonly phase: Phase;
   readonly cost: NonNullable<CommonLimitOptions['cost']>;
@@ -98,26 +99,26 @@ export class Rule {
   entry(context: ExecutionContext, transport: Transport): Awaitable<RuleEntry | undefined> {
     const { skip, identify } = this.settings;
     const identified = () =>
-      andThen(identify(context, transport), (key) => this.charge(this.identity(key, transport), context));
+      andThen(identify(context, transport), (key) => this.charge(this.identity(key, context, transport), context));
     return skip === undefined
       ? identified()
       : andThen<boolean, RuleEntry | undefined>(skip(context), (skipped) => (skipped ? undefined : identified()));
   }
 
-  private identity(key: ResolvedKey, transport: Transport): string | undefined {
-    if (key === undefined || key === null || key === '') return this.missing(transport);
+  private identity(key: ResolvedKey, context: ExecutionContext, transport: Transport): string | undefined {
+    if (key === undefined || key === null || key === '') return this.missing(context, transport);
     if (typeof key !== 'string') throw new RateLimitArgumentError(messages.wrongKey(key));
     return key;
   }
 
-  private missing({ request }: Transport): string | undefined {
-    const { key, onMissingKey, ipv6Prefix } = this.settings;
+  private missing(context: ExecutionContext, transport: Transport): string | undefined {
+    const { key, onMissingKey, byAddress } = this.settings;
     if (onMissingKey === 'skip') return undefined;
     if (onMissingKey === 'refuse') {
       if (key === 'user') throw new UnauthorizedException(messages.noUser());
       throw new BadRequestException(messages.noKey(describeKey(key)));
     }
-    const identity = ipIdentity(request?.ip, ipv6Prefix);
+    const identity = byAddress(context, transport);
     if (identity === undefined && !this.warned) {
       this.warned = true;
       logger.warn(messages.noAddress(this.name));

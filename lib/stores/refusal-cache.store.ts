@@ -3,6 +3,7 @@ import type { CompiledLimit } from '../algorithms/limit.js';
 import { messages } from '../errors/messages.js';
 import { ChannelListener } from '../redis/channel-listener.js';
 import type { RedisClient } from '../redis/client.js';
+import { boundedIdentity } from './identity.js';
 import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './store.js';
 
 /** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
@@ -141,7 +142,10 @@ export class RefusalCacheStore implements Store {
 
   private keyOf({ entries }: Check): string {
     return entries
-      .map(({ limit, identity, cost }) => `${this.serialOf(limit)} ${cost} ${identity.length} ${identity}`)
+      .map(({ limit, identity, cost }) => {
+        const whom = boundedIdentity(identity);
+        return `${this.serialOf(limit)} ${cost} ${whom.length} ${whom}`;
+      })
       .join('\n');
   }
 
