@@ -6,6 +6,9 @@ export function show(value: unknown): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
 }
 
+/** How Redis and Valkey, from 6.2 on, say that a user may not do something: of itself, and of a script. */
+const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
+
 /** Every message of the package, in one place. `place` says where the user wrote what is wrong. */
 export const messages = {
   wrongOption: (place: string, option: string, got: unknown, wants: string) =>
@@ -88,7 +91,9 @@ export const messages = {
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string) => `Redis is not connected (status '${status}')`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',
-  storeFailed: (reason: string) => `the store failed: ${reason}`,
+  storeFailed: (reason: string) =>
+    `the store failed: ${reason}` +
+    (LACKS_A_RIGHT.test(reason) ? ' (what a user of Redis needs: docs/guides/redis-users.md)' : ''),
   noReply: (got: unknown) => `the script replied ${show(got)}, which it never says`,
   wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which it never says there`,
   wrongPatch: (place: string, got: unknown, own: readonly string[]) =>

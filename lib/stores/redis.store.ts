@@ -90,7 +90,11 @@ export class RedisStore implements Store {
   /** Connects and loads the script. */
   async open(): Promise<void> {
     await connect(this.client);
-    await withDeadline(this.script.load(), CONNECT_TIMEOUT_MS);
+    try {
+      await withDeadline(this.script.load(), CONNECT_TIMEOUT_MS);
+    } catch (error) {
+      throw asStoreError(error);
+    }
   }
 
   async close(): Promise<void> {
