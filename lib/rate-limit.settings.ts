@@ -80,7 +80,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
   wants('store', store, "to stand alone, without 'redis'", store === undefined || redis === undefined);
   const timeoutMs = duration(PLACE, 'timeout', orElse(options.timeout, 250)) / 1000;
   wants('timeout', options.timeout, 'at most 1 hour', timeoutMs <= MAX_TIMEOUT_MS);
-  wants('redis', redactUrl(redis), REDIS, redis === undefined || isRedis(redis));
+  wants('redis', withoutSecrets(redis), REDIS, redis === undefined || isRedis(redis));
   return {
     options,
     formatters: headerFormatters(orElse(options.headers, 'draft-8'), PLACE),
@@ -106,9 +106,14 @@ function isRedis(redis: unknown): boolean {
   return PLACES.some((option) => redis[option] !== undefined) && typeof redis['sendCommand'] !== 'function';
 }
 
-/** A URL as it may be shown: without the password. */
-function redactUrl(redis: unknown): unknown {
-  return typeof redis === 'string' ? redis.replace(/\/\/[^@/]*@/, '//***@') : redis;
+/** What is no connection, as it may be shown: a URL without what may be a password, or only the names of options. */
+function withoutSecrets(redis: unknown): unknown {
+  if (typeof redis === 'string') {
+    return redis.replace(/^([a-z]+:\/\/)?.*@/is, '$1***@').replaceAll(/([?&]\w*pass\w*=)[^&]*/gi, '$1***');
+  }
+  if (Array.isArray(redis)) return redis.map(withoutSecrets);
+  if (!isRecord(redis)) return redis;
+  return Object.fromEntries(Object.keys(redis).map((option) => [option, '***']));
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

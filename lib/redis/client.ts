@@ -75,6 +75,18 @@ export async function createClient(redis: Exclude<RedisConnection, RedisClient>)
     : new Redis({ ...options, ...redis, ...always });
 }
 
+/**
+ * Sees to it that no error of a connection ends the process; the checks tell of what fails. ioredis hears the first error of a
+ * socket, and one of TLS can have a second: the server's word on a handshake that was broken off.
+ */
+export function surviveErrors(client: RedisClient): void {
+  client.on('error', () => {
+    const { stream } = client as { stream?: Pick<NodeJS.EventEmitter, 'on'> };
+    stream?.on('error', () => undefined);
+  });
+  if (isCluster(client)) client.on('+node', surviveErrors);
+}
+
 /** Resolves when the client is ready; rejects if it is not before the time is over. It keeps trying either way. */
 export async function connect(client: RedisClient): Promise<void> {
   if (client.status === 'ready') return;

@@ -1,4 +1,4 @@
-import { createClient, isClient, isCluster, type RedisConnection } from '../redis/client.js';
+import { createClient, isClient, isCluster, type RedisConnection, surviveErrors } from '../redis/client.js';
 import { FallbackStore, type StoreReport } from './fallback.store.js';
 import { MemoryStore } from './memory.store.js';
 import { givenBackChannel } from '../redis/keys.js';
@@ -37,8 +37,7 @@ export async function createStore(settings: StoreSettings): Promise<Store> {
     return new ScopedStore(new FallbackStore(store, local, { report, closesPrimary: false }), local);
   if (redis === undefined) return local;
   const client = isClient(redis) ? redis : await createClient(redis);
-  // What fails is told by the checks; an error that nobody listens to would end the process.
-  client.on('error', () => undefined);
+  surviveErrors(client);
   const remote = new RedisStore(client, { ...options, ownsClient: ownsClient ?? client !== redis });
   const safe = new FallbackStore(remote, local, { report });
   // In a Cluster a check of several slots can be refused for units that are given back a moment later.
