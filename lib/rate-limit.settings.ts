@@ -1,5 +1,5 @@
 import type { OnStoreError } from './algorithms/limit.js';
-import { duration, oneOf, orElse, wholeNumber } from './algorithms/options.js';
+import { duration, givenOptions, oneOf, orElse, wholeNumber } from './algorithms/options.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
 import { type HeaderFormatter, headerFormatters } from './http/header-format.js';
@@ -56,16 +56,17 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
 ];
 
 /** Reads the module's options. The limits among them are compiled elsewhere. */
-export function readSettings(options: RateLimitModuleOptions): RateLimitSettings {
-  if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(messages.notOptions(PLACE, options));
+export function readSettings(written: RateLimitModuleOptions): RateLimitSettings {
+  if (typeof written !== 'object' || written === null) {
+    throw new RateLimitConfigError(messages.notOptions(PLACE, written));
   }
-  for (const option of Object.keys(options)) {
+  for (const option of Object.keys(written)) {
     if (option === 'guard') throw new RateLimitConfigError(messages.misplacedGuard());
     if (!KNOWN.includes(option as keyof RateLimitModuleOptions)) {
       throw new RateLimitConfigError(messages.unknownOption(PLACE, option, KNOWN));
     }
   }
+  const options = givenOptions(written, KNOWN);
   const { limits = [], define = {}, maxKeys = 100_000, prefix = 'sluice', store, redis, refusalCache = true } = options;
   wants('limits', limits, 'a list of limits', Array.isArray(limits));
   wants('define', define, 'an object of limits by their names', isRecord(define) && !Array.isArray(define));

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { type CarryOver, CompiledLimit } from '../algorithms/limit.js';
-import { duration, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
+import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
@@ -49,28 +49,31 @@ export class RuleCompiler {
     private readonly keys: KeyResolverFactory,
   ) {}
 
-  compile(definition: LimitDefinition, { place, scope, name: givenName, generation = 0, carry }: Declaration): Rule {
+  compile(definition: LimitDefinition, declaration: Declaration): Rule {
+    const { place, scope, generation = 0, carry } = declaration;
+    const { name: givenName } = givenOptions(declaration, ['name']);
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
       throw new RateLimitConfigError(messages.notALimit(place, definition));
     }
     refuseUnknownOptions(definition, place);
-    const { name = givenName, cost, skip, mode = 'enforce', message, key = 'ip', count = 'all' } = definition;
+    const common = givenOptions<CommonLimitOptions>(definition, COMMON);
+    const { name = givenName, cost, skip, mode = 'enforce', message, key = 'ip', count = 'all' } = common;
     check(place, 'name', name, '1 to 128 printable ASCII characters', isName);
     check(place, 'skip', skip, 'a function of the context', isFunction);
     check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
     check(place, 'message', message, 'a string', isString);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
-    const { phase = key === 'user' ? 'authenticated' : 'guard' } = definition;
+    const { phase = key === 'user' ? 'authenticated' : 'guard' } = common;
     const limit = new CompiledLimit(algorithmOptions(definition), {
       place,
       scope,
       name,
-      blockFor: definition.blockFor === undefined ? 0 : duration(place, 'blockFor', definition.blockFor),
+      blockFor: common.blockFor === undefined ? 0 : duration(place, 'blockFor', common.blockFor),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
-      instance: oneOf(place, 'scope', orElse(definition.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
+      instance: oneOf(place, 'scope', orElse(common.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
       shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow',
-      onStoreError: oneOf(place, 'onStoreError', orElse(definition.onStoreError, onStoreError), ON_STORE_ERROR),
+      onStoreError: oneOf(place, 'onStoreError', orElse(common.onStoreError, onStoreError), ON_STORE_ERROR),
       generation,
       carry,
     });
@@ -78,7 +81,7 @@ export class RuleCompiler {
       key,
       identify: this.keys.create(key, place, ipv6Prefix),
       byAddress: this.keys.byAddress(ipv6Prefix),
-      onMissingKey: oneOf(place, 'onMissingKey', orElse(definition.onMissingKey, onMissingKey), ON_MISSING_KEY),
+      onMissingKey: oneOf(place, 'onMissingKey', orElse(common.onMissingKey, onMissingKey), ON_MISSING_KEY),
       phase: oneOf(place, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
@@ -92,7 +95,7 @@ export class RuleCompiler {
 /** The common options are no algorithm's business. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
   const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as keyof CommonLimitOptions));
-  return Object.fromEntries(own) as unknown as AlgorithmOptions;
+  return Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(own));
 }
 
 /** Options that no algorithm knows are spelling mistakes; those of another algorithm are `CompiledLimit`'s to refuse. */
