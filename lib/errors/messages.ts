@@ -67,6 +67,8 @@ export const messages = {
   sameKeyTwice: (name: string, key: string) =>
     `check holds the limit '${name}' twice for the key ${show(key)}, wants it once, with the sum of the costs`,
   noHistory: (name: string) => `limit '${name}' keeps no history, wants algo 'calendar-window' or 'sliding-window'`,
+  unusableRedis: (reason: string) =>
+    `RateLimitModule: option 'redis' makes no connection (${reason}), wants what ioredis can connect to`,
   noIoredis: () => "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
   waitedInVain: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,

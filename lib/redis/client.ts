@@ -54,9 +54,21 @@ export function resends(client: RedisClient): boolean {
   return options?.autoResendUnfulfilledCommands !== false;
 }
 
-/** Makes a connection that `connect` has yet to bring up. ioredis is loaded only here. */
+/**
+ * Makes a connection that `connect` has yet to bring up. ioredis is loaded only here. Throws `RateLimitConfigError` for what it
+ * makes no connection of.
+ */
 export async function createClient(redis: Exclude<RedisConnection, RedisClient>): Promise<RedisClient> {
-  const { Cluster, Redis } = await loadIoredis();
+  const ioredis = await loadIoredis();
+  try {
+    return make(ioredis, redis);
+  } catch (error) {
+    // No cause: it may hold the URL, and with it a password.
+    throw new RateLimitConfigError(messages.unusableRedis(error instanceof Error ? error.message : String(error)));
+  }
+}
+
+function make({ Cluster, Redis }: Ioredis, redis: Exclude<RedisConnection, RedisClient>): RedisClient {
   if (isClusterConnection(redis)) {
     const { redisOptions, ...options } = redis.options ?? {};
     const nodeOptions = { connectTimeout: CONNECT_TIMEOUT_MS, ...redisOptions, autoResendUnfulfilledCommands: false };

@@ -214,6 +214,22 @@ describe('any configuration either works or is refused with what is wrong', () =
     expect(seen.size).toBe(2);
   });
 
+  it.each<[unknown]>([
+    [{ sentinels: [] }],
+    [{ sentinels: 's3cret' }],
+    [{ sentinels: [{ host: '127.0.0.1', port: 1 }] }],
+    [{ Connector: 5, password: 's3cret' }],
+    ['redis://%zz:s3cret@127.0.0.1:1'],
+    ['redis:s3cret'],
+    ['redis://:s3cret@127.0.0.1:1?sentinels=x'],
+  ])('of a connection that ioredis does not make: %p', async (connection) => {
+    const answer = await started({ redis: connection as never }, () => Promise.resolve('works'));
+    expect(answer).toBeInstanceOf(RateLimitConfigError);
+    const { message, cause } = answer as RateLimitConfigError;
+    expect(message).toMatch(/^RateLimitModule: option 'redis' makes no connection \((?!.*s3cret).*wants what ioredis/);
+    expect(cause).toBeUndefined();
+  });
+
   it('of names that objects have of themselves', async () => {
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', 'prototype', 'then'];
     const limit = { algo: 'gcra', rate: 2, interval: '1m' } as const;
