@@ -1,5 +1,5 @@
 import { type OnStoreError, STORE_ERROR_POLICIES } from './algorithms/limit.js';
-import { duration, oneOf, orElse, wholeNumber } from './algorithms/options.js';
+import { duration, givenOptions, oneOf, orElse, wholeNumber } from './algorithms/options.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
 import { type HeaderFormatter, headerFormatters } from './http/header-format.js';
@@ -72,16 +72,17 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
 ];
 
 /** Reads the module's options. The limits among them are compiled elsewhere. */
-export function readSettings(options: RateLimitModuleOptions): RateLimitSettings {
-  if (typeof options !== 'object' || options === null) {
-    throw new RateLimitConfigError(messages.notOptions(PLACE, options));
+export function readSettings(written: RateLimitModuleOptions): RateLimitSettings {
+  if (typeof written !== 'object' || written === null) {
+    throw new RateLimitConfigError(messages.notOptions(PLACE, written));
   }
-  for (const option of Object.keys(options)) {
+  for (const option of Object.keys(written)) {
     if (option === 'guard') throw new RateLimitConfigError(messages.misplacedGuard());
     if (!KNOWN.includes(option as keyof RateLimitModuleOptions)) {
       throw new RateLimitConfigError(messages.unknownOption(PLACE, option, KNOWN));
     }
   }
+  const options = givenOptions(written, KNOWN);
   const {
     limits = [],
     define = {},
@@ -114,7 +115,7 @@ export function readSettings(options: RateLimitModuleOptions): RateLimitSettings
   wants('localShare', localShare, 'a share, more than 0 and at most 1', localShare > 0 && localShare <= 1);
   const timeoutMs = duration(PLACE, 'timeout', orElse(options.timeout, 250)) / 1000;
   wants('timeout', options.timeout, 'at most 1 hour', timeoutMs <= MAX_TIMEOUT_MS);
-  wants('redis', redactUrl(redis), REDIS, redis === undefined || isRedis(redis));
+  wants('redis', withoutSecrets(redis), REDIS, redis === undefined || isRedis(redis));
   return {
     options,
     formatters: headerFormatters(orElse(options.headers, 'draft-8'), PLACE),
@@ -161,9 +162,14 @@ function isRedis(redis: unknown): boolean {
   return PLACES.some((option) => redis[option] !== undefined) && typeof redis['sendCommand'] !== 'function';
 }
 
-/** A URL as it may be shown: without the password. */
-function redactUrl(redis: unknown): unknown {
-  return typeof redis === 'string' ? redis.replace(/\/\/[^@/]*@/, '//***@') : redis;
+/** What is no connection, as it may be shown: a URL without what may be a password, or only the names of options. */
+function withoutSecrets(redis: unknown): unknown {
+  if (typeof redis === 'string') {
+    return redis.replace(/^([a-z]+:\/\/)?.*@/is, '$1***@').replaceAll(/([?&]\w*pass\w*=)[^&]*/gi, '$1***');
+  }
+  if (Array.isArray(redis)) return redis.map(withoutSecrets);
+  if (!isRecord(redis)) return redis;
+  return Object.fromEntries(Object.keys(redis).map((option) => [option, '***']));
 }
 
 function isShare(value: unknown): boolean {

@@ -134,6 +134,12 @@ local function save(key)
   changed[key] = nil
 end
 
+-- Whether what failed is the value: it has another type, or does not hold what its fragment unpacks. Else, as where the user
+-- may not run a command, nothing is known of the value, and it must not be lost.
+local function is_of_value(problem)
+  return string.find(problem, '^WRONGTYPE') or string.find(problem, '^user_script:%d+:')
+end
+
 local function open(p, key)
   local known = states[key]
   -- What has been changed back to a fresh state is one for whatever follows, in this call as in the next.
@@ -147,6 +153,7 @@ local function open(p, key)
   local readable, s = true, nil
   if p.algorithm.size then s = read(p, key) else readable, s = pcall(read, p, key) end
   if not readable then
+    if not is_of_value(s) then error(s, 0) end
     -- Not what a counter stores: it counts as none, and does not fail the other checks of the call.
     redis.call('DEL', KEYS[key])
     raw[key] = nil

@@ -40,6 +40,9 @@ export interface LeaseTerms {
 /** The share of its quota from which on a limit is near. */
 const NEAR_LIMIT = 0.8;
 
+/** What a scope holds only if a method has a very odd name. */
+const SEPARATORS = /[%:\r\n]/g;
+
 /** What a limit is made of besides its algorithm's options. */
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
@@ -96,7 +99,7 @@ export class CompiledLimit {
   readonly lease: LeaseTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
-  /** Tells its counters from those of every other limit: a scope holds no colon, a code is two letters, a generation digits. */
+  /** Tells its counters from those of every other limit: no scope in it holds a colon, a code is two letters, a generation digits. */
   readonly id: string;
 
   /**
@@ -129,7 +132,8 @@ export class CompiledLimit {
     this.remembersRefusals =
       rest.remembersRefusals === true && algorithm.delay === undefined && this.lease === undefined;
     this.instance = rest.instance ?? false;
-    this.id = [this.scope, this.name, generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code].join(':');
+    const code = generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code;
+    this.id = [this.scope.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
   }
 
   /** The most units that can be allowed at once. */

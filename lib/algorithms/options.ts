@@ -10,6 +10,19 @@ export const MAX_INTERVAL_MS = ms('1y');
 
 const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m'";
 
+/**
+ * The options that an object has of its own or by its class; not those that every object would have, since other code let
+ * somebody write to `Object.prototype`.
+ */
+export function givenOptions<T extends object>(options: T, known: readonly (keyof T)[]): T {
+  const given = Object.create(null) as T;
+  for (const option of known) {
+    const everyones: unknown = (Object.prototype as Record<PropertyKey, unknown>)[option];
+    if (Object.hasOwn(options, option) || options[option] !== everyones) given[option] = options[option];
+  }
+  return given;
+}
+
 /** What was given, `null` included, or what stands for nothing. */
 export function orElse<T>(value: T | undefined, other: T): T {
   return value === undefined ? other : value;

@@ -12,6 +12,8 @@ interface Told {
   readonly remaining: number;
   readonly retryAfterMs: number;
 }
+/** How Redis and Valkey, from 6.2 on, say that a user may not do something: of itself, and of a script. */
+const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
 
 /** Every message of the package, in one place. `place` says where the user wrote what is wrong. */
 export const messages = {
@@ -64,6 +66,9 @@ export const messages = {
     messages.unknownName(`@InjectLimiter in ${className}`, name, known),
   noAddress: (name: string) =>
     `limit '${name}' does not apply where a request has neither its key nor an address; give it another 'key' there`,
+  proxyUntrusted: (setting: string) =>
+    'a request came with X-Forwarded-For, which is not believed, so limits by address count who connects: behind a proxy, all ' +
+    `its clients together. Name the proxies to trust with ${setting}. Without a proxy nothing is wrong: any client may send it`,
   noUser: () => 'Authentication is required',
   noKey: (key: string) => `The request has no ${key}`,
   exceeded: () => 'Too many requests',
@@ -87,6 +92,8 @@ export const messages = {
   sameKeyTwice: (name: string, key: string) =>
     `check holds the limit '${name}' twice for the key ${show(key)}, wants it once, with the sum of the costs`,
   noHistory: (name: string) => `limit '${name}' keeps no history, wants algo 'calendar-window' or 'sliding-window'`,
+  unusableRedis: (reason: string) =>
+    `RateLimitModule: option 'redis' makes no connection (${reason}), wants what ioredis can connect to`,
   noIoredis: () => "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
   answerFailed: (option: string, name: string) =>
@@ -133,7 +140,11 @@ export const messages = {
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string) => `Redis is not connected (status '${status}')`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',
-  storeFailed: (reason: string) => `the store failed: ${reason}`,
+  storeFailed: (reason: string) =>
+    `the store failed: ${reason}` +
+    (LACKS_A_RIGHT.test(reason) ? ' (what a user of Redis needs: docs/guides/redis-users.md)' : ''),
+  noReply: (got: unknown) => `the script replied ${show(got)}, which it never says`,
+  wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which it never says there`,
   wrongPatch: (place: string, got: unknown, own: readonly string[]) =>
     `${place}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
   unchangeable: (place: string, option: string, own: readonly string[]) =>

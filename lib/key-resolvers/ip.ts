@@ -1,13 +1,20 @@
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { Identify } from './key-resolver.js';
+import type { RequestParts } from '../transports/request-reader.js';
+import type { ProxyWarning } from './proxy-warning.js';
 
 /** What a proxy may put around an address: `203.0.113.7:4711`, `[2001:db8::1]:4711`. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 
+/** Says whose address a request has, if its transport knows addresses. */
+export type IdentifyAddress = (context: unknown, parts: RequestParts) => string | undefined;
+
 /** Counts by the address that the framework names, so by its own `trust proxy` setting, and by nothing else. */
-export function byIp(ipv6Prefix: number): Identify {
-  return (_, { request }) => ipIdentity(request?.ip, ipv6Prefix);
+export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress {
+  return (_, { request }) => {
+    warning.look(request);
+    return ipIdentity(request?.ip, ipv6Prefix);
+  };
 }
 
 /** The identity of an address: an IPv6 client has a whole network to itself, so the network counts. */

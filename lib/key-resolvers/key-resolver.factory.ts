@@ -5,8 +5,9 @@ import { messages } from '../errors/messages.js';
 import { provided } from '../provided.js';
 import { globally } from './global.js';
 import { byHeader } from './header.js';
-import { byIp } from './ip.js';
+import { byIp, type IdentifyAddress } from './ip.js';
 import type { Identify, KeyResolver, LimitKey } from './key-resolver.js';
+import { ProxyWarning } from './proxy-warning.js';
 import { byUser } from './user.js';
 
 /** The name of an HTTP header (RFC 9110). */
@@ -18,10 +19,17 @@ const WANTS = "'ip', 'user', 'global', 'header:<name>', a function or a class th
 export class KeyResolverFactory {
   private readonly instances = new Map<Type<KeyResolver>, KeyResolver | Promise<KeyResolver> | undefined>();
 
+  private readonly proxyWarning = new ProxyWarning();
+
   constructor(private readonly modules: ModuleRef) {}
 
+  /** Counts by address, also where nothing else is found. */
+  byAddress(ipv6Prefix: number): IdentifyAddress {
+    return byIp(ipv6Prefix, this.proxyWarning);
+  }
+
   create(key: LimitKey, place: string, ipv6Prefix: number): Identify {
-    if (key === 'ip') return byIp(ipv6Prefix);
+    if (key === 'ip') return this.byAddress(ipv6Prefix);
     if (key === 'user') return byUser;
     if (key === 'global') return globally;
     if (isResolverClass(key)) return this.byInstance(key);

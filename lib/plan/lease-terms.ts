@@ -1,14 +1,14 @@
 import type { LeaseTerms } from '../algorithms/limit.js';
-import { duration, wholeNumber } from '../algorithms/options.js';
+import { duration, givenOptions, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { LimitDefinition } from '../limit-definition.js';
+import type { CommonLimitOptions } from '../limit-definition.js';
 
 /** The longest time for which units can be taken in advance, in microseconds. */
 const MAX_LEASE = 60_000_000;
 
 /** Reads a limit's `lease`. */
-export function leaseTerms({ lease, blockFor, scope }: LimitDefinition, place: string): LeaseTerms | undefined {
+export function leaseTerms({ lease, blockFor, scope }: CommonLimitOptions, place: string): LeaseTerms | undefined {
   if (lease === undefined) return undefined;
   const at = `${place}.lease`;
   if (typeof lease !== 'object' || lease === null) {
@@ -21,8 +21,9 @@ export function leaseTerms({ lease, blockFor, scope }: LimitDefinition, place: s
       throw new RateLimitConfigError(messages.unknownOption(at, option, ['units', 'ttl']));
     }
   }
-  const units = wholeNumber(at, 'units', lease.units);
-  const ttl = duration(at, 'ttl', lease.ttl);
+  const given = givenOptions(lease, ['units', 'ttl']);
+  const units = wholeNumber(at, 'units', given.units);
+  const ttl = duration(at, 'ttl', given.ttl);
   if (ttl > MAX_LEASE) throw new RateLimitConfigError(messages.wrongOption(at, 'ttl', lease.ttl, 'at most 1 minute'));
   // Who holds units would go on while all others refuse; and in process there is nothing to take them from.
   if (blockFor !== undefined) throw new RateLimitConfigError(messages.leaseWith(place, 'blockFor'));

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { type CarryOver, CompiledLimit } from '../algorithms/limit.js';
-import { duration, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
+import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
@@ -61,41 +61,43 @@ export class RuleCompiler {
   ) {}
 
   compile(definition: LimitDefinition, declaration: Declaration): Rule {
-    const { place, scope, name: givenName, everywhere = false, generation = 0, carry } = declaration;
+    const { place, scope, everywhere = false, generation = 0, carry } = declaration;
+    const { name: givenName } = givenOptions(declaration, ['name']);
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
       throw new RateLimitConfigError(messages.notALimit(place, definition));
     }
     refuseUnknownOptions(definition, place);
-    const { name = givenName, cost, skip, mode = 'enforce', message, body, key = 'ip', count = 'all' } = definition;
+    const common = givenOptions<CommonLimitOptions>(definition, COMMON);
+    const { name = givenName, cost, skip, mode = 'enforce', message, body, key = 'ip', count = 'all' } = common;
     check(place, 'name', name, '1 to 128 printable ASCII characters', isName);
     check(place, 'skip', skip, 'a function of the context', isFunction);
     check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
     check(place, 'message', message, 'a string or a function that makes one', isMessage);
     check(place, 'body', body, 'a function that makes an object', isFunction);
-    check(place, 'nearLimit', definition.nearLimit, 'a number > 0 and <= 1', isShare);
+    check(place, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
-    const { phase = key === 'user' ? 'authenticated' : 'guard' } = definition;
-    if (phase === 'middleware') refuseWhatNeedsARoute(definition, place, everywhere);
+    const { phase = key === 'user' ? 'authenticated' : 'guard' } = common;
+    if (phase === 'middleware') refuseWhatNeedsARoute(common, place, everywhere);
     const limit = new CompiledLimit(algorithmOptions(definition), {
       place,
       scope,
       name,
-      blockFor: definition.blockFor === undefined ? 0 : duration(place, 'blockFor', definition.blockFor),
-      lease: leaseTerms(definition, place),
+      blockFor: common.blockFor === undefined ? 0 : duration(place, 'blockFor', common.blockFor),
+      lease: leaseTerms(common, place),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
-      instance: oneOf(place, 'scope', orElse(definition.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
+      instance: oneOf(place, 'scope', orElse(common.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
       shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow' || this.settings.shadow,
-      nearLimit: definition.nearLimit,
-      onStoreError: storeErrorPolicy(place, orElse(definition.onStoreError, onStoreError)),
+      nearLimit: common.nearLimit,
+      onStoreError: storeErrorPolicy(place, orElse(common.onStoreError, onStoreError)),
       generation,
       carry,
     });
     return new Rule(limit, {
       key,
       identify: this.keys.create(key, place, ipv6Prefix),
-      ipv6Prefix,
-      onMissingKey: oneOf(place, 'onMissingKey', orElse(definition.onMissingKey, onMissingKey), ON_MISSING_KEY),
+      byAddress: this.keys.byAddress(ipv6Prefix),
+      onMissingKey: oneOf(place, 'onMissingKey', orElse(common.onMissingKey, onMissingKey), ON_MISSING_KEY),
       phase: everywhere && phase === 'middleware' ? phase : oneOf(place, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
@@ -107,7 +109,7 @@ export class RuleCompiler {
 }
 
 /** A middleware sees a request before anything is known of it but its address and its headers. */
-function refuseWhatNeedsARoute({ key, cost, skip }: LimitDefinition, place: string, everywhere: boolean): void {
+function refuseWhatNeedsARoute({ key, cost, skip }: CommonLimitOptions, place: string, everywhere: boolean): void {
   const refuse = (option: string, got: unknown, wants: string) => {
     throw new RateLimitConfigError(messages.wrongOption(place, option, got, wants));
   };
@@ -121,7 +123,7 @@ function refuseWhatNeedsARoute({ key, cost, skip }: LimitDefinition, place: stri
 /** The common options are no algorithm's business. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
   const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as keyof CommonLimitOptions));
-  return Object.fromEntries(own) as unknown as AlgorithmOptions;
+  return Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(own));
 }
 
 /** Options that no algorithm knows are spelling mistakes; those of another algorithm are `CompiledLimit`'s to refuse. */

@@ -5,7 +5,7 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { RequestParts } from '../transports/request-reader.js';
-import { ipIdentity } from '../key-resolvers/ip.js';
+import type { IdentifyAddress } from '../key-resolvers/ip.js';
 import type { Identify, LimitKey, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../limit-definition.js';
 import type { CheckEntry } from '../stores/store.js';
@@ -19,7 +19,8 @@ export interface RuleEntry extends CheckEntry {
 export interface RuleSettings {
   readonly key: LimitKey;
   readonly identify: Identify;
-  readonly ipv6Prefix: number;
+  /** Whom it counts if `identify` finds nobody. */
+  readonly byAddress: IdentifyAddress;
   readonly onMissingKey: OnMissingKey;
   readonly phase: Phase;
   readonly cost: NonNullable<CommonLimitOptions['cost']>;
@@ -99,27 +100,27 @@ export class Rule {
   entry(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
     const { skip, identify } = this.settings;
     const identified = () =>
-      andThen(identify(context, parts), (key) => this.charge(this.identity(key, parts), context));
+      andThen(identify(context, parts), (key) => this.charge(this.identity(key, context, parts), context));
     return skip === undefined
       ? identified()
       : andThen<boolean, RuleEntry | undefined>(skip(context), (skipped) => (skipped ? undefined : identified()));
   }
 
-  private identity(key: ResolvedKey, parts: RequestParts): string | undefined {
-    if (key === undefined || key === null || key === '') return this.missing(parts);
+  private identity(key: ResolvedKey, context: ExecutionContext, parts: RequestParts): string | undefined {
+    if (key === undefined || key === null || key === '') return this.missing(context, parts);
     if (typeof key !== 'string') throw new RateLimitArgumentError(messages.wrongKey(key));
     return key;
   }
 
-  private missing({ request }: RequestParts): string | undefined {
-    const { key, onMissingKey, ipv6Prefix } = this.settings;
+  private missing(context: ExecutionContext, parts: RequestParts): string | undefined {
+    const { key, onMissingKey, byAddress } = this.settings;
     // A shadow refuses nobody, whatever the reason.
     if (onMissingKey === 'skip' || (onMissingKey === 'refuse' && this.limit.shadow)) return undefined;
     if (onMissingKey === 'refuse') {
       if (key === 'user') throw new UnauthorizedException(messages.noUser());
       throw new BadRequestException(messages.noKey(describeKey(key)));
     }
-    const identity = ipIdentity(request?.ip, ipv6Prefix);
+    const identity = byAddress(context, parts);
     if (identity === undefined && !this.warned) {
       this.warned = true;
       logger.warn(messages.noAddress(this.name));

@@ -27,7 +27,7 @@ export class LiveRate {
   get current(): CurrentRate {
     const { override } = this;
     const { definition, rule } = this.limit;
-    const options = algorithmOptions(override === undefined ? definition : patched(definition, override.patch));
+    const options = { ...algorithmOptions(override === undefined ? definition : patched(definition, override.patch)) };
     return { name: rule.name, options, override: override && { ...override, patch: { ...override.patch } } };
   }
 

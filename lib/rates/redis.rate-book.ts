@@ -7,6 +7,7 @@ import { withDeadline } from '../redis/deadline.js';
 import { ratesKey } from '../redis/keys.js';
 import { RATES_SCRIPT } from '../redis/rates-script.generated.js';
 import { Script } from '../redis/script.js';
+import { readWholeNumber } from '../redis/whole-number.js';
 import { asStoreError } from '../stores/redis.store.js';
 import type { RateAnswer, RateBook, RateChange, RatePage } from './rate-book.js';
 
@@ -16,9 +17,6 @@ const logger = new Logger('RateLimit');
 const READ_EVERY_MS = 30_000;
 /** How soon it is read again when it could not be. */
 const RETRY_AFTER_MS = 1000;
-
-/** The reply of `lua/rates.lua`. */
-type Reply = [done: number, now: number, ...records: string[]];
 
 export interface RedisRateBookOptions {
   readonly prefix: string;
@@ -106,17 +104,19 @@ export class RedisRateBook implements RateBook {
     const { status } = this.client;
     if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
     try {
-      const reply = this.script.run<Reply>([this.key], args, timeoutMs);
-      const [done, now, ...fields] = await withDeadline(reply, timeoutMs);
-      return { done: done === 1, page: { now, records: pairs(fields) } };
+      return readAnswer(await withDeadline(this.script.run([this.key], args, timeoutMs), timeoutMs));
     } catch (error) {
       throw asStoreError(error);
     }
   }
 }
 
-function pairs(fields: readonly string[]): Map<string, string> {
-  const map = new Map<string, string>();
-  for (let index = 0; index < fields.length; index += 2) map.set(fields[index]!, fields[index + 1]!);
-  return map;
+/** Reads the reply of `lua/rates.lua`. Throws a `TypeError` for what it never replies. */
+function readAnswer(reply: unknown): RateAnswer {
+  if (!Array.isArray(reply) || reply.length % 2 > 0) throw new TypeError(messages.noReply(reply));
+  const [done, now] = reply.slice(0, 2).map(readWholeNumber);
+  if (done === undefined || now === undefined) throw new TypeError(messages.noReply(reply));
+  const records = new Map<string, string>();
+  for (let index = 2; index < reply.length; index += 2) records.set(String(reply[index]), String(reply[index + 1]));
+  return { done: done === 1, page: { now, records } };
 }

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { messages } from '../errors/messages.js';
-import { CONNECT_TIMEOUT_MS, isCluster, type RedisClient } from './client.js';
+import { CONNECT_TIMEOUT_MS, isCluster, type RedisClient, surviveErrors } from './client.js';
 
 const logger = new Logger('RateLimit');
 
@@ -66,8 +66,7 @@ export class ChannelListener {
     if (node === undefined) return this.connectLater();
     const connection = node.duplicate(ONCE);
     this.connection = connection;
-    // Why it failed is of no use to anyone: the checks tell of a Redis that is not there.
-    connection.on('error', () => undefined);
+    surviveErrors(connection);
     connection.once('end', () => {
       this.deaf();
       this.connectLater();

@@ -70,9 +70,23 @@ export function resends(client: RedisClient): boolean {
 
 /**
  * Makes a connection that `connect` has yet to bring up. ioredis is loaded only here. A check may take so many milliseconds.
+ * Throws `RateLimitConfigError` for what it makes no connection of.
  */
 export async function createClient(redis: Exclude<RedisConnection, RedisClient>, timeoutMs = 0): Promise<RedisClient> {
-  const { Cluster, Redis } = await loadIoredis();
+  const ioredis = await loadIoredis();
+  try {
+    return make(ioredis, redis, timeoutMs);
+  } catch (error) {
+    // No cause: it may hold the URL, and with it a password.
+    throw new RateLimitConfigError(messages.unusableRedis(error instanceof Error ? error.message : String(error)));
+  }
+}
+
+function make(
+  { Cluster, Redis }: Ioredis,
+  redis: Exclude<RedisConnection, RedisClient>,
+  timeoutMs: number,
+): RedisClient {
   const limits = {
     connectTimeout: CONNECT_TIMEOUT_MS,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
@@ -94,6 +108,18 @@ export async function createClient(redis: Exclude<RedisConnection, RedisClient>,
   return typeof redis === 'string'
     ? new Redis(redis, { ...options, ...always })
     : new Redis({ ...options, ...redis, ...always });
+}
+
+/**
+ * Sees to it that no error of a connection ends the process; the checks tell of what fails. ioredis hears the first error of a
+ * socket, and one of TLS can have a second: the server's word on a handshake that was broken off.
+ */
+export function surviveErrors(client: RedisClient): void {
+  client.on('error', () => {
+    const { stream } = client as { stream?: Pick<NodeJS.EventEmitter, 'on'> };
+    stream?.on('error', () => undefined);
+  });
+  if (isCluster(client)) client.on('+node', surviveErrors);
 }
 
 /** Resolves when the client is ready; rejects if it is not before the time is over. It keeps trying either way. */

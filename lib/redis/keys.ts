@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hashIdentity } from '../stores/identity.js';
 import type { Counter } from '../stores/store.js';
 
 /** Identities that stand in a key as they are; all others are hashed, behind a sign that none of these holds. */
@@ -9,7 +9,7 @@ const PLAIN = /^[\w.:@-]{1,64}$/;
  * one identity lie in one slot of a Cluster and can be decided atomically.
  */
 export function keyOf(prefix: string, { limit, identity }: Counter): string {
-  return `${prefix}:{${PLAIN.test(identity) ? identity : hashed(identity)}}:${limit.id}`;
+  return `${prefix}:{${PLAIN.test(identity) ? identity : `#${hashIdentity(identity)}`}}:${limit.id}`;
 }
 
 /** The channel on which instances tell each other that units came back, so that what was refused may be allowed. */
@@ -25,9 +25,4 @@ export function companionsOf(key: string, { limit }: Counter): string[] {
 /** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */
 export function ratesKey(prefix: string): string {
   return `${prefix}:rates`;
-}
-
-/** UTF-16 tells apart what UTF-8 would merge: unpaired surrogates. */
-function hashed(identity: string): string {
-  return `#${createHash('sha256').update(identity, 'utf16le').digest('base64url')}`;
 }

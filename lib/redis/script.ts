@@ -20,15 +20,15 @@ export class Script {
   }
 
   /** Once the time is over nobody waits for it: then it is not run, not even by a server that had to be given it. */
-  async run<Reply = number[]>(keys: readonly string[], args: readonly string[], timeoutMs: number): Promise<Reply> {
+  async run(keys: readonly string[], args: readonly string[], timeoutMs: number): Promise<unknown> {
     const deadline = performance.now() + timeoutMs;
     try {
-      return await this.call<Reply>(keys, args);
+      return await this.call(keys, args);
     } catch (error) {
       if (!isNoScript(error)) throw error;
       await this.load();
       if (performance.now() > deadline) throw error;
-      return this.call<Reply>(keys, args);
+      return this.call(keys, args);
     }
   }
 
@@ -41,7 +41,7 @@ export class Script {
     return this.loading;
   }
 
-  private call<Reply>(keys: readonly string[], args: readonly string[]): Promise<Reply> {
-    return this.client.evalsha(this.sha, keys.length, ...keys, ...args) as Promise<Reply>;
+  private call(keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return this.client.evalsha(this.sha, keys.length, ...keys, ...args);
   }
 }

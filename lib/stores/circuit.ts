@@ -14,6 +14,9 @@ const FAILURES = 5;
 /** How long who failed is left alone before it is probed with a check. */
 const PROBE_AFTER_MS = 1000;
 
+const SHORTEST_QUIET_MS = 1000;
+const LONGEST_QUIET_MS = 60_000;
+
 /** What a circuit tells of itself, once a change. */
 export type CircuitReport = { state: 'failing'; error: Error } | { state: 'recovered' };
 
@@ -21,6 +24,12 @@ export type CircuitReport = { state: 'failing'; error: Error } | { state: 'recov
 export class Circuit {
   private readonly breaker: CircuitBreakerPolicy;
   private failing = false;
+  /** Since it failed, it was left alone. */
+  private opened = false;
+  private failedAt = -Infinity;
+  private recoveredAt = -Infinity;
+  /** How long it must not have failed to count as well again, unless a probe says so. */
+  private quietMs = SHORTEST_QUIET_MS;
 
   constructor(
     /** Who is asked. */
@@ -31,6 +40,7 @@ export class Circuit {
       handleWhen((error) => this.isOwn(error)),
       { breaker: new ConsecutiveBreaker(FAILURES), halfOpenAfter: PROBE_AFTER_MS },
     );
+    this.breaker.onBreak(() => (this.opened = true));
   }
 
   /** Who is asked is left alone for the moment. */
@@ -52,9 +62,20 @@ export class Circuit {
     }
   }
 
-  /** It failed, in a call or otherwise. */
+  /** It is not there: any answer says that it has come. */
+  absent(error: Error): void {
+    this.failed(error);
+    this.opened = true;
+  }
+
+  /** It failed in a call. */
   failed(error: Error): void {
+    const now = performance.now();
+    this.failedAt = now;
     if (this.failing) return;
+    // Who fails again and again, but not always, is not told of each time.
+    const again = now - this.recoveredAt < 10 * this.quietMs;
+    this.quietMs = again ? Math.min(2 * this.quietMs, LONGEST_QUIET_MS) : SHORTEST_QUIET_MS;
     this.failing = true;
     this.report({ state: 'failing', error });
   }
@@ -62,7 +83,11 @@ export class Circuit {
   /** It answered, in a call or otherwise. */
   recovered(): void {
     if (!this.failing) return;
+    const now = performance.now();
+    if (!this.opened && now - this.failedAt < this.quietMs) return;
     this.failing = false;
+    this.opened = false;
+    this.recoveredAt = now;
     this.report({ state: 'recovered' });
   }
 

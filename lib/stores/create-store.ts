@@ -1,4 +1,4 @@
-import { createClient, isClient, isCluster, type RedisConnection } from '../redis/client.js';
+import { createClient, isClient, isCluster, type RedisConnection, surviveErrors } from '../redis/client.js';
 import { FallbackStore, type StoreReport } from './fallback.store.js';
 import { MemoryStore } from './memory.store.js';
 import { InstanceChannel } from '../redis/instance-channel.js';
@@ -55,8 +55,7 @@ export async function createStore(settings: StoreSettings): Promise<Store> {
     );
   if (redis === undefined) return local;
   const client = isClient(redis) ? redis : await createClient(redis);
-  // What fails is told by the checks; an error that nobody listens to would end the process.
-  client.on('error', () => undefined);
+  surviveErrors(client);
   const remote = new RedisStore(client, { ...options, ownsClient: ownsClient ?? client !== redis });
   const safe = watched(new FallbackStore(remote, local, { report, localShare }));
   // In a Cluster a check of several slots can be refused for units that are given back a moment later.

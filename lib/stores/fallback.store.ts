@@ -68,7 +68,7 @@ export class FallbackStore implements Store {
     try {
       await this.primary.open?.();
     } catch (error) {
-      this.circuitOf('').failed(error instanceof Error ? error : new Error(String(error)));
+      this.circuitOf('').absent(error instanceof Error ? error : new Error(String(error)));
     }
   }
 

@@ -2,6 +2,7 @@ import type { State, WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../algorithms/limit.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { boundedIdentity } from './identity.js';
 import type {
   Charge,
   Check,
@@ -359,7 +360,7 @@ function retryAfterMs(view: View, blocked: number): number {
 }
 
 function keyOf({ limit, identity }: Counter): string {
-  return `${limit.id}\n${identity}`;
+  return limit.id + boundedIdentity(identity);
 }
 
 /** Waits beyond this, 36,000 years, are all the same; the script does so too. */

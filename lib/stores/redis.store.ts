@@ -46,8 +46,9 @@ interface Job {
   /** One of its counters; they all lie in one slot. */
   readonly counter: Counter;
   readonly write: (program: Program) => void;
-  /** Reads its part of the reply. Says whether it was done; if not, it is asked again. */
-  readonly read: (reply: Reply) => boolean;
+  /** Reads its part of the reply; nothing if it was not done and is to be asked again. */
+  readonly read: (reply: Reply) => unknown;
+  readonly resolve: (answer: unknown) => void;
   readonly reject: (error: RateLimitStoreError) => void;
   /** The keys that it needs, at most. */
   readonly keys: number;
@@ -101,7 +102,11 @@ export class RedisStore implements Store {
   /** Connects and loads the script. */
   async open(): Promise<void> {
     await connect(this.client);
-    await withDeadline(this.script.load(), CONNECT_TIMEOUT_MS);
+    try {
+      await withDeadline(this.script.load(), CONNECT_TIMEOUT_MS);
+    } catch (error) {
+      throw asStoreError(error);
+    }
   }
 
   /** What was asked before is answered first. */
@@ -201,20 +206,16 @@ export class RedisStore implements Store {
   private enqueue<T>(
     counter: Counter,
     write: Job['write'],
-    answer: (reply: Reply) => T | undefined,
+    read: (reply: Reply) => T | undefined,
     keys = 1 + (counter.limit.algorithm.companions?.length ?? 0),
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      const read = (reply: Reply) => {
-        const value = answer(reply);
-        if (value !== undefined) resolve(value);
-        return value !== undefined;
-      };
       if (this.queue.length === 0) {
         this.since = performance.now();
         setImmediate(() => this.flush());
       }
-      this.queue.push({ counter, write, read, reject, keys, since: this.since, tries: 0 });
+      const settle = resolve as Job['resolve'];
+      this.queue.push({ counter, write, read, resolve: settle, reject, keys, since: this.since, tries: 0 });
     });
   }
 
@@ -300,9 +301,12 @@ export class RedisStore implements Store {
       const program = this.program();
       for (const { write } of jobs) write(program);
       const reply = new Reply(await this.run(program));
-      for (const job of jobs) {
-        if (job.read(reply)) continue;
-        if (++job.tries < MAX_TRIES) this.retry(job);
+      // Nobody is told anything by a reply that does not make sense to its end.
+      const answers = jobs.map((job) => job.read(reply));
+      reply.end();
+      for (const [index, job] of jobs.entries()) {
+        if (answers[index] !== undefined) job.resolve(answers[index]);
+        else if (++job.tries < MAX_TRIES) this.retry(job);
         else job.reject(new RateLimitStoreError(messages.clockUnsettled()));
       }
       if (reply.serverTime === undefined) return;
@@ -329,7 +333,7 @@ export class RedisStore implements Store {
     return new Program(this.prefix, this.clock?.now() ?? Date.now() * 1000 + this.clockOffset, this.clock);
   }
 
-  private run(program: Program): Promise<number[]> {
+  private run(program: Program): Promise<unknown> {
     return this.guarded(() => this.script.run(program.keys, [program.toString()], this.timeoutMs));
   }
 

@@ -1,6 +1,7 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../algorithms/limit.js';
 import type { InstanceChannel, Listener } from '../redis/instance-channel.js';
+import { boundedIdentity } from './identity.js';
 import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './store.js';
 
 /** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
@@ -136,7 +137,10 @@ export class RefusalCacheStore implements Store, Listener {
 
   private keyOf({ entries }: Check): string {
     return entries
-      .map(({ limit, identity, cost }) => `${this.serialOf(limit)} ${cost} ${identity.length} ${identity}`)
+      .map(({ limit, identity, cost }) => {
+        const whom = boundedIdentity(identity);
+        return `${this.serialOf(limit)} ${cost} ${whom.length} ${whom}`;
+      })
       .join('\n');
   }
 

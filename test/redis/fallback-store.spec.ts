@@ -298,6 +298,20 @@ describe('while Redis answers errors', () => {
     await store.close();
   });
 
+  it('to some checks only, it is told of once', async () => {
+    const bad = new CompiledLimit({ algo: 'concurrency', limit: 99, ttl: '1m' }, { place: 'test', name: 'bad' });
+    const good = limitOf('local', { rate: 99 });
+    const primary = new MemoryStore();
+    const check = primary.check.bind(primary);
+    primary.check = (checks) =>
+      checks[0]!.entries[0]!.limit === bad ? Promise.reject(new RateLimitStoreError('NOPERM')) : check(checks);
+    const report = jest.fn();
+    const store = new FallbackStore(primary, new MemoryStore(), { report });
+    for (let i = 0; i < 20; i++) await ask(store, i % 2 ? good : bad);
+    expect(report.mock.calls).toEqual([[{ state: 'failing', error: expect.any(RateLimitStoreError) }]]);
+    await store.close();
+  });
+
   it('what is no failure of the store is told to the caller', async () => {
     const report = jest.fn();
     const store = new FallbackStore(failing(new TypeError('a mistake')), new MemoryStore(), { report });

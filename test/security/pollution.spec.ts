@@ -1,0 +1,161 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get } from '@nestjs/common';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { LimiterService } from '../../lib/limiter.service.js';
+import { givenOptions } from '../../lib/algorithms/options.js';
+import { readSettings } from '../../lib/rate-limit.settings.js';
+import { readRecord } from '../../lib/rates/rate-record.js';
+import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
+import { RatesApp } from '../rates/rates-app.js';
+
+const polluted = new Set<string>();
+
+/** What a library somewhere else did when it merged a hostile object. */
+function pollute(option: string, value: unknown): void {
+  polluted.add(option);
+  const everyone: object = Object.prototype;
+  Object.defineProperty(everyone, option, { value, configurable: true, writable: true });
+}
+
+afterEach(() => {
+  for (const option of polluted) delete (Object.prototype as Record<string, unknown>)[option];
+  polluted.clear();
+});
+
+/** A value for each option that would loosen or break a limit. */
+const hostile: [option: string, value: unknown][] = [
+  ['mode', 'shadow'],
+  ['skip', () => true],
+  ['cost', 1_000_000],
+  ['count', 'failed'],
+  ['blockFor', '1y'],
+  ['scope', 'instance'],
+  ['phase', 'authenticated'],
+  ['onStoreError', 'allow'],
+  ['onMissingKey', 'skip'],
+  ['key', () => String(Math.random())],
+  ['message', 'hacked'],
+  ['name', 'hacked'],
+  ['burst', 1_000_000],
+  ['queue', 1_000_000],
+  ['slices', 1],
+  ['refill', 'intervally'],
+  ['retain', '1y'],
+  ['timezone', 'nowhere'],
+  ['rate', 1_000_000],
+  ['interval', 1],
+  ['limit', 1_000_000],
+  ['limits', [{ algo: 'gcra', rate: 1, interval: '1y' }]],
+  ['define', { hacked: { algo: 'gcra', rate: 1, interval: '1y' } }],
+  ['headers', false],
+  ['timeout', 1],
+  ['ipv6Prefix', 1],
+  ['prefix', 'hacked'],
+  ['maxKeys', 1],
+  ['refusalCache', false],
+  ['redis', 'redis://hacked'],
+];
+
+const limits: Record<string, LimitDefinition> = {
+  gcra: { algo: 'gcra', rate: 2, interval: '1m' },
+  bucket: { algo: 'token-bucket', rate: 2, interval: '1m' },
+  sliding: { algo: 'sliding-window', rate: 2, interval: '1m' },
+  daily: { algo: 'calendar-window', rate: 2, period: 'day' },
+};
+
+describe.each(frameworks)('an `Object.prototype` that was written to, over %s', (framework) => {
+  it.each(hostile)('gives no limit an option: %s', async (option, value) => {
+    @Controller()
+    class ListController {
+      @Get()
+      @RateLimit(limits['gcra']!)
+      list() {}
+    }
+    pollute(option, value);
+    const app = await HttpApp.start(framework, { controllers: [ListController], limits: { define: limits } });
+    const service = app.nest.get(LimiterService);
+    const code: unknown[] = [];
+    for (const name of Object.keys(limits)) {
+      for (let count = 0; count < 3; count++) code.push((await service.for(name).consume('user:1')).allowed);
+    }
+    delete (Object.prototype as Record<string, unknown>)[option];
+    const answers = [await app.get('/'), await app.get('/'), await app.get('/')];
+    const body = await answers[2]!.json();
+    await app.close();
+    expect(code).toEqual(Object.keys(limits).flatMap(() => [true, true, false]));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(answers[2]!.headers.get('ratelimit-policy')).toBe('"gcra:2/1m";q=2;w=60');
+    expect(body).toMatchObject({ message: 'Too many requests', limits: ['gcra:2/1m'] });
+  });
+});
+
+describe('an `Object.prototype` that was written to', () => {
+  it('gives the module no option', () => {
+    const before = readSettings({});
+    for (const [option, value] of hostile) pollute(option, value);
+    const after = readSettings({});
+    expect(JSON.stringify(after)).toBe(JSON.stringify(before));
+    expect(Object.keys(after.options)).toEqual([]);
+  });
+
+  it('leaves what a class of options has, and what equals it', () => {
+    class Options {
+      get prefix() {
+        return 'mine';
+      }
+      readonly maxKeys = 7;
+    }
+    pollute('maxKeys', 7);
+    pollute('timeout', 1);
+    const given = givenOptions<{ prefix?: string; maxKeys?: number; timeout?: number }>(new Options(), [
+      'prefix',
+      'maxKeys',
+      'timeout',
+    ]);
+    expect({ ...given }).toEqual({ prefix: 'mine', maxKeys: 7 });
+  });
+});
+
+/** An option named `__proto__`, as `JSON.parse` makes it. */
+const withProto = (json: string): never => JSON.parse(json.replace('{', '{"__proto__": {"polluted": true}, ')) as never;
+
+describe('an option named __proto__', () => {
+  afterEach(() => {
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+  });
+
+  it.each<[string, () => unknown]>([
+    ['the module', () => readSettings(withProto('{"prefix": "x"}'))],
+    ['a limit', () => startUp({ limits: [withProto('{"algo": "gcra", "rate": 1, "interval": 1}')] })],
+    ['a defined limit', () => startUp({ define: { x: withProto('{"algo": "gcra", "rate": 1, "interval": 1}') } })],
+    ['the definitions', () => startUp({ define: withProto('{"x": {"algo": "gcra", "rate": 1, "interval": 1}}') })],
+  ])('of %s is refused', async (_, act) => {
+    const failure = await Promise.resolve()
+      .then(act)
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(RateLimitConfigError);
+  });
+
+  it('of a change of a rate is refused, or is none', async () => {
+    const app = await RatesApp.start();
+    await expect(app.service.setRate('login', withProto('{"rate": 5}'))).rejects.toThrow(RateLimitConfigError);
+    await expect(app.service.setRate('login', { rate: 5 }, withProto('{"state": "keep"}'))).rejects.toThrow(
+      RateLimitConfigError,
+    );
+    const record =
+      '{"patch": {"__proto__": {"rate": 9}}, "version": 1, "generation": 0, "state": "keep", "expiresAt": null';
+    expect(Object.keys(readRecord(`${record}, "quota": 1, "previousQuota": 1}`).patch!)).toEqual(['__proto__']);
+    expect(await app.quota()).toBe(10);
+    await app.close();
+  });
+
+  it('of a check changes nothing', async () => {
+    const app = await RatesApp.start();
+    const check = withProto('{"limit": "login", "key": "user:1", "cost": 3}');
+    expect(await app.service.check([check])).toMatchObject({ allowed: true, decisions: [{ remaining: 7 }] });
+    await expect(app.service.check(withProto('{"length": 1}'))).rejects.toThrow(RateLimitArgumentError);
+    await app.close();
+  });
+});
