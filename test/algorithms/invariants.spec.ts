@@ -20,7 +20,7 @@ import {
 import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 import { calendarLabel, microsOf } from './models.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 1000) / 5);
+const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 5);
 const IDENTITY = 'ip:203.0.113.7';
 /** What may be added to a decision's wait by rounding it up to a whole millisecond. */
 const MILLISECOND = 1000n;

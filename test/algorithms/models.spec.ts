@@ -8,7 +8,7 @@ import { algorithmNames, costOf, costShare, forwardStep, optionsOf, type RateOpt
 import { ask, compile, ManualClock } from '../support/stores.js';
 import { modelOf } from './models.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1000);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 600);
 
 /** The clock goes forward by a share of the window, or right to the end of the last wait, or to a millisecond before it. */
 const steps = fc.array(

@@ -6,7 +6,7 @@ import type { Check, Counter, Store, StoreDecision } from '../../lib/stores/stor
 import { algorithmNames, anyOptions, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 1000) / 5);
+const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 5);
 
 const SECOND = 1000;
 const HOUR = 3_600_000;

@@ -6,7 +6,7 @@ import type { InstanceChannel, Listener } from '../../lib/redis/instance-channel
 import { MemoryStore } from '../../lib/stores/memory.store.js';
 import { UnitLeaseStore } from '../../lib/stores/unit-lease.store.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 1000) / 4);
+const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 4);
 
 /** A channel within one process. */
 class LocalChannel {

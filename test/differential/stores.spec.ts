@@ -17,7 +17,7 @@ import {
 } from '../support/arbitraries.js';
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1000);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 600);
 
 /** A step of a history: the clock moves, then several checks are made in one call, or units are given back. */
 const steps = fc.array(

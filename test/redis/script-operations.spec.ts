@@ -13,7 +13,7 @@ import { anyOptions, clockStep } from '../support/arbitraries.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { ask, comparable, compile, ManualClock } from '../support/stores.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 1000) / 2);
+const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 2);
 const HOUR = 3_600_000;
 const prefix = 'ops';
 const identity = 'user:42';

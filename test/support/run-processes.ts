@@ -63,7 +63,7 @@ function barrier(children: readonly ChildProcess[]): { arrive: () => void; opene
 /** Does what happens meanwhile, and then tells them to come to an end. */
 async function accompany(children: readonly ChildProcess[], during: () => Promise<void>): Promise<void> {
   await during();
-  for (const child of children) if (child.connected) child.send('stop');
+  for (const child of children) if (child.connected) child.send('stop', () => undefined);
 }
 
 function resultOf<Result>(child: ChildProcess, onReady: () => void): Promise<Result> {
