@@ -4,10 +4,11 @@
 -- since units were reserved or charged as a penalty; else what is owed beyond a quota that shrank is forgiven.
 
 local function arrival_time()
-  local function open(p, raw, now)
+  local function open(p, raw, now, _, s)
     local unit, speed, tick_length, interval = p[1], p[2], p[3], p[4]
     local tick = floor(now / tick_length)
-    local s = { now = now, moved = false, debt = 0, time = tick }
+    s = s or {}
+    s.now, s.moved, s.debt, s.time = now, false, 0, tick
     if not raw then return s end
     local time, debt, old_unit, old_speed, old_length = unpack_doubles('<ddddd', raw)
     local overdrawn = old_length < 0

@@ -1,6 +1,6 @@
 -- Runs the program: looks at all limits of a check first, then charges all of them or none.
 
-local PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 1, 2, 3, 4, 5, 6, 7
+local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
 local CONSUME_REFUNDABLE, CONSUME_EACH = 8, 9
 local NO_CARRY, PROPORTIONAL = 0, 1
 
@@ -225,6 +225,109 @@ local function reserve(p, s, cost, longest)
   return delay <= longest and algorithm.owable(p, s, cost), delay
 end
 
+-- The entries of the check that is being decided: limit, key, cost, the longest wait.
+local entry_limits, entry_keys, entry_costs, entry_waits = {}, {}, {}, {}
+local opened, fitting, delays = {}, {}, {}
+
+local function decide(operation, count)
+  local allowed = true
+  for i = 1, count do
+    local p, cost = entry_limits[i], entry_costs[i]
+    local s = open(p, entry_keys[i])
+    if not s then
+      add(-1)
+      return add(now)
+    end
+    local fits, delay
+    if operation == RESERVE then
+      fits, delay = reserve(p, s, cost, entry_waits[i])
+    else
+      fits = cost <= p.quota and not s.blocked and p.algorithm.fits(p, s, cost)
+    end
+    opened[i], fitting[i], delays[i] = s, fits, delay
+    allowed = allowed and (fits or p.shadow)
+  end
+  for i = 1, count do
+    local p, key, cost = entry_limits[i], entry_keys[i], entry_costs[i]
+    local s, fits, delay, place = opened[i], fitting[i], delays[i], nil
+    if fits and p.algorithm.delay then delay, place = p.algorithm.delay(p, s, cost) end
+    if operation ~= PEEK then
+      if allowed and fits then
+        p.algorithm.take(p, s, cost)
+        changed[key] = true
+        if operation == RESERVE and p.algorithm.covered then place = p.algorithm.covered(p, s) end
+      elseif s.moved then
+        changed[key] = true
+      end
+      if not fits and operation ~= RESERVE and p.block_for > 0 and not s.blocked then
+        set_block(s, now + p.block_for, p.block_for)
+        changed[key] = true
+      end
+    end
+    answer(p, s, cost, fits, delay, place)
+  end
+  if operation >= RESERVE then add(now) end
+end
+
+-- Whether a limit's counters are as most are: one plain value each, and neither blocked, nor carried over, nor delayed.
+local function is_plain(p)
+  return p.algorithm.raw and p.carry == NO_CARRY and p.block_for == 0 and not p.algorithm.delay
+end
+
+-- Whether the values of a check are plain, and none of its keys is in use in this call.
+local function holds_plain(count, key)
+  for i = 1, count do
+    local value = raw[key]
+    if states[key] or (value and #value ~= entry_limits[i].algorithm.size) then return false end
+    key = key + 1
+  end
+  return true
+end
+
+-- As decide, but with tables that are used again, and each key is written at once.
+local spare = {}
+
+local function decide_plainly(count, key)
+  local allowed = true
+  for i = 1, count do
+    local p, cost = entry_limits[i], entry_costs[i]
+    local algorithm = p.algorithm
+    local s = algorithm.open(p, raw[key + i - 1], now, nil, spare[i])
+    if not s then
+      add(-1)
+      return add(now)
+    end
+    local fits = cost <= p.quota and algorithm.fits(p, s, cost)
+    spare[i], fitting[i] = s, fits
+    allowed = allowed and (fits or p.shadow)
+  end
+  for i = 1, count do
+    local p, s, cost, fits = entry_limits[i], spare[i], entry_costs[i], fitting[i]
+    local algorithm = p.algorithm
+    local taken = allowed and fits
+    if taken then algorithm.take(p, s, cost) end
+    local reset = algorithm.reset(p, s)
+    if taken or s.moved then
+      local value
+      if reset > 0 then
+        value = algorithm.raw(p, s)
+        redis.call('SET', KEYS[key], value, 'PX', time_to_live(reset))
+      else
+        redis.call('DEL', KEYS[key])
+      end
+      raw[key] = value
+    end
+    if fits then
+      reply[size + 1] = milliseconds(reset) * 4 + 1
+      reply[size + 2] = max(0, algorithm.remaining(p, s))
+      size = size + 2
+    else
+      answer(p, s, cost, false)
+    end
+    key = key + 1
+  end
+end
+
 -- One check of one limit, as most are: it is its own judge.
 local function decide_alone(p, key, cost)
   local s = open(p, key)
@@ -248,51 +351,67 @@ local function decide_alone(p, key, cost)
   answer(p, s, cost, fits, delay, place)
 end
 
-local opened, fitting, delays = {}, {}, {}
-
-local function decide(operation, count, from, width)
-  local allowed = true
-  for i = 1, count do
-    local entry = from + (i - 1) * width
-    local p, cost = limits[program[entry]], program[entry + 2]
-    local s = open(p, program[entry + 1])
-    if not s then
-      add(-1)
-      return add(now)
-    end
-    local fits, delay
-    if operation == RESERVE then
-      fits, delay = reserve(p, s, cost, program[entry + 3])
+-- The same of many plain counters: as decide_plainly.
+local function decide_alone_plainly(times, p, key, step, cost)
+  local algorithm = p.algorithm
+  local length, open_plain, fits, take = algorithm.size, algorithm.open, algorithm.fits, algorithm.take
+  local reset_of, remaining, raw_of = algorithm.reset, algorithm.remaining, algorithm.raw
+  local possible, s = cost <= p.quota, nil
+  for _ = 1, times do
+    local value = raw[key]
+    if states[key] or (value and #value ~= length) then
+      decide_alone(p, key, cost)
     else
-      fits = cost <= p.quota and not s.blocked and p.algorithm.fits(p, s, cost)
-    end
-    opened[i], fitting[i], delays[i] = s, fits, delay
-    allowed = allowed and (fits or p.shadow)
-  end
-  for i = 1, count do
-    local entry = from + (i - 1) * width
-    local p, key, cost = limits[program[entry]], program[entry + 1], program[entry + 2]
-    local s, fits, delay, place = opened[i], fitting[i], delays[i], nil
-    if fits and p.algorithm.delay then delay, place = p.algorithm.delay(p, s, cost) end
-    if operation ~= PEEK then
-      if allowed and fits then
-        p.algorithm.take(p, s, cost)
-        changed[key] = true
-        if operation == RESERVE and p.algorithm.covered then place = p.algorithm.covered(p, s) end
-      elseif s.moved then
-        changed[key] = true
+      s = open_plain(p, value, now, nil, s)
+      local taken = possible and fits(p, s, cost)
+      if taken then take(p, s, cost) end
+      local reset = reset_of(p, s)
+      if taken or s.moved then
+        value = nil
+        if reset > 0 then
+          value = raw_of(p, s)
+          redis.call('SET', KEYS[key], value, 'PX', time_to_live(reset))
+        else
+          redis.call('DEL', KEYS[key])
+        end
+        raw[key] = value
       end
-      if not fits and operation ~= RESERVE and p.block_for > 0 and not s.blocked then
-        set_block(s, now + p.block_for, p.block_for)
-        changed[key] = true
+      if taken then
+        reply[size + 1] = milliseconds(reset) * 4 + 1
+        reply[size + 2] = max(0, remaining(p, s))
+        size = size + 2
+      else
+        answer(p, s, cost, false)
       end
     end
-    answer(p, s, cost, fits, delay, place)
+    key = key + step
   end
-  if operation >= RESERVE then add(now) end
 end
 
--- What is done to one counter, with up to two numbers; each says what it replies first.
+-- Checks of the same limits and costs. The keys of each follow each other.
+local function decide_each(times, count, key, step)
+  local plain = step >= count
+  for i = 1, count do plain = plain and is_plain(entry_limits[i]) end
+  if count == 1 then
+    local p, cost = entry_limits[1], entry_costs[1]
+    if plain then return decide_alone_plainly(times, p, key, step, cost) end
+    for _ = 1, times do
+      decide_alone(p, key, cost)
+      key = key + step
+    end
+    return
+  end
+  for _ = 1, times do
+    if plain and holds_plain(count, key) then
+      decide_plainly(count, key)
+    else
+      for i = 1, count do entry_keys[i] = key + i - 1 end
+      decide(CONSUME, count)
+    end
+    key = key + step
+  end
+end
+
 local operations
 
 local function make_operations()
@@ -340,19 +459,24 @@ end
 while program[at] do
   local operation, count = program[at], program[at + 1]
   at = at + 2
-  if operation <= PEEK or operation == CONSUME_REFUNDABLE then
-    decide(operation, count, at, 3)
-    at = at + 3 * count
-  elseif operation == CONSUME_EACH then
-    local p, key, step, cost = limits[program[at]], program[at + 1], program[at + 2], program[at + 3]
-    for _ = 1, count do
-      decide_alone(p, key, cost)
-      key = key + step
+  if operation == CONSUME_EACH then
+    local times, key, step = program[at], program[at + 1], program[at + 2]
+    at = at + 3
+    for i = 1, count do
+      entry_limits[i], entry_costs[i] = limits[program[at]], program[at + 1]
+      at = at + 2
     end
-    at = at + 4
-  elseif operation == RESERVE then
-    decide(operation, count, at, 4)
-    at = at + 4 * count
+    decide_each(times, count, key, step)
+  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE then
+    for i = 1, count do
+      entry_limits[i], entry_keys[i], entry_costs[i] = limits[program[at]], program[at + 1], program[at + 2]
+      at = at + 3
+      if operation == RESERVE then
+        entry_waits[i] = program[at]
+        at = at + 1
+      end
+    end
+    decide(operation, count)
   else
     operate(operation, limits[program[at]], program[at + 1], program[at + 2], program[at + 3], program[at + 4])
     at = at + 5

@@ -15,8 +15,9 @@
 --          operations: 0 consume, 1 peek and 8 consume what may be given back (cost), 4 reserve (cost, the longest wait in
 --            microseconds), each of any number of entries; and of one entry with three numbers, 2 refund (units, place or
 --            -1, when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
---            7 renew (units, place). 9 stands for many checks of 0 with one entry each: the number of checks, the number of
---            their limit, of the first key, what to add to it from check to check, and their cost
+--            7 renew (units, place). 9 stands for many checks of 0 with the same limits and costs, whose keys follow each other: the
+--            number of entries of a check, the number of checks, the number of the first key, what to add to it from check to
+--            check, then the number of the limit and the cost of each entry
 -- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8 and 9 replies
 --            reset * 4 + 1, remaining                 allowed
 --            reset * 4 + 2, remaining, delay, place   allowed, to be held
@@ -36,7 +37,8 @@
 -- keeps these in a key of its own, which follows the counter's in KEYS.
 --
 -- A fragment in algorithms/ adds one function to `algorithms` that makes a table:
---   open(p, raw, now, key)  the state as of now: a table with `now` and `moved`, or nil if p is of another time
+--   open(p, raw, now, key, spare)  the state as of now: a table with `now` and `moved`, which may be `spare`, an earlier one of
+--                           the same limit that nobody needs any more; or nil if p is of another time
 --   fits(p, s, cost)        whether cost <= quota fits
 --   take(p, s, cost)        charges what fits
 --   give(p, s, units, place, at)   gives units back, but none of those that count no longer by now
@@ -50,6 +52,7 @@
 --   history(p, s, key)      start, end, count of windows, the newest last; optional
 --   renew(p, s, units, place)   whether what is held is held anew; optional
 --   apart                   true if it keeps no string
+--   raw(p, s)               its value, if it has a size and save writes nothing else, for as long as reset says
 --   size                    the length of its value in bytes, if that never changes; a value of another length is none
 -- where p holds the limit's parameters by position, and `quota`.
 
@@ -81,7 +84,8 @@ end
 -- Stores a value, or a fresh state by deleting it. A key lives as long as its state differs from a fresh one.
 local function put(key, value, keep_for)
   if keep_for > 0 then
-    redis.call('SET', key, block .. carried .. value, 'PX', time_to_live(max(keep_for, block_for)))
+    if block_for > 0 or carried ~= '' then value = block .. carried .. value end
+    redis.call('SET', key, value, 'PX', time_to_live(max(keep_for, block_for)))
   elseif block_for > 0 then
     redis.call('SET', key, block, 'PX', time_to_live(block_for))
   else

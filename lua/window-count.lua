@@ -20,7 +20,7 @@ local function window_count()
 
   local function reset(p, s) return s.count > 0 and s.stop - s.now or 0 end
 
-  local function raw(s) return pack('<dddd', s.start, s.stop, s.count, s.last) end
+  local function raw(_, s) return pack('<dddd', s.start, s.stop, s.count, s.last) end
 
   return {
     fits = fits,

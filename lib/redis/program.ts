@@ -44,10 +44,12 @@ export interface TestClock {
   readonly slackMs: number;
 }
 
-/** Checks of one limit each that follow each other: of the same limit and cost, and of keys a step apart. */
+/** Checks that follow each other, of the same limits and costs. Each one's keys follow each other, a step after the last one's. */
 interface Run {
-  readonly limit: number;
-  readonly cost: number;
+  /** The limits' numbers and the costs. */
+  readonly entries: string;
+  /** How many these are. */
+  readonly width: number;
   readonly first: number;
   step: number;
   count: number;
@@ -70,11 +72,7 @@ export class Program {
   ) {}
 
   check({ entries, peek = false, refundable = false }: Check): void {
-    const [only] = entries;
-    if (only !== undefined && entries.length === 1 && !peek && !refundable) {
-      this.consumeAlone(this.limit(only.limit), this.key(only), only.cost);
-      return;
-    }
+    if (!peek && !refundable && this.consume(entries)) return;
     this.endRun();
     this.body += `,${peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
     for (const entry of entries) this.body += `,${this.limit(entry.limit)},${this.key(entry)},${entry.cost}`;
@@ -107,23 +105,33 @@ export class Program {
     this.operation(HISTORY, counter);
   }
 
-  private consumeAlone(limit: number, key: number, cost: number): void {
+  /** Says whether it wrote the check: not one whose keys do not follow each other. */
+  private consume(entries: readonly CheckEntry[]): boolean {
+    let limitsAndCosts = '';
+    let first = 0;
+    for (const [index, entry] of entries.entries()) {
+      const key = this.key(entry);
+      if (index === 0) first = key;
+      else if (key !== first + index) return false;
+      limitsAndCosts += `,${this.limit(entry.limit)},${entry.cost}`;
+    }
     const { run } = this;
-    if (run !== undefined && run.limit === limit && run.cost === cost) {
-      if (run.count === 1) run.step = key - run.first;
-      if (run.step >= 0 && key === run.first + run.step * run.count) {
+    if (run?.entries === limitsAndCosts) {
+      if (run.count === 1) run.step = first - run.first;
+      if (run.step >= 0 && first === run.first + run.step * run.count) {
         run.count++;
-        return;
+        return true;
       }
     }
     this.endRun();
-    this.run = { limit, cost, first: key, step: 0, count: 1 };
+    this.run = { entries: limitsAndCosts, width: entries.length, first, step: 0, count: 1 };
+    return true;
   }
 
   private endRun(): void {
     if (this.run === undefined) return;
-    const { limit, cost, first, step, count } = this.run;
-    this.body += `,${CONSUME_EACH},${count},${limit},${first},${step},${cost}`;
+    const { entries, width, first, step, count } = this.run;
+    this.body += `,${CONSUME_EACH},${width},${count},${first},${step}${entries}`;
     this.run = undefined;
   }
 

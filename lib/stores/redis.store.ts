@@ -59,6 +59,11 @@ interface Job {
 
 /** The jobs and the keys of one call at most; more are sent in further calls. Lua can pass no more than 8,000 arguments. */
 const MAX_JOBS = 500;
+/**
+ * Under sustained load, when so many jobs or more follow each other within milliseconds, a call has as many at most: while the
+ * server decides them the next ones are written, or one of the two would always wait for the other.
+ */
+const SUSTAINED = { atLeast: 64, withinMs: 10, atMost: 128 };
 const MAX_KEYS = 4000;
 /** How often a check is asked again whose calendar window was not the server's. */
 const MAX_TRIES = 3;
@@ -75,6 +80,8 @@ export class RedisStore implements Store {
   private readonly cluster: boolean;
   private queue: Job[] = [];
   private readonly sending = new Set<Promise<void>>();
+  /** How many jobs were sent last, and when the first of them was asked. */
+  private last = { count: 0, since: 0 };
   /** When the first of the queue was asked. */
   private since = 0;
   /** How far the server's clock is ahead of ours, in microseconds, as far as it matters: to find calendar windows. */
@@ -111,7 +118,7 @@ export class RedisStore implements Store {
 
   /** What was asked before is answered first. */
   async close(): Promise<void> {
-    this.flush();
+    while (this.queue.length > 0) this.flush();
     await Promise.all(this.sending);
     if (!this.ownsClient) return;
     try {
@@ -282,9 +289,19 @@ export class RedisStore implements Store {
     return calculateSlot(keyOf(this.prefix, counter));
   }
 
+  /** The jobs to send now; the others are left for the next turn. */
+  private next(): Job[] {
+    const { queue, last } = this;
+    const isSustained = last.count >= SUSTAINED.atLeast && this.since - last.since < SUSTAINED.withinMs;
+    const count = this.cluster || !isSustained ? queue.length : SUSTAINED.atMost;
+    this.queue = queue.slice(count);
+    this.last = { count: Math.min(count, queue.length), since: this.since };
+    return this.queue.length === 0 ? queue : queue.slice(0, count);
+  }
+
   private flush(): void {
-    const jobs = this.queue;
-    this.queue = [];
+    const jobs = this.next();
+    if (this.queue.length > 0) setImmediate(() => this.flush());
     const groups = this.cluster ? groupBy(jobs, ({ counter }) => this.slotOf(counter)) : [jobs];
     for (const group of groups) {
       for (const batch of batches(group)) {

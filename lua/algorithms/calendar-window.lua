@@ -42,7 +42,7 @@ algorithms['calendar-window'] = function()
         while s.now >= redis.call('LINDEX', list, 1) + retain do redis.call('LTRIM', list, 3, -1) end
         redis.call('PEXPIRE', list, ceil((s.finished[2] + retain - s.now) / 1000) + time_to_live_slack)
       end
-      put(key, window_count.raw(s), s.count > 0 and s.stop - s.now + retain or 0)
+      put(key, window_count.raw(p, s), s.count > 0 and s.stop - s.now + retain or 0)
     end,
 
     history = function(p, s, key)

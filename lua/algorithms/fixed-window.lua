@@ -19,7 +19,7 @@ algorithms['fixed-window'] = function()
     return { now = now, moved = false, count = 0, start = now, stop = now + interval, last = now }
   end
 
-  function fixed_window.save(p, s, key) put(key, fixed_window.raw(s), fixed_window.reset(p, s)) end
+  function fixed_window.save(p, s, key) put(key, fixed_window.raw(p, s), fixed_window.reset(p, s)) end
 
   return fixed_window
 end

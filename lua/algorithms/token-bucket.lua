@@ -19,13 +19,16 @@ algorithms['token-bucket'] = function()
     return s.level < capacity and until_filled(p, s, capacity) or 0
   end
 
+  local function raw(p, s) return pack('<ddddd', s.time, s.level, p[1], p[2], p[3]) end
+
   return {
     size = 40,
-    open = function(p, raw, now)
+    open = function(p, raw, now, _, s)
       local unit, speed, tick_length, interval, step = p[1], p[2], p[3], p[4], p[5]
       local tick = floor(now / tick_length)
       local capacity = p.quota * unit
-      local s = { now = now, moved = false, level = capacity, time = tick }
+      s = s or {}
+      s.now, s.moved, s.level, s.time = now, false, capacity, tick
       if not raw then return s end
       local time, level, old_unit, old_speed, old_length = unpack_doubles('<ddddd', raw)
       if old_unit ~= unit or old_speed ~= speed or old_length ~= tick_length then
@@ -68,6 +71,7 @@ algorithms['token-bucket'] = function()
     remaining = function(p, s) return floor(s.level / p[1]) end,
     retry = function(p, s, cost) return until_filled(p, s, cost * p[1]) end,
     reset = reset,
-    save = function(p, s, key) put(key, pack('<ddddd', s.time, s.level, p[1], p[2], p[3]), reset(p, s)) end,
+    raw = raw,
+    save = function(p, s, key) put(key, raw(p, s), reset(p, s)) end,
   }
 end
