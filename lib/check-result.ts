@@ -21,6 +21,7 @@ export function refundOf({ limit, identity, units }: Charge, { place, at, source
 
 /** Only what users are told: places and times are the store's own. */
 export function toDecision(answer: StoreDecision): Decision {
+  if (answer.place === undefined && answer.at === undefined) return answer;
   const { place: _place, at: _at, ...decision } = answer;
   return decision;
 }

@@ -7,6 +7,7 @@ import {
   Module,
   type OnApplicationShutdown,
   type OnModuleInit,
+  type Provider,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { getLimiterToken, recordedLimiters } from './decorators/inject-limiter.decorator.js';
@@ -21,6 +22,7 @@ import type { LimitDefinition } from './limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { ApiDocumentation } from './openapi/api-documentation.js';
 import { LimitRegistry } from './plan/limit-registry.js';
+import { anyOutlasts, record } from './plan/outlasting.js';
 import { PlanRegistry } from './plan/plan-registry.js';
 import { RuleCompiler } from './plan/rule-compiler.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
@@ -125,7 +127,6 @@ export function report(news: StoreReport): void {
     Rates,
     LimiterService,
     ApiDocumentation,
-    { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor },
   ],
   exports: [LimiterService, RateLimitGuard, RateLimitHealthIndicator, RequestLimiter, LimitRegistry],
 })
@@ -150,13 +151,13 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   /** Sets the module up with options. Imported once, it holds for the whole app. */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
     checkExtras(options, 'RateLimitModule');
-    return withLimiters(super.forRoot(options));
+    return completed(super.forRoot(options), () => anyOutlasts(options));
   }
 
   /** Sets the module up with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     checkExtras(options, 'RateLimitModule.forRootAsync');
-    return withLimiters(super.forRootAsync(options));
+    return completed(super.forRootAsync(options), () => true);
   }
 
   /** Defines further limits by name, for the module that imports it and for all others. */
@@ -164,6 +165,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     if (typeof definitions !== 'object' || definitions === null || Array.isArray(definitions)) {
       throw new RateLimitConfigError(messages.notOptions('forFeature', definitions));
     }
+    record(Object.values(definitions));
     // The names are in the token, so that Nest tells modules apart that differ in nothing else.
     const define: FactoryProvider = {
       provide: `nestjs-sluice:feature:${JSON.stringify(Object.keys(definitions))}`,
@@ -204,12 +206,14 @@ function checkExtras(options: unknown, place: string): void {
 class RateLimitFeatureModule {}
 
 /**
- * Provides a `Limiter` for every name that is injected anywhere. The names are complete only when all files have been
- * loaded, which is when Nest reads the module, not when `forRoot` is called.
+ * Provides a `Limiter` for every name that is injected anywhere, and the interceptor if any limit needs it. Both are known only
+ * when all files have been loaded, which is when Nest reads the module, not when `forRoot` is called.
  */
-function withLimiters(definition: DynamicModule): DynamicModule {
+function completed(definition: DynamicModule, intercepts: () => boolean): DynamicModule {
+  const interceptor: Provider = { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor };
+  const providers = () => [...limiters(), ...(intercepts() ? [interceptor] : [])];
   return Object.defineProperties(definition, {
-    providers: { enumerable: true, get: withAdded(definition.providers, limiters) },
+    providers: { enumerable: true, get: withAdded(definition.providers, providers) },
     exports: { enumerable: true, get: withAdded(definition.exports, () => limiters().map(({ provide }) => provide)) },
   });
 }

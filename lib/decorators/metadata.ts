@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import type { LimitSpec } from '../limit-definition.js';
+import { record } from '../plan/outlasting.js';
 
 /** What a class or a method declares. */
 export interface Declared {
@@ -20,6 +21,8 @@ export function declare(add: (declared: Declared) => Declared): ClassDecorator &
   return (target: object, _key?: string | symbol, descriptor?: PropertyDescriptor) => {
     const host = (descriptor?.value as object | undefined) ?? target;
     const declared = (Reflect.getOwnMetadata(DECLARED, host) as Declared | undefined) ?? NOTHING;
-    Reflect.defineMetadata(DECLARED, add(declared), host);
+    const all = add(declared);
+    record(all.specs);
+    Reflect.defineMetadata(DECLARED, all, host);
   };
 }

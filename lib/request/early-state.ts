@@ -1,7 +1,7 @@
 import { toCheckResult } from '../check-result.js';
 import type { Rule } from '../plan/rule.js';
 import type { RequestParts } from '../transports/request-reader.js';
-import { type Checked, nothingChecked, type RequestState } from './request-state.js';
+import { chargesOf, type Checked, nothingChecked, type RequestState } from './request-state.js';
 
 /** What a middleware checked, before the route was known. */
 export interface EarlyState extends Checked {
@@ -27,7 +27,7 @@ export function takeOver({ request }: RequestParts, state: RequestState, rules: 
   state.met.push(...early.met.filter((rule) => rules.includes(rule)));
   state.checked.push(...early.checked.filter(holds));
   state.decisions.push(...early.decisions.filter((_, index) => holds(early.checked[index]!)));
-  state.charges.push(...early.charges.filter(holds));
+  state.charges.push(...chargesOf(early).filter(holds));
   const limits = state.checked.map(({ limit }) => limit);
   if (limits.length > 0) state.result = toCheckResult(state.decisions, limits);
   return rules.filter((rule) => !early.met.includes(rule));

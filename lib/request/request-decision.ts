@@ -5,7 +5,7 @@ import { messages } from '../errors/messages.js';
 import type { Rule } from '../plan/rule.js';
 import { settle } from '../reservation.js';
 import type { CheckResult, Decision } from '../stores/store.js';
-import { searchState, type RequestState } from './request-state.js';
+import { chargesOf, searchState, type RequestState } from './request-state.js';
 
 /** What all limits of a request said, for its handler. */
 export class RequestDecision implements CheckResult {
@@ -41,11 +41,11 @@ export class RequestDecision implements CheckResult {
    */
   async settle(actual: number, name?: string): Promise<void> {
     assertActual(actual);
-    const { met, charges } = this.#state;
+    const { met } = this.#state;
     const meant = (rule: Rule) =>
       rule.limit.algorithm.renew === undefined && (name === undefined ? rule.hasCost : rule.name === name);
     if (!met.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
-    const open = charges.filter(({ rule, settled }) => !settled && meant(rule));
+    const open = chargesOf(this.#state).filter(({ rule, settled }) => !settled && meant(rule));
     await Promise.all(
       open.map((charge) => {
         const settling = settle(charge.store, { ...charge }, actual);

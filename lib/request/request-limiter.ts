@@ -24,6 +24,7 @@ import { Ending } from './ending.js';
 import { hold } from './hold.js';
 import {
   type Checked,
+  chargesOf,
   findState,
   type Follower,
   openState,
@@ -153,7 +154,7 @@ export class RequestLimiter implements Follower {
     }
     // What a middleware checked holds for every route.
     const kept = [...rules, ...(state.early?.met ?? [])];
-    await this.giveBack(state.charges.filter(({ rule }) => !kept.includes(rule)));
+    await this.giveBack(chargesOf(state).filter(({ rule }) => !kept.includes(rule)));
   }
 
   /** One atomic check. */
@@ -171,7 +172,8 @@ export class RequestLimiter implements Follower {
     const collected = mapAll(rules, (rule) => rule.entry(context, parts));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     if (entries.length === 0) return;
-    const decisions = await this.decide(entries, context, parts, mayReplace);
+    const refundable = mayReplace || entries.some(({ rule }) => rule.mayGiveBack);
+    const decisions = await this.decide(entries, context, parts, refundable);
     state.checked.push(...entries);
     state.decisions.push(...decisions);
     const limits = state.checked.map(({ limit }) => limit);
@@ -182,6 +184,10 @@ export class RequestLimiter implements Follower {
       const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
       const names = refused.map(({ name }) => name);
       throw this.refusals.exceeded(context, parts.response, result, names, refusing?.answer);
+    }
+    if (!refundable) {
+      state.uncharged.push(() => this.chargesOf(entries, decisions));
+      return;
     }
     const charges = this.chargesOf(entries, decisions);
     state.charges.push(...charges);
@@ -198,10 +204,9 @@ export class RequestLimiter implements Follower {
     entries: readonly RuleEntry[],
     context: ExecutionContext,
     { response }: RequestParts,
-    mayReplace: boolean,
+    refundable: boolean,
   ): Promise<StoreDecision[]> {
     try {
-      const refundable = mayReplace || entries.some(({ rule }) => rule.mayGiveBack);
       const [decisions] = await this.store.check([{ entries, refundable }]);
       return decisions as StoreDecision[];
     } catch (error) {

@@ -32,7 +32,10 @@ export interface Checked {
   /** What was asked of the store; a limit may have another rate by the time it is told of. */
   readonly checked: RuleEntry[];
   readonly decisions: StoreDecision[];
+  /** See `chargesOf`. */
   readonly charges: RequestCharge[];
+  /** Charges that are made only if somebody asks for them. */
+  readonly uncharged: (() => RequestCharge[])[];
   /** What is held for the request. */
   readonly leases: Lease[];
   /** How the request ends, if that matters. */
@@ -95,5 +98,11 @@ export function openState(context: ExecutionContext, call: object, follower: Fol
 
 /** Before any check. */
 export function nothingChecked(): Checked {
-  return { met: [], checked: [], decisions: [], charges: [], leases: [] };
+  return { met: [], checked: [], decisions: [], charges: [], uncharged: [], leases: [] };
+}
+
+/** What was charged so far. */
+export function chargesOf({ charges, uncharged }: Checked): RequestCharge[] {
+  for (const make of uncharged.splice(0)) charges.push(...make());
+  return charges;
 }

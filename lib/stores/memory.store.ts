@@ -211,10 +211,13 @@ export class MemoryStore implements Store {
     const { algorithm, parameters } = limit;
     const refusedFirst = !view.fits && blocks && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) view.block = blockFor(limit.blockFor, state);
+    const charged = allowed && view.fits && !peek;
+    // A delay and a place are those that it finds; what remains is what it leaves.
+    const isPlaced = algorithm.delay !== undefined || algorithm.place !== undefined;
+    if (charged && !isPlaced) algorithm.take(parameters, state, cost);
     const decision = decisionOf(view);
     if (refundable && !peek) decision.at = state.now;
-    const charged = allowed && view.fits && !peek;
-    if (charged) {
+    if (charged && isPlaced) {
       algorithm.take(parameters, state, cost);
       decision.remaining = Math.max(0, algorithm.remaining(parameters, state));
       decision.resetAfterMs = toMs(algorithm.resetAfter(parameters, state));
