@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, totalmem, type } from 'node:os';
 import { format, resolveConfig } from 'prettier';
 import { bars, curve } from './chart.mjs';
+import { reasons } from './reasons.mjs';
 import { targets } from './targets.mjs';
 
 const docs = new URL('../../docs/', import.meta.url);
@@ -81,6 +82,7 @@ ${table(
   ]),
 )}
 
+${reasons(reached)}
 ![10,000 keys](benchmarks-keys.svg)
 
 ![one hot key](benchmarks-hot.svg)

@@ -60,10 +60,10 @@ interface Job {
 /** The jobs and the keys of one call at most; more are sent in further calls. Lua can pass no more than 8,000 arguments. */
 const MAX_JOBS = 500;
 /**
- * Under sustained load, when so many jobs or more follow each other within milliseconds, a call has as many at most: while the
- * server decides them the next ones are written, or one of the two would always wait for the other.
+ * Load is sustained after so many turns with so many jobs or more, each within milliseconds of the last one. Then, if no call is
+ * in flight, half of the jobs wait for the next turn: or server and client would take turns, and each wait for the other.
  */
-const SUSTAINED = { atLeast: 64, withinMs: 10, atMost: 128 };
+const SUSTAINED = { turns: 4, jobs: 4, withinMs: 10 };
 const MAX_KEYS = 4000;
 /** How often a check is asked again whose calendar window was not the server's. */
 const MAX_TRIES = 3;
@@ -80,8 +80,9 @@ export class RedisStore implements Store {
   private readonly cluster: boolean;
   private queue: Job[] = [];
   private readonly sending = new Set<Promise<void>>();
-  /** How many jobs were sent last, and when the first of them was asked. */
-  private last = { count: 0, since: 0 };
+  /** How many turns with many jobs there were in a row, and when the first job of the last turn was asked. */
+  private turns = 0;
+  private lastSince = 0;
   /** When the first of the queue was asked. */
   private since = 0;
   /** How far the server's clock is ahead of ours, in microseconds, as far as it matters: to find calendar windows. */
@@ -291,12 +292,13 @@ export class RedisStore implements Store {
 
   /** The jobs to send now; the others are left for the next turn. */
   private next(): Job[] {
-    const { queue, last } = this;
-    const isSustained = last.count >= SUSTAINED.atLeast && this.since - last.since < SUSTAINED.withinMs;
-    const count = this.cluster || !isSustained ? queue.length : SUSTAINED.atMost;
-    this.queue = queue.slice(count);
-    this.last = { count: Math.min(count, queue.length), since: this.since };
-    return this.queue.length === 0 ? queue : queue.slice(0, count);
+    const { queue } = this;
+    const goesOn = queue.length >= SUSTAINED.jobs && this.since - this.lastSince < SUSTAINED.withinMs;
+    this.turns = goesOn ? this.turns + 1 : 0;
+    this.lastSince = this.since;
+    const splits = this.turns > SUSTAINED.turns && queue.length >= 2 * SUSTAINED.jobs && this.sending.size === 0;
+    this.queue = splits && !this.cluster ? queue.splice(Math.ceil(queue.length / 2)) : [];
+    return queue;
   }
 
   private flush(): void {

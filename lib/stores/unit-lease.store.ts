@@ -2,6 +2,7 @@ import type { WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../algorithms/limit.js';
 import { keyOf } from '../redis/keys.js';
 import type { InstanceChannel, Listener } from '../redis/instance-channel.js';
+import { LONGEST_IDENTITY } from './identity.js';
 import type {
   Charge,
   Check,
@@ -179,7 +180,8 @@ export class UnitLeaseStore implements Store, Listener {
   private leaseOf(counter: Counter): UnitLease | undefined {
     const { limit, identity } = counter;
     const known = this.existing(counter);
-    if (known !== undefined || this.count >= MAX_LEASES) return known;
+    // A long identity takes memory for as long as the lease is there.
+    if (known !== undefined || this.count >= MAX_LEASES || identity.length > LONGEST_IDENTITY) return known;
     let leases = this.leases.get(limit);
     if (leases === undefined) this.leases.set(limit, (leases = new Map()));
     const lease = new UnitLease(limit, identity, this.ask, (refund) => this.giveBack(refund));

@@ -273,6 +273,13 @@ describe('units that an instance takes in advance', () => {
     expect((await ask('user:10000'))[0]![0]!.source).toBe('memory');
   });
 
+  it('are none of a very long identity', async () => {
+    const app = start(leased(window, terms));
+    const ask = () => app.of(0).check([{ entries: [{ limit: app.limit, identity: 'x'.repeat(65), cost: 1 }] }]);
+    for (let i = 0; i < 10; i++) expect((await ask())[0]![0]!.source).toBe('memory');
+    expect(app.calls).toHaveLength(10);
+  });
+
   /** Asks until it is refused; says how many were allowed. */
   async function exhaust(app: Instances): Promise<number> {
     let allowed = 0;
