@@ -1,10 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
+import { CompiledLimit } from '../../lib/algorithms/limit.js';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { LimitDefinition } from '../../lib/limit-definition.js';
 import { LimiterService } from '../../lib/limiter.service.js';
 import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import { createStore } from '../../lib/stores/create-store.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 
@@ -79,6 +82,42 @@ describe('a lease', () => {
     while ((await limiter.consume(KEY)).allowed) allowed++;
     // Those that are held from before are on their way back.
     expect(allowed).toBeLessThanOrEqual(10);
+  });
+
+  it.each(['local', 'deny'] as const)('has nobody wait longer than the deadline, with %s', async (onStoreError) => {
+    const own = await startRedis();
+    const common = { prefix: freshPrefix(), timeoutMs: 250, maxKeys: 1000, report: () => undefined };
+    const store = await createStore({ ...common, redis: own.url });
+    try {
+      await store.open?.();
+      const leased = new CompiledLimit(
+        { algo: 'fixed-window', rate: 1000, interval: '1h' },
+        { place: 'test', name: 'leased', onStoreError, lease: { units: 64, ttl: 50_000 } },
+      );
+      const check = () => store.check([{ entries: [{ limit: leased, identity: KEY, cost: 1 }] }]);
+      for (let i = 0; i < 40; i++) await check();
+      own.pause();
+      await sleep(120);
+      // Those who come while others wait already have a deadline of their own.
+      const waits = Array.from({ length: 40 }, async (_, index) => {
+        await sleep(index * 5);
+        const since = performance.now();
+        const by = await check().then(
+          ([decisions]) => decisions![0]!.source,
+          (error: Error) => error.name,
+        );
+        return { by, ms: performance.now() - since };
+      });
+      const answers = await Promise.all(waits);
+      expect(new Set(answers.map(({ by }) => by))).toEqual(
+        new Set([onStoreError === 'deny' ? 'RateLimitStoreError' : 'fallback']),
+      );
+      expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(400);
+    } finally {
+      own.resume();
+      await store.close();
+      await own.stop();
+    }
   });
 
   it.each<[string, object, RegExp]>([
