@@ -78,7 +78,9 @@ export const oursInMemory = {
   name: 'nestjs-sluice',
   make(_, limits) {
     const store = new MemoryStore({ maxKeys: 2_000_000 });
-    return { check: checkOf(store, limits), close: () => store.close() };
+    // The algorithm of the peer.
+    const windows = limits.map((limit) => ({ ...limit, algo: 'fixed-window' }));
+    return { check: checkOf(store, windows), close: () => store.close() };
   },
 };
 

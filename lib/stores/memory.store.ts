@@ -165,7 +165,7 @@ export class MemoryStore implements Store {
   }
 
   reset(counters: readonly Counter[]): Promise<void> {
-    for (const counter of counters) this.entries.delete(keyOf(counter));
+    for (const counter of counters) this.entries.delete(keyOf(counter.limit, counter.identity));
     return Promise.resolve();
   }
 
@@ -190,12 +190,49 @@ export class MemoryStore implements Store {
     const how = peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME;
     const only = entries[0];
     if (only !== undefined && entries.length === 1) {
+      if (!peek && !refundable && isPlain(only.limit)) {
+        const decision = this.decidePlainly(only, now);
+        if (decision !== undefined) return [decision];
+      }
       const view = this.judge(only, now);
       return [this.settle(view, view.fits || only.limit.shadow, how)];
     }
     const views = entries.map((entry) => this.judge(entry, now));
     const allowed = views.every((view) => view.fits || view.limit.shadow);
     return views.map((view) => this.settle(view, allowed, how));
+  }
+
+  /** As `decide`, but with no view made: of a counter that is neither blocked nor carried over. Most are not. */
+  private decidePlainly({ limit, identity, cost }: CheckEntry, now: number): StoreDecision | undefined {
+    const { algorithm, parameters, quota } = limit;
+    const key = keyOf(limit, identity);
+    const kept = this.entries.get(key);
+    if (kept !== undefined && (kept.block !== undefined || kept.carried !== undefined)) return undefined;
+    const stored = kept === undefined || kept.expiresAt <= now ? undefined : kept;
+    const state = algorithm.open(parameters, stored?.state, now);
+    const allowed = cost <= quota && algorithm.fits(parameters, state, cost);
+    if (allowed) algorithm.take(parameters, state, cost);
+    const reset = algorithm.resetAfter(parameters, state);
+    if (allowed || state.moved) {
+      // One that has run out is not there any more, but its place is.
+      if (kept !== undefined && reset > 0) {
+        kept.state = algorithm.save(parameters, state);
+        kept.expiresAt = now + reset + this.slackMs * 1000;
+        this.touch(key, kept);
+      } else {
+        this.store({ limit, identity, key, stored, state, block: undefined, cost, fits: allowed, delay: undefined });
+      }
+    } else if (stored !== undefined) this.touch(key, stored);
+    return {
+      allowed,
+      limit: limit.name,
+      quota,
+      remaining: Math.max(0, algorithm.remaining(parameters, state)),
+      retryAfterMs: allowed ? 0 : cost > quota ? Infinity : toMs(algorithm.retryAfter(parameters, state, cost)),
+      resetAfterMs: toMs(reset),
+      delayMs: 0,
+      source: 'memory',
+    };
   }
 
   private judge(entry: CheckEntry, now: number): View {
@@ -228,7 +265,7 @@ export class MemoryStore implements Store {
   }
 
   private view({ limit, identity }: Counter, now: number): View {
-    const key = keyOf({ limit, identity });
+    const key = keyOf(limit, identity);
     const stored = this.find(key, now);
     const state = open(limit, stored, now);
     let block = stored?.block;
@@ -362,7 +399,12 @@ function retryAfterMs(view: View, blocked: number): number {
   return toMs(Math.max(needed, blocked));
 }
 
-function keyOf({ limit, identity }: Counter): string {
+/** Whether its counters are as most are: nothing is delayed, blocked, carried over, or kept for longer than it counts. */
+function isPlain({ algorithm, blockFor, carry }: CompiledLimit): boolean {
+  return algorithm.delay === undefined && algorithm.keepFor === undefined && blockFor === 0 && carry === undefined;
+}
+
+function keyOf(limit: CompiledLimit, identity: string): string {
   return limit.id + boundedIdentity(identity);
 }
 
