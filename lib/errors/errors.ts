@@ -15,5 +15,5 @@ export class RateLimitStoreError extends Error {
   /** `'RateLimitStoreError'`. */
   override readonly name = 'RateLimitStoreError';
   /** @internal The node of a Cluster that failed. */
-  node?: string;
+  node?: string | undefined;
 }

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { messages } from '../errors/messages.js';
-import { CONNECT_TIMEOUT_MS, isCluster, type RedisClient, surviveErrors } from './client.js';
+import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, isCluster, type RedisClient, surviveErrors } from './client.js';
 
 const logger = new Logger('RateLimit');
 
@@ -9,8 +9,7 @@ const logger = new Logger('RateLimit');
 const ONCE = {
   autoResubscribe: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
-  // Who does not answer when it is closed is not waited for: that would keep a process that ends.
-  disconnectTimeout: 100,
+  disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   enableOfflineQueue: false,
   keepAlive: 10_000,
   lazyConnect: true,

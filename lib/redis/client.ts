@@ -25,8 +25,8 @@ export const CONNECT_TIMEOUT_MS = 2000;
  */
 const SILENCE_MS = 2000;
 
-/** How long a connection that is ended may take to close. */
-const DISCONNECT_TIMEOUT_MS = 100;
+/** How long a connection that is ended may take to close: who does not answer is not waited for, or it would keep a process that ends. */
+export const DISCONNECT_TIMEOUT_MS = 100;
 
 /**
  * What makes a dead server answer at once: nothing waits in a queue for a connection, and nothing is sent a second time,

@@ -87,10 +87,10 @@ export class FallbackStore implements Store {
       return await this.ask(checks.length === 1 ? checks[0]!.entries : [], () => this.primary.check(checks));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      const policies = checks.map(({ entries }) => entries.map((entry) => policyOf(entry, error)));
-      if (checks.some(({ entries }, i) => entries.some(({ limit }, j) => policies[i]![j] === 'deny' && !limit.shadow)))
-        throw error;
-      return Promise.all(checks.map((check, index) => this.fallBack(check, policies[index]!)));
+      const all = checks.flatMap(({ entries }) => entries);
+      const policies = new Map(all.map((entry) => [entry, policyOf(entry, error)]));
+      if (all.some((entry) => policies.get(entry) === 'deny')) throw error;
+      return Promise.all(checks.map((check) => this.fallBack(check, policies)));
     }
   }
 
@@ -100,7 +100,7 @@ export class FallbackStore implements Store {
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       const policy = policyOf(reservation, error);
-      if (policy === 'deny' && !reservation.limit.shadow) throw error;
+      if (policy === 'deny') throw error;
       if (policy !== 'local') return allowing(reservation);
       return { ...(await this.local.reserve(this.share(reservation))), source: 'fallback' };
     }
@@ -150,8 +150,11 @@ export class FallbackStore implements Store {
     return this.ask([counter], () => this.primary.history(counter));
   }
 
-  private async fallBack({ entries, ...rest }: Check, policies: readonly StoreErrorPolicy[]): Promise<StoreDecision[]> {
-    const counted = entries.filter((_, index) => policies[index] === 'local');
+  private async fallBack(
+    { entries, ...rest }: Check,
+    policies: ReadonlyMap<CheckEntry, StoreErrorPolicy>,
+  ): Promise<StoreDecision[]> {
+    const counted = entries.filter((entry) => policies.get(entry) === 'local');
     const shares = counted.map((entry) => this.share(entry));
     const [local = []] = counted.length > 0 ? await this.local.check([{ ...rest, entries: shares }]) : [];
     return entries.map((entry) => {
@@ -199,6 +202,12 @@ export class FallbackStore implements Store {
 
 /** What to do about a limit whose store gave this error. A function that fails must not make a request fail. */
 function policyOf(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPolicy {
+  const policy = chosenPolicy(entry, error);
+  // A shadow refuses nobody.
+  return policy === 'deny' && entry.limit.shadow ? 'allow' : policy;
+}
+
+function chosenPolicy(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPolicy {
   const { onStoreError, name } = entry.limit;
   if (typeof onStoreError !== 'function') return onStoreError;
   try {

@@ -100,7 +100,7 @@ export class RedisStore implements Store {
   ) {
     this.script = new Script(client);
     this.cluster = isCluster(client);
-    if (this.cluster) this.nodeOf = (counter) => this.nodeOfSlot(this.slotOf(counter));
+    if (isCluster(client)) this.nodeOf = (counter) => client.slots[this.slotOf(counter)]?.[0] ?? '';
     this.prefix = prefix;
     this.timeoutMs = timeoutMs;
     this.ownsClient = ownsClient;
@@ -196,7 +196,7 @@ export class RedisStore implements Store {
     );
     if (deadline === Infinity) return decided;
     return withDeadline(decided, deadline - performance.now()).catch((error: unknown) => {
-      if (this.cluster && error instanceof RateLimitStoreError) error.node ??= this.nodeOf?.(check.entries[0]!) ?? '';
+      if (error instanceof RateLimitStoreError) error.node ??= this.nodeOf?.(check.entries[0]!);
       throw error;
     });
   }
@@ -281,11 +281,6 @@ export class RedisStore implements Store {
     (this.client as Cluster).refreshSlotsCache();
   }
 
-  private nodeOfSlot(slot: number): string {
-    const { slots } = this.client as Cluster;
-    return slots[slot]?.[0] ?? '';
-  }
-
   private slotOf(counter: Counter): number {
     return calculateSlot(keyOf(this.prefix, counter));
   }
@@ -315,7 +310,7 @@ export class RedisStore implements Store {
 
   private async send(jobs: Job[]): Promise<void> {
     // Before the call, since its failure may make the client forget who had the slot.
-    const node = this.cluster ? this.nodeOfSlot(this.slotOf(jobs[0]!.counter)) : '';
+    const node = this.nodeOf?.(jobs[0]!.counter);
     try {
       const program = this.program();
       for (const { write } of jobs) write(program);
@@ -333,7 +328,7 @@ export class RedisStore implements Store {
       this.flush();
     } catch (error) {
       const failure = asStoreError(error);
-      if (this.cluster) this.blame(node, failure);
+      if (node !== undefined) this.blame(node, failure);
       for (const { reject } of jobs) reject(failure);
     }
   }

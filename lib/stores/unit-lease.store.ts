@@ -107,9 +107,7 @@ export class UnitLeaseStore implements Store, Listener {
   private decideAtOnce({ entries, peek = false }: Check): StoreDecision | undefined {
     const [entry] = entries;
     if (entries.length !== 1 || entry === undefined || peek) return undefined;
-    const now = performance.now();
-    const lease = this.existing(entry);
-    return lease?.holds(entry.cost, now) === true ? lease.use(entry.cost, now) : undefined;
+    return this.existing(entry)?.use(entry.cost, performance.now());
   }
 
   /** Takes what is leased first; if the check is refused, it is put back. */
@@ -138,11 +136,10 @@ export class UnitLeaseStore implements Store, Listener {
     return entries.map((entry) => answers.get(entry)!);
   }
 
-  private take(entry: CheckEntry): Promise<StoreDecision> {
+  private async take(entry: CheckEntry): Promise<StoreDecision> {
     const lease = this.leaseOf(entry);
     if (lease === undefined) return this.ask({ entries: [entry], refundable: true });
-    const now = performance.now();
-    return lease.holds(entry.cost, now) ? Promise.resolve(lease.use(entry.cost, now)) : lease.take(entry.cost);
+    return lease.use(entry.cost, performance.now()) ?? lease.take(entry.cost);
   }
 
   /** Nothing was charged after all, and what was to be is left. */

@@ -49,12 +49,9 @@ export class UnitLease {
     return this.left === 0 && !this.filling;
   }
 
-  holds(cost: number, now: number): boolean {
-    return this.left >= cost && now < this.until && this.waiting.length === 0;
-  }
-
-  /** Uses units that it holds. */
-  use(cost: number, now: number): StoreDecision {
+  /** Uses units that it holds; nothing if they are too few or too old, or others wait for them. */
+  use(cost: number, now: number): StoreDecision | undefined {
+    if (this.left < cost || now >= this.until || this.waiting.length > 0) return undefined;
     this.left -= cost;
     return this.decision(now);
   }

@@ -89,6 +89,12 @@ describe('units that an instance takes in advance', () => {
     jest.useRealTimers();
   });
 
+  /** Five units that nobody holds in advance. */
+  const other = new CompiledLimit({ algo: 'fixed-window', rate: 5, interval: '1m' }, { place: 'test', name: 'other' });
+
+  const checkOf = (app: Instances, limits: readonly CompiledLimit[]) =>
+    app.of(0).check([{ entries: limits.map((limit) => ({ limit, identity: app.counter.identity, cost: 1 })) }]);
+
   const start = (limit: CompiledLimit, count = 1): Instances => (instances = new Instances(limit, count));
 
   it('are more and more while they are used up: a busy counter takes few calls', async () => {
@@ -178,14 +184,7 @@ describe('units that an instance takes in advance', () => {
 
   it('are put back if another limit of the check refuses', async () => {
     const app = start(leased(window, terms));
-    const other = new CompiledLimit(
-      { algo: 'fixed-window', rate: 5, interval: '1m' },
-      { place: 'test', name: 'other' },
-    );
-    const both = () =>
-      app
-        .of(0)
-        .check([{ entries: [app.limit, other].map((limit) => ({ limit, identity: app.counter.identity, cost: 1 })) }]);
+    const both = () => checkOf(app, [app.limit, other]);
     for (let i = 0; i < 5; i++) expect((await both())[0]).toMatchObject([{ allowed: true }, { allowed: true }]);
     for (let i = 0; i < 50; i++) {
       expect((await both())[0]).toMatchObject([{ allowed: true, remaining: 995 }, { allowed: false }]);
@@ -196,14 +195,7 @@ describe('units that an instance takes in advance', () => {
 
   it('are refused without a charge to the other limits of the check', async () => {
     const app = start(leased({ ...window, rate: 2 }, terms));
-    const other = new CompiledLimit(
-      { algo: 'fixed-window', rate: 5, interval: '1m' },
-      { place: 'test', name: 'other' },
-    );
-    const both = () =>
-      app
-        .of(0)
-        .check([{ entries: [other, app.limit].map((limit) => ({ limit, identity: app.counter.identity, cost: 1 })) }]);
+    const both = () => checkOf(app, [other, app.limit]);
     for (let i = 0; i < 2; i++) await both();
     expect((await both())[0]).toMatchObject([{ allowed: true, remaining: 3 }, { allowed: false }]);
     expect((await both())[0]).toMatchObject([{ allowed: true, remaining: 3 }, { allowed: false }]);
@@ -211,14 +203,7 @@ describe('units that an instance takes in advance', () => {
 
   it('of a shadow limit are no reason to refuse', async () => {
     const app = start(leased({ ...window, rate: 2 }, terms, { shadow: true }));
-    const other = new CompiledLimit(
-      { algo: 'fixed-window', rate: 5, interval: '1m' },
-      { place: 'test', name: 'other' },
-    );
-    const both = () =>
-      app
-        .of(0)
-        .check([{ entries: [other, app.limit].map((limit) => ({ limit, identity: app.counter.identity, cost: 1 })) }]);
+    const both = () => checkOf(app, [other, app.limit]);
     for (let i = 0; i < 2; i++) await both();
     expect((await both())[0]).toMatchObject([{ allowed: true, remaining: 2 }, { allowed: false }]);
   });

@@ -10,6 +10,7 @@ import { RateLimitModule } from '../../lib/rate-limit.module.js';
 import { createStore } from '../../lib/stores/create-store.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
+import { until } from '../support/until.js';
 
 const KEY = 'user:1';
 const limit: LimitDefinition = { algo: 'fixed-window', rate: 1000, interval: '1h', lease: { units: 64, ttl: '10s' } };
@@ -152,11 +153,3 @@ describe('a lease', () => {
     await expect(started).rejects.toThrow(message);
   });
 });
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
-    if (await condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error('it never came true');
-}

@@ -10,6 +10,7 @@ import { RedisStore } from '../../lib/stores/redis.store.js';
 import type { Store } from '../../lib/stores/store.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
+import { until } from '../support/until.js';
 
 const VARIABLE = 'RATE_LIMIT_MODE';
 
@@ -66,14 +67,6 @@ async function start(framework: (typeof frameworks)[number] = 'express'): Promis
   const app = await HttpApp.start(framework, { controllers: [ReportsController] });
   apps.push(app);
   return app;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('it did not happen within 5 s');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 describe.each(frameworks)('RATE_LIMIT_MODE=shadow over HTTP with %s', (framework) => {
