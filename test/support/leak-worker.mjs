@@ -1,6 +1,6 @@
 /**
- * A process that makes many checks of every kind, with the built package, and measures what it holds before and after.
- * Runs with `--expose-gc`.
+ * A process that makes rounds of checks of every kind, with the built package, and measures what it holds after each round.
+ * With `leak` it keeps one small object a check, so that a test can prove that it would tell. Runs with `--expose-gc`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledLimit } from '../../dist/algorithms/limit.js';
@@ -13,7 +13,7 @@ const MAX_KEYS = 200;
 /** So many checks are made at once. */
 const CROWD = 100;
 
-await runTask(async ({ redis, prefix, limits, warmUp, checks }) => {
+await runTask(async ({ redis, prefix, limits, warmUp, rounds, checks, leak }) => {
   const store = await createStore({
     redis,
     prefix,
@@ -25,6 +25,7 @@ await runTask(async ({ redis, prefix, limits, warmUp, checks }) => {
   const compiled = limits.map((options) => new CompiledLimit(options, { place: 'worker' }));
   await store.open();
   const sources = new Set();
+  const leaked = [];
   let made = 0;
   const make = async (count) => {
     for (let left = count; left > 0; left -= CROWD) {
@@ -34,6 +35,7 @@ await runTask(async ({ redis, prefix, limits, warmUp, checks }) => {
     }
   };
   const one = async (number) => {
+    if (leak) leaked.push({ number });
     const identity = `user:${number % IDENTITIES}`;
     const limit = compiled[number % compiled.length];
     const several = number % 5 === 0;
@@ -46,27 +48,28 @@ await runTask(async ({ redis, prefix, limits, warmUp, checks }) => {
     await store.refund(entries.map((entry, index) => refundOf(entry, decisions[index])));
   };
   await make(warmUp);
-  const before = await held();
-  await make(checks);
-  const after = await held();
+  const heaps = [];
+  const resources = [];
+  for (let round = 0; round < rounds; round++) {
+    await make(checks);
+    heaps.push(await heapInUse());
+    resources.push(process.getActiveResourcesInfo().length);
+  }
   await store.close();
-  return { before, after, sources: [...sources] };
+  return { heaps, resources, sources: [...sources], leaked: leaked.length };
 });
 
 function refundOf(entry, { place, at, source }) {
   return { ...entry, units: 1, place, at, source };
 }
 
-/**
- * What the process holds when nothing is under way: bytes of the heap, and how many timers, sockets and the like. What is held
- * for a moment only is not counted.
- */
-async function held() {
+/** Bytes of the heap in use when nothing is under way. What is held for a moment only is not counted. */
+async function heapInUse() {
   const heaps = [];
-  for (let i = 0; i < 10; i++) {
-    await sleep(50);
+  for (let i = 0; i < 3; i++) {
+    await sleep(20);
     globalThis.gc();
     heaps.push(process.memoryUsage().heapUsed);
   }
-  return { heap: Math.min(...heaps), resources: process.getActiveResourcesInfo().length };
+  return Math.min(...heaps);
 }
