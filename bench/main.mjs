@@ -3,11 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { ensureRedisServer } from '../test/support/redis-binary.mjs';
 import { startRedisProcess } from '../test/support/redis-process.mjs';
-import { decisions } from './cases/decisions.mjs';
-import { growth } from './cases/growth.mjs';
-import { http } from './cases/http.mjs';
-import { memory } from './cases/memory.mjs';
-import { write } from './report/page.mjs';
+import { installPackage } from './install-package.mjs';
 
 const quick = process.argv.includes('--quick');
 const settings = quick
@@ -40,6 +36,14 @@ async function versions(url) {
   const found = await Promise.all(names.map(async (name) => [name, await versionOf(name)]));
   return { Node: process.version, Redis: server, ...Object.fromEntries(found) };
 }
+
+await installPackage();
+// They import the package that has just been installed.
+const { decisions } = await import('./cases/decisions.mjs');
+const { growth } = await import('./cases/growth.mjs');
+const { http } = await import('./cases/http.mjs');
+const { memory } = await import('./cases/memory.mjs');
+const { write } = await import('./report/page.mjs');
 
 let server;
 let url = process.env.REDIS_URL;

@@ -1,20 +1,17 @@
 /** Decisions a second, by store and by load. */
+import { ours, oursBare, oursInProcess, oursLeased, oursWith } from '../contenders/ours.mjs';
 import {
   emptyScript,
   increment,
-  ours,
-  oursInApp,
-  oursInMemory,
-  oursLeased,
   rateLimiterFlexible,
   rateLimiterFlexibleInMemory,
   rateLimitRedis,
   throttler,
-} from '../contenders/limiters.mjs';
+} from '../contenders/peers.mjs';
 import { compare } from '../measure.mjs';
 
-const ALL = [ours, throttler, rateLimiterFlexible, rateLimitRedis, increment, emptyScript];
 const PEERS = [ours, throttler, rateLimiterFlexible, rateLimitRedis];
+const ALL = [...PEERS, oursBare, increment, emptyScript];
 
 /** So much that nobody is refused. */
 const wide = { rate: 1_000_000_000, intervalMs: 60_000 };
@@ -22,10 +19,11 @@ const three = [wide, { ...wide, intervalMs: 3_600_000 }, { ...wide, intervalMs: 
 
 const ALGORITHMS = ['gcra', 'token-bucket', 'fixed-window', 'sliding-window', 'leaky-bucket'];
 
-export async function decisions({ url, rounds, ms }) {
+export async function decisions({ url, rounds, ms, only = '' }) {
   const common = { url, rounds, ms, limits: [wide], keys: 10_000 };
   const cases = [];
   const add = async (title, contenders, options) => {
+    if (!title.includes(only)) return;
     const results = await compare(contenders, { ...common, ...options });
     cases.push({ title, results });
   };
@@ -34,31 +32,17 @@ export async function decisions({ url, rounds, ms }) {
   }
   await add('one hot key, 256 in flight', [...ALL, oursLeased], { inFlight: 256, keys: 1 });
   await add('three limits a request, 10,000 keys, 256 in flight', PEERS, { inFlight: 256, limits: three });
-  await add('a flood of which 99 % is refused, 100 keys, 256 in flight', [...PEERS, oursInApp], {
+  await add('a flood of which 99 % is refused, 100 keys, 256 in flight', PEERS, {
     inFlight: 256,
     keys: 100,
     limits: [{ rate: 10, intervalMs: 1000 }],
   });
-  await add('in process, 10,000 keys', [oursInMemory, rateLimiterFlexibleInMemory], { inFlight: 256 });
-  const each = ALGORITHMS.map((algo) => ({
-    ...ours,
-    name: algo,
-    unlimited: true,
-    make: (to, [limit]) => ours.make(to, [{ ...limit, rate: 1_000_000, algo }]),
-  }));
-  each.push({
-    ...ours,
-    name: 'calendar-window',
-    unlimited: true,
-    make: (to) =>
-      ours.make(to, [{ algo: 'calendar-window', rate: 1_000_000_000, period: 'day', intervalMs: undefined }]),
-  });
-  each.push({
-    ...ours,
-    name: 'sliding-log',
-    unlimited: true,
-    make: (to) => ours.make(to, [{ algo: 'sliding-log', rate: 1_000_000, intervalMs: 1000 }]),
-  });
+  await add('in process, 10,000 keys', [oursInProcess, rateLimiterFlexibleInMemory], { inFlight: 256, url: undefined });
+  const each = ALGORITHMS.map((algo) => oursWith(algo, { ...wide, rate: 1_000_000, algo }));
+  each.push(
+    oursWith('calendar-window', { algo: 'calendar-window', rate: 1_000_000_000, period: 'day' }),
+    oursWith('sliding-log', { algo: 'sliding-log', rate: 1_000_000, intervalMs: 1000 }),
+  );
   await add('each algorithm, 10,000 keys, 256 in flight', each, { inFlight: 256 });
   return cases;
 }

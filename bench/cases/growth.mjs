@@ -1,6 +1,6 @@
 /** How cost grows with keys, with the size of a sliding log, and with the limits of a check. */
 import { Redis } from 'ioredis';
-import { ours } from '../contenders/limiters.mjs';
+import { ours } from '../contenders/ours.mjs';
 import { compare } from '../measure.mjs';
 
 const wide = { rate: 1_000_000_000, intervalMs: 60_000 };

@@ -1,10 +1,13 @@
-/** A Nest app in a process of its own: `node http-server.mjs <variant> <redis url>`. Tells its port. */
+/**
+ * A Nest app in a process of its own: `node http-server.mjs <variant> <redis url>`. Tells its port, and whenever it is asked the
+ * processor time that it has used.
+ */
 import { createRequire } from 'node:module';
 import 'reflect-metadata';
 import { Controller, Get, Module } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
-import { RateLimitModule } from '../../dist/index.js';
+import { RateLimitModule } from 'nestjs-sluice';
 
 const { ThrottlerGuard, ThrottlerModule } = createRequire(import.meta.url)('@nestjs/throttler');
 
@@ -31,8 +34,13 @@ function imports() {
     return [ThrottlerModule.forRoot({ throttlers, storage: new ThrottlerStorageRedisService(url) })];
   }
   if (variant === 'unguarded') return [];
-  const limits = intervals.map((interval, index) => ({ name: `limit-${index}`, algo: 'gcra', rate: RATE, interval }));
-  return [RateLimitModule.forRoot({ redis: variant.startsWith('memory') ? undefined : url, limits, timeout: '5s' })];
+  const limits = intervals.map((interval, index) => ({
+    name: `limit-${index}`,
+    algo: 'token-bucket',
+    rate: RATE,
+    interval,
+  }));
+  return [RateLimitModule.forRoot({ redis: variant.startsWith('memory') ? undefined : url, limits })];
 }
 
 class AppModule {}
@@ -44,4 +52,8 @@ Module({
 
 const app = await NestFactory.create(AppModule, { logger: false });
 await app.listen(0, '127.0.0.1');
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send({ cpuMicros: user + system });
+});
 process.send({ url: await app.getUrl(), startMs: performance.now() - started });

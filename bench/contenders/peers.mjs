@@ -1,0 +1,103 @@
+/**
+ * The peers as their documentation sets them up, each asked in the same way: `check(key)` says whether a request of that key is
+ * allowed. A limit is `{ rate, intervalMs }`; several limits are those of one request.
+ */
+import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
+import { Redis } from 'ioredis';
+import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
+import { RedisStore } from 'rate-limit-redis';
+
+const RETURN_ONE = 'return 1';
+
+/** Asks one limiter after the other, as the guards of the peers do. */
+function inTurn(checks) {
+  if (checks.length === 1) return checks[0];
+  return async (key) => {
+    for (const check of checks) if (!(await check(key))) return false;
+    return true;
+  };
+}
+
+export const throttler = {
+  name: '@nestjs/throttler on Redis',
+  make(url, limits) {
+    const redis = new Redis(url);
+    const storage = new ThrottlerStorageRedisService(redis);
+    const checks = limits.map(({ rate, intervalMs }, index) => async (key) => {
+      const { isBlocked } = await storage.increment(`t:${key}`, intervalMs, rate, intervalMs, `limit-${index}`);
+      return !isBlocked;
+    });
+    return { check: inTurn(checks), close: () => redis.quit() };
+  },
+};
+
+/** A refusal of this one is a rejection. */
+const flexible = (limiters) =>
+  inTurn(
+    limiters.map((limiter) => async (key) => {
+      try {
+        await limiter.consume(key);
+        return true;
+      } catch (reason) {
+        if (reason instanceof Error) throw reason;
+        return false;
+      }
+    }),
+  );
+
+export const rateLimiterFlexible = {
+  name: 'rate-limiter-flexible on Redis',
+  make(url, limits) {
+    const redis = new Redis(url);
+    const limiters = limits.map(
+      ({ rate, intervalMs }, index) =>
+        new RateLimiterRedis({ storeClient: redis, points: rate, duration: intervalMs / 1000, keyPrefix: `f${index}` }),
+    );
+    return { check: flexible(limiters), close: () => redis.quit() };
+  },
+};
+
+export const rateLimiterFlexibleInMemory = {
+  name: 'rate-limiter-flexible in memory',
+  make(_, limits) {
+    const limiters = limits.map(
+      ({ rate, intervalMs }) => new RateLimiterMemory({ points: rate, duration: intervalMs / 1000 }),
+    );
+    return { check: flexible(limiters), close: () => undefined };
+  },
+};
+
+export const rateLimitRedis = {
+  name: 'rate-limit-redis',
+  async make(url, limits) {
+    const redis = new Redis(url);
+    const checks = await Promise.all(
+      limits.map(async ({ rate, intervalMs }, index) => {
+        const store = new RedisStore({ prefix: `e${index}:`, sendCommand: (...args) => redis.call(...args) });
+        await store.init({ windowMs: intervalMs });
+        return async (key) => (await store.increment(key)).totalHits <= rate;
+      }),
+    );
+    return { check: inTurn(checks), close: () => redis.quit() };
+  },
+};
+
+/** What is possible at all: a counter without an end, and a script that does nothing. They limit nothing. */
+export const increment = {
+  name: 'INCR, autopipelined',
+  unlimited: true,
+  make(url) {
+    const redis = new Redis(url, { enableAutoPipelining: true });
+    return { check: async (key) => (await redis.incr(`i:${key}`)) > 0, close: () => redis.quit() };
+  },
+};
+
+export const emptyScript = {
+  name: "EVALSHA 'return 1'",
+  unlimited: true,
+  async make(url) {
+    const redis = new Redis(url);
+    const sha = await redis.script('LOAD', RETURN_ONE);
+    return { check: async (key) => (await redis.evalsha(sha, 1, `s:${key}`)) === 1, close: () => redis.quit() };
+  },
+};
