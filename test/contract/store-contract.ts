@@ -47,8 +47,6 @@ const one = (options: AlgorithmOptions) => compile(options, 'one');
 
 const fixedWindow = (interval: string) => one({ algo: 'fixed-window', rate: 1, interval });
 
-const tokenBucket = (rate: number, burst: number) => one({ algo: 'token-bucket', rate, interval: '10s', burst });
-
 const slidingLog = (interval: string) => one({ algo: 'sliding-log', rate: 3, interval });
 
 const slidingWindow = (slices: number) => one({ algo: 'sliding-window', rate: 3, interval: '10s', slices });
@@ -264,12 +262,11 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
         return compile(options as unknown as AlgorithmOptions, 'one');
       };
       await ask(store, limited(5), { cost: 4 });
-      // A token bucket has room for more, which flows in; what it lacks is the same in all others.
-      const left = algo === 'token-bucket' ? 1 : 6;
-      await expect(ask(store, limited(10), { peek: true })).resolves.toMatchObject({ remaining: left, quota: 10 });
+      await expect(ask(store, limited(10), { peek: true })).resolves.toMatchObject({ remaining: 6, quota: 10 });
       await expect(ask(store, limited(5), { peek: true })).resolves.toMatchObject({ remaining: 1 });
-      const fewer = algo === 'token-bucket' ? { allowed: true, remaining: 0 } : { allowed: false, remaining: 0 };
-      await expect(ask(store, limited(3))).resolves.toMatchObject(fewer);
+      await expect(ask(store, limited(3))).resolves.toMatchObject({ allowed: false, remaining: 0 });
+      // Whoever looks, what is used stays used.
+      await expect(ask(store, limited(10), { peek: true })).resolves.toMatchObject({ remaining: 6 });
     });
 
     it('is a counter of its own beside other algorithms, names and identities', async () => {
@@ -644,55 +641,112 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       await expect(ask(store, fixedWindow('1m'))).resolves.toMatchObject({ allowed: false, retryAfterMs: 10_000 });
     });
 
-    it('token-bucket: tokens are tokens at any rate, a smaller bucket holds fewer', async () => {
-      await ask(store, tokenBucket(10, 10), { cost: 4 });
-      await expect(ask(store, tokenBucket(2, 10), { peek: true })).resolves.toMatchObject({
-        remaining: 6,
-        resetAfterMs: 20_000,
-      });
-      await expect(ask(store, tokenBucket(2, 3), { peek: true })).resolves.toMatchObject({
-        remaining: 3,
-        resetAfterMs: 0,
-      });
-      await expect(ask(store, tokenBucket(2, 20), { peek: true })).resolves.toMatchObject({
-        remaining: 6,
-        resetAfterMs: 70_000,
-      });
-    });
-
-    it.each(['gcra', 'leaky-bucket'] as const)(
-      '%s: debts stay debts at any rate, up to what may be owed',
+    it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
+      '%s: debts stay debts at any rate and size',
       async (algo) => {
         const limit = (rate: number, units: number) =>
           one(
-            algo === 'gcra'
-              ? { algo, rate, interval: '10s', burst: units }
-              : { algo, rate, interval: '10s', queue: units - 1 },
+            algo === 'leaky-bucket'
+              ? { algo, rate, interval: '10s', queue: units - 1 }
+              : { algo, rate, interval: '10s', burst: units },
           );
         await ask(store, limit(10, 10), { cost: 8 });
-        await expect(ask(store, limit(1, 10), { peek: true })).resolves.toMatchObject({
-          remaining: 2,
-          resetAfterMs: 80_000,
-        });
-        await expect(ask(store, limit(1, 20), { peek: true })).resolves.toMatchObject({
-          remaining: 12,
-          resetAfterMs: 80_000,
-        });
-        await expect(ask(store, limit(1, 5), { peek: true })).resolves.toMatchObject({
-          remaining: 0,
-          resetAfterMs: 50_000,
-        });
+        for (const [units, remaining] of [
+          [10, 2],
+          [20, 12],
+          [5, 0],
+        ] as const) {
+          await expect(ask(store, limit(1, units), { peek: true })).resolves.toMatchObject({
+            remaining,
+            resetAfterMs: 80_000,
+          });
+        }
         // A refusal keeps what was made of the debt, or its wait would begin anew each time.
         await expect(ask(store, limit(1, 5), { cost: 2 })).resolves.toMatchObject({
           allowed: false,
-          retryAfterMs: 20_000,
+          retryAfterMs: 50_000,
         });
-        at(19_999);
+        await expect(ask(store, limit(1, 10), { peek: true })).resolves.toMatchObject({ remaining: 2 });
+        at(49_999);
         await expect(ask(store, limit(1, 5), { cost: 2 })).resolves.toMatchObject({ allowed: false, retryAfterMs: 1 });
-        at(20_000);
+        at(50_000);
         await expect(ask(store, limit(1, 5), { cost: 2 })).resolves.toMatchObject({ allowed: true });
+        await expect(ask(store, limit(1, 10), { peek: true })).resolves.toMatchObject({ remaining: 5 });
       },
     );
+
+    it.each(['token-bucket', 'gcra'] as const)(
+      '%s: a refusal by a smaller burst makes no room for a larger one',
+      async (algo) => {
+        const limit = (burst: number) => one({ algo, rate: 1, interval: '1s', burst });
+        let allowed = 0;
+        for (let ms = 0; ms < 30_000; ms += 100) {
+          at(ms);
+          await ask(store, limit(10));
+          for (const cost of [50, 10, 1]) if ((await ask(store, limit(100), { cost })).allowed) allowed += cost;
+        }
+        expect(allowed).toBeLessThanOrEqual(100 + 30);
+      },
+    );
+
+    describe('token-bucket, all tokens at once', () => {
+      const atOnce = (rate: number, interval: string | number, burst = rate) =>
+        one({ algo: 'token-bucket', rate, interval, burst, refill: 'intervally' });
+      const peekAfter = async (ms: number, limit: CompiledLimit) => {
+        at(ms);
+        const { remaining, retryAfterMs } = await ask(store, limit, { peek: true });
+        return [remaining, retryAfterMs];
+      };
+
+      it('has none before the interval is over, which goes on at another rate', async () => {
+        await ask(store, atOnce(1000, '1h'), { cost: 1000 });
+        const minute = 60_000;
+        expect(await peekAfter(30 * minute, atOnce(2000, '1h', 1000))).toEqual([0, 30 * minute]);
+        await expect(ask(store, atOnce(2000, '1h'), { cost: 1001 })).resolves.toMatchObject({
+          allowed: false,
+          remaining: 1000,
+          retryAfterMs: 30 * minute,
+        });
+        at(60 * minute - 1);
+        await expect(ask(store, atOnce(2000, '1h'), { cost: 1001 })).resolves.toMatchObject({ retryAfterMs: 1 });
+        at(60 * minute);
+        await expect(ask(store, atOnce(2000, '1h'), { cost: 2000 })).resolves.toMatchObject({ allowed: true });
+      });
+
+      it('has none of an interval that is not over when the new one is shorter', async () => {
+        await ask(store, atOnce(6000, '1m'), { cost: 6000 });
+        const shorter = atOnce(100, '1s', 6000);
+        expect(await peekAfter(59_300, shorter)).toEqual([0, 700]);
+        await expect(ask(store, shorter, { cost: 101 })).resolves.toMatchObject({ retryAfterMs: 1700 });
+        expect(await peekAfter(59_999, shorter)).toEqual([0, 1]);
+        expect(await peekAfter(60_000, shorter)).toEqual([100, 0]);
+        expect(await peekAfter(61_000, shorter)).toEqual([200, 0]);
+      });
+
+      it('has what came at the ends of intervals that are over', async () => {
+        await ask(store, atOnce(10, '10s', 100), { cost: 100 });
+        // 30 came, and the fourth interval has begun 5 s ago.
+        expect(await peekAfter(35_000, atOnce(7, '20s', 100))).toEqual([30, 0]);
+        await expect(ask(store, atOnce(7, '20s', 100), { cost: 31 })).resolves.toMatchObject({ retryAfterMs: 15_000 });
+      });
+
+      it('begins an interval when tokens flowed evenly before, and flows from now on when they did not', async () => {
+        const evenly = one({ algo: 'token-bucket', rate: 10, interval: '10s' });
+        await ask(store, evenly, { cost: 10 });
+        at(4500);
+        await expect(ask(store, atOnce(10, '10s'), { cost: 5 })).resolves.toMatchObject({
+          allowed: false,
+          remaining: 4,
+          retryAfterMs: 10_000,
+        });
+        at(9500);
+        await expect(ask(store, evenly, { cost: 5 })).resolves.toMatchObject({
+          allowed: false,
+          remaining: 4,
+          retryAfterMs: 500,
+        });
+      });
+    });
 
     it('sliding-log: a shorter window forgets earlier', async () => {
       for (const ms of [0, 4000, 8000]) {
