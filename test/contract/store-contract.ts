@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { type CarryOver, CompiledLimit } from '../../lib/algorithms/limit.js';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames, type RateOptions } from '../support/arbitraries.js';
@@ -45,6 +45,24 @@ const bucket = (algo: 'token-bucket' | 'gcra') => compile({ algo, rate: 7, inter
 
 const one = (options: AlgorithmOptions) => compile(options, 'one');
 
+const atOnce = (rate: number, interval: string, burst = rate) =>
+  one({ algo: 'token-bucket', rate, interval, burst, refill: 'intervally' });
+
+const hourly = { algo: 'gcra', rate: 3, interval: '1h' } as const;
+
+/** A limit that carries over what was left of another quota. */
+const carrying = (options: AlgorithmOptions, mode: CarryOver['mode'], quotaBefore: number) =>
+  new CompiledLimit(options, { place: 'test', name: 'one', carry: { mode, quotaBefore } });
+
+/** Five units or other so many. */
+function sized(algo: keyof typeof five, units: number): CompiledLimit {
+  const options = { ...five[algo] } as Record<string, unknown>;
+  if (algo === 'leaky-bucket') options['queue'] = units - 1;
+  else if (algo === 'gcra' || algo === 'token-bucket') options['burst'] = units;
+  else options['rate'] = units;
+  return one(options as unknown as AlgorithmOptions);
+}
+
 const fixedWindow = (interval: string) => one({ algo: 'fixed-window', rate: 1, interval });
 
 const slidingLog = (interval: string) => one({ algo: 'sliding-log', rate: 3, interval });
@@ -72,6 +90,12 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
   /** Milliseconds after the start. */
   function at(ms: number): void {
     clock.micros = Math.round((start + ms) * 1000);
+  }
+
+  async function peekAfter(ms: number, limit: CompiledLimit): Promise<[remaining: number, retryAfterMs: number]> {
+    at(ms);
+    const { remaining, retryAfterMs } = await ask(store, limit, { peek: true });
+    return [remaining, retryAfterMs];
   }
 
   type Expected = Partial<Omit<StoreDecision, 'limit' | 'source'>>;
@@ -254,19 +278,12 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
     });
 
     it('keeps what it counted when more or less is allowed from now on', async () => {
-      const limited = (units: number) => {
-        const options = { ...five[algo] } as Record<string, unknown>;
-        if (algo === 'leaky-bucket') options['queue'] = units - 1;
-        else if (algo === 'gcra' || algo === 'token-bucket') options['burst'] = units;
-        else options['rate'] = units;
-        return compile(options as unknown as AlgorithmOptions, 'one');
-      };
-      await ask(store, limited(5), { cost: 4 });
-      await expect(ask(store, limited(10), { peek: true })).resolves.toMatchObject({ remaining: 6, quota: 10 });
-      await expect(ask(store, limited(5), { peek: true })).resolves.toMatchObject({ remaining: 1 });
-      await expect(ask(store, limited(3))).resolves.toMatchObject({ allowed: false, remaining: 0 });
+      await ask(store, sized(algo, 5), { cost: 4 });
+      await expect(ask(store, sized(algo, 10), { peek: true })).resolves.toMatchObject({ remaining: 6, quota: 10 });
+      await expect(ask(store, sized(algo, 5), { peek: true })).resolves.toMatchObject({ remaining: 1 });
+      await expect(ask(store, sized(algo, 3))).resolves.toMatchObject({ allowed: false, remaining: 0 });
       // Whoever looks, what is used stays used.
-      await expect(ask(store, limited(10), { peek: true })).resolves.toMatchObject({ remaining: 6 });
+      await expect(ask(store, sized(algo, 10), { peek: true })).resolves.toMatchObject({ remaining: 6 });
     });
 
     it('is a counter of its own beside other algorithms, names and identities', async () => {
@@ -689,15 +706,73 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       },
     );
 
-    describe('token-bucket, all tokens at once', () => {
-      const atOnce = (rate: number, interval: string | number, burst = rate) =>
-        one({ algo: 'token-bucket', rate, interval, burst, refill: 'intervally' });
-      const peekAfter = async (ms: number, limit: CompiledLimit) => {
-        at(ms);
-        const { remaining, retryAfterMs } = await ask(store, limit, { peek: true });
-        return [remaining, retryAfterMs];
-      };
+    describe('what is left of another quota', () => {
+      it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
+        '%s: scales with it, parts of a unit, too',
+        async (algo) => {
+          const limit = (rate: number) =>
+            algo === 'leaky-bucket'
+              ? ({ algo, rate, interval: '1h', queue: rate - 1 } as const)
+              : ({ algo, rate, interval: '1h' } as const);
+          await ask(store, one(limit(3)), { cost: 2 });
+          // 0.8 of a unit flow in 16 minutes: 1.8 of 3 are left.
+          at(16 * 60_000);
+          const more = carrying(limit(60), 'proportional', 3);
+          await expect(ask(store, more, { peek: true })).resolves.toMatchObject({ remaining: 36 });
+          await expect(ask(store, more, { cost: 36 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
+        },
+      );
 
+      it.each(['proportional', 'additive'] as const)(
+        '%s: under a smaller one what is owed stays, as those find it who still know the larger one',
+        async (mode) => {
+          const old = one({ ...hourly, rate: 60 });
+          const smaller = carrying(hourly, mode, 60);
+          await ask(store, old, { cost: 60 });
+          for (let i = 0; i < 3; i++) {
+            await expect(ask(store, smaller)).resolves.toMatchObject({ allowed: false, remaining: 0 });
+            await expect(ask(store, old)).resolves.toMatchObject({ allowed: false, remaining: 0 });
+          }
+          await expect(ask(store, old, { peek: true })).resolves.toMatchObject({ resetAfterMs: 3_600_000 });
+        },
+      );
+
+      it('is carried over once, whoever charges or refuses meanwhile', async () => {
+        const old = one(hourly);
+        const larger = carrying({ ...hourly, rate: 60 }, 'proportional', 3);
+        await ask(store, old, { cost: 2 });
+        for (let i = 0; i < 3; i++) {
+          await expect(ask(store, larger, { cost: 21 })).resolves.toMatchObject({ allowed: false, remaining: 20 });
+          await expect(ask(store, old)).resolves.toMatchObject({ allowed: false });
+        }
+      });
+    });
+
+    it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
+      '%s: scales what is owed in whole numbers, to the millisecond',
+      async (algo) => {
+        const limit = (rate: number) =>
+          one(
+            algo === 'leaky-bucket'
+              ? { algo, rate, interval: '1m', queue: 48 }
+              : { algo, rate, interval: '1m', burst: 49 },
+          );
+        await ask(store, limit(49), { cost: 48 });
+        await expect(ask(store, limit(3), { cost: 49 })).resolves.toMatchObject({
+          allowed: false,
+          resetAfterMs: 960_000,
+        });
+        await expect(ask(store, limit(7), { peek: true })).resolves.toMatchObject({ remaining: 1 });
+        for (const rate of [11, 13, 17, 19, 3, 49]) {
+          await expect(ask(store, limit(rate), { cost: 49 })).resolves.toMatchObject({
+            remaining: 1,
+            resetAfterMs: Math.ceil((48 * 60_000) / rate),
+          });
+        }
+      },
+    );
+
+    describe('token-bucket, all tokens at once', () => {
       it('has none before the interval is over, which goes on at another rate', async () => {
         await ask(store, atOnce(1000, '1h'), { cost: 1000 });
         const minute = 60_000;
