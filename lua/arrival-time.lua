@@ -1,33 +1,50 @@
--- The core of gcra and leaky-bucket: a theoretical arrival time, kept exactly as the weight that is owed at a tick.
--- Parameters: unit, speed, tick, interval (ticks). A unit weighs `unit`; `speed` of that weight flows off a tick.
--- Stored: five doubles: time (a tick), debt, unit, speed, tick. A negative tick says that more is owed than the quota,
--- since units were reserved or charged as a penalty; else what is owed beyond a quota that shrank is forgiven.
+-- The core of gcra, token-bucket and leaky-bucket: a theoretical arrival time, kept exactly as the weight that is owed at a tick.
+-- Parameters: unit, speed, tick, interval (ticks), step (ticks; 1 unless given). A unit weighs `unit`; `speed` of that weight
+-- flows off a tick, at the end of every `step` ticks.
+-- Stored: five doubles: time (a tick), debt, unit, speed, step; the step is negative where a tick is a millisecond. What is owed
+-- is owed under any quota: a smaller one makes nobody owe less.
 
 local function arrival_time()
+  local function whole_steps(p, ticks)
+    local step = p[5]
+    return step and step > 1 and ceil(ticks / step) * step or ticks
+  end
+
+  -- The tick at which a weight has flowed off.
+  local function flowed(p, s, weight) return s.time + whole_steps(p, max(0, ceil(weight / p[2]))) end
+
+  -- What is left of a debt by now, and from when on it flows off as other parameters say.
+  local function rescaled(p, now, time, debt, old_unit, old_speed, old_step)
+    local tick_length, step, old_length = p[3], p[5] or 1, old_step < 0 and 1000 or 1
+    old_step = old_step < 0 and -old_step or old_step
+    local elapsed = max(0, floor(now / old_length) - time)
+    local part = old_step > 1 and elapsed % old_step or 0
+    local left = max(0, debt - (elapsed - part) * old_speed)
+    -- Of an interval that is not over nothing has flowed, but it has begun: unless the new ones are shorter, it goes on.
+    local begun = ceil((time + elapsed - (step > 1 and part or 0)) * old_length / tick_length)
+    local over = step > 1 and max(0, floor(now / tick_length) - begun) or 0
+    return begun + (over - over % step), left == 0 and 0 or in_proportion(left, p[1], old_unit)
+  end
+
   local function open(p, raw, now, _, s)
-    local unit, speed, tick_length, interval = p[1], p[2], p[3], p[4]
+    local unit, speed, tick_length, interval, step = p[1], p[2], p[3], p[4], p[5] or 1
     local tick = floor(now / tick_length)
     s = s or {}
     s.now, s.moved, s.debt, s.time = now, false, 0, tick
     if not raw then return s end
-    local time, debt, old_unit, old_speed, old_length = unpack_doubles('<ddddd', raw)
-    local overdrawn = old_length < 0
-    if overdrawn then old_length = -old_length end
-    if old_unit ~= unit or old_speed ~= speed or old_length ~= tick_length then
-      local old_tick = floor(now / old_length)
-      debt = min(ceil(max(0, debt - max(0, old_tick - time) * old_speed) / old_unit * unit), MAX_OWED)
-      time = tick + ceil(max(0, time - old_tick) * old_length / tick_length)
+    local time, debt, old_unit, old_speed, old_step = unpack_doubles('<ddddd', raw)
+    if old_unit ~= unit or old_speed ~= speed or old_step ~= (tick_length == 1 and step or -step) then
+      time, debt = rescaled(p, now, time, debt, old_unit, old_speed, old_step)
       s.moved = true
     end
     if tick >= time then
-      debt = max(0, debt - (tick - time) * speed)
-      time = tick
+      local elapsed = tick - time
+      if step > 1 then elapsed = elapsed - elapsed % step end
+      debt = max(0, debt - elapsed * speed)
+      -- Where all flows at once, the next interval begins with the request that finds nothing owed.
+      time = debt == 0 and tick or time + elapsed
     elseif time - tick >= interval then
       time = tick
-      s.moved = true
-    end
-    if debt > p.quota * unit and not overdrawn then
-      debt = p.quota * unit
       s.moved = true
     end
     s.debt, s.time = debt, time
@@ -38,36 +55,32 @@ local function arrival_time()
 
   local function take(p, s, cost) s.debt = s.debt + cost * p[1] end
 
-  local function covered(p, s) return s.time + max(0, ceil((s.debt - p.quota * p[1]) / p[2])) end
+  local function covered(p, s) return flowed(p, s, s.debt - p.quota * p[1]) end
 
-  -- The weight that comes back of units: what was reserved after those which were to be used at the tick `place` stays, and
-  -- what may have flowed off of them by now has.
-  local function returned(p, s, units, place, at)
-    local gone = 0
-    if place > s.time then
-      gone = max(0, covered(p, s) - place)
-    elseif at >= 0 then
-      gone = max(0, s.time - max(place, floor(at / p[3])))
-    end
-    return max(0, units * p[1] - gone * p[2])
+  -- What was reserved behind the units stays, and what may have flowed off of them since they could be used has: all that flows
+  -- from then until no more is owed than the quota.
+  local function give(p, s, units, place, at)
+    local usable = max(place, floor(at / p[3]))
+    local gone = usable < 0 and 0 or max(0, covered(p, s) - usable)
+    s.debt = max(0, s.debt - max(0, units * p[1] - whole_steps(p, gone) * p[2]))
   end
-
-  local function give(p, s, units, place, at) s.debt = max(0, s.debt - returned(p, s, units, place, at)) end
 
   -- Beyond, weights are no whole numbers.
   local function owable(p, s, cost) return s.debt + cost * p[1] <= MAX_OWED end
 
+  local function scale_used(p, s, to, from) s.debt = min(in_proportion(s.debt, to, from), MAX_OWED) end
+
   local function remaining(p, s) return floor((p.quota * p[1] - s.debt) / p[1]) end
 
-  local function until_flowed(p, s, weight) return (s.time + ceil(weight / p[2])) * p[3] - s.now end
+  local function until_flowed(p, s, weight) return flowed(p, s, weight) * p[3] - s.now end
 
   local function retry(p, s, cost) return until_flowed(p, s, s.debt + (cost * p[1] - p.quota * p[1])) end
 
   local function reset(p, s) return s.debt > 0 and until_flowed(p, s, s.debt) or 0 end
 
   local function raw(p, s)
-    local tick_length = s.debt > p.quota * p[1] and -p[3] or p[3]
-    return pack('<ddddd', s.time, s.debt, p[1], p[2], tick_length)
+    local step = p[5] or 1
+    return pack('<ddddd', s.time, s.debt, p[1], p[2], p[3] == 1 and step or -step)
   end
 
   return {
@@ -77,6 +90,7 @@ local function arrival_time()
     give = give,
     owable = owable,
     covered = covered,
+    scale_used = scale_used,
     remaining = remaining,
     retry = retry,
     reset = reset,

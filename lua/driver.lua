@@ -62,18 +62,29 @@ local function unwrapped(value)
   return value ~= '' and value, stop, duration, quota
 end
 
--- The state of a counter whose units were left under another quota. Who owes owes as much as before.
+-- The state of a counter some of whose units were left under a smaller quota. Under a smaller one nobody owes less: those who
+-- still decide by the larger one would find it as room.
 local function carry_over(p, value, key, quota)
-  local before = setmetatable({ quota = quota }, { __index = p })
-  local s = p.algorithm.open(before, value, now, key)
-  if not s or p.algorithm.renew then return s end
-  local left = p.algorithm.remaining(before, s)
-  if left >= 0 then
-    left = p.carry == PROPORTIONAL and floor(left * p.quota / quota) or left + p.quota - quota
+  local s = p.algorithm.open(p, value, now, key)
+  if not s or p.algorithm.renew or quota >= p.quota then return s end
+  local left = p.algorithm.remaining(setmetatable({ quota = quota }, { __index = p }), s)
+  local proportional = p.carry == PROPORTIONAL and left >= 0
+  if proportional and p.algorithm.scale_used then
+    p.algorithm.scale_used(p, s, p.quota, quota)
+    s.moved = true
+    return s
   end
-  local taken = p.algorithm.remaining(p, s) - min(left, p.quota)
-  if taken > 0 then p.algorithm.take(p, s, taken) elseif taken < 0 then p.algorithm.give(p, s, -taken, -1, -1) end
-  s.moved = s.moved or taken ~= 0
+  local used, more = quota - left, 0
+  if left < 0 then
+    -- Who owes owes as much as before.
+    more = p.quota - quota
+  elseif proportional then
+    more = in_proportion(used, p.quota, quota) - used
+  end
+  if more > 0 then
+    p.algorithm.take(p, s, more)
+    s.moved = true
+  end
   return s
 end
 
@@ -94,7 +105,7 @@ local function read(p, key)
   local value, stop, duration, quota = raw[p.algorithm.apart and key + 1 or key], nil, nil, nil
   if value then value, stop, duration, quota = unwrapped(value) end
   if value and size and #value ~= size then value = nil end
-  local was_carried = quota ~= nil
+  local carried_to = quota
   quota = quota or p.quota_before
   local s
   if p.carry == NO_CARRY or quota == p.quota or not (value or p.algorithm.apart) then
@@ -102,7 +113,7 @@ local function read(p, key)
   else
     s = carry_over(p, value, KEYS[key], quota)
   end
-  if s then s.was_carried = was_carried end
+  if s then s.carried_to = carried_to end
   if s and stop and stop > now then
     -- If the clock was set back, the block ends no later than if it had just begun.
     s.blocked, s.blocked_for = min(stop, now + duration), duration
@@ -121,12 +132,14 @@ local function save(key)
     stored_block = string.char(BLOCKED) .. pack('<dd', s.blocked, s.blocked_for)
     stored_block_for = s.blocked - s.now
   end
-  carried = p.carry ~= NO_CARRY and string.char(CARRIED) .. pack('<d', p.quota) or ''
+  -- What was carried over is not carried over again, whoever charges it meanwhile.
+  local carried_to = p.carry ~= NO_CARRY and p.quota or s.carried_to
+  carried = carried_to and string.char(CARRIED) .. pack('<d', carried_to) or ''
   block, block_for = stored_block, stored_block_for
   if p.algorithm.apart then
     if carried ~= '' then
       put(KEYS[key + 1], '', p.algorithm.reset(p, s))
-    elseif s.block_changed or s.was_carried then
+    elseif s.block_changed then
       put(KEYS[key + 1], '', 0)
     end
   end

@@ -46,6 +46,7 @@
 --   retry(p, s, cost)       microseconds until a cost fits that does not
 --   covered(p, s)           the tick at which nothing is owed to the future; where units can be reserved
 --   owable(p, s, cost)      whether so much can be owed; where units can be reserved
+--   scale_used(p, s, to, from)   has as large a part of the quota `to` used as was used of `from`; in whole units unless given
 --   reset(p, s)             microseconds until the state equals a fresh one
 --   delay(p, s, cost)       microseconds to hold what fits, and its place; optional
 --   save(p, s, key)         writes the state
@@ -64,6 +65,31 @@ local MAX_OWED = 2 ^ 53 - 1
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local pack, unpack_doubles = struct.pack, struct.unpack
+
+-- amount x to / from, rounded up. Whole numbers below 2^53 give exactly that wherever it is below 2^53, however large the
+-- product in between; beyond, the nearest doubles.
+local function in_proportion(amount, to, from)
+  local part = math.fmod(amount, from)
+  local whole = (amount - part) / from * to
+  if part == 0 then return whole end
+  -- Long division of part x to, bit by bit of `to`: no number in it is larger than the divisor.
+  local quotient, rest, bit = 0, 0, 1
+  local function add(more)
+    if more >= from - rest then
+      rest, quotient = rest - (from - more), quotient + 1
+    else
+      rest = rest + more
+    end
+  end
+  while bit * 2 <= to do bit = bit * 2 end
+  while bit >= 1 do
+    quotient = quotient * 2
+    add(rest)
+    if floor(to / bit) % 2 == 1 then add(part) end
+    bit = bit / 2
+  end
+  return whole + quotient + (rest > 0 and 1 or 0)
+end
 
 -- What stands before the value of the counter that is being stored, and how long its block lasts.
 local block, carried, block_for = '', '', 0

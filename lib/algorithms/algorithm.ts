@@ -68,6 +68,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
 
   /** The same parameters with another quota, if more than the quota depends on it. */
   withQuota?(parameters: P, quota: number): P;
+  /** Has as large a part of the quota `to` used as was used of the quota `from`; in whole units unless given. */
+  scaleUsed?(parameters: P, state: S, to: number, from: number): void;
 
   /** The whole units that would fit now; less than none if more was charged than fits. */
   remaining(parameters: P, state: S): number;

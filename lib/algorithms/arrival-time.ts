@@ -1,10 +1,11 @@
 import type { Parameters, State } from './algorithm.js';
-import { MAX_OWED, sameScale, type Scale } from './scale.js';
+import { inProportion, MAX_OWED, sameScale, type Scale, unitsWithin } from './scale.js';
 
 /**
- * The core of GCRA and of the shaping leaky bucket: a theoretical arrival time (TAT) that each unit moves forward by
- * T = interval / rate, and that may run ahead of now by at most quota x T. It is kept exactly, as the weight that is still
- * owed at a tick: TAT = time + debt / speed.
+ * The core of GCRA, the token bucket and the shaping leaky bucket: a theoretical arrival time (TAT) that each unit moves forward
+ * by T = interval / rate, and that may run ahead of now by at most quota x T. It is kept exactly, as the weight that is still
+ * owed at a tick: TAT = time + debt / speed. What is owed is owed under any quota: a smaller one makes nobody owe less, so a
+ * counter that two definitions share allows no more than the larger one would alone.
  */
 export interface ArrivalParameters extends Parameters {
   readonly scale: Scale;
@@ -14,84 +15,103 @@ export interface ArrivalParameters extends Parameters {
 
 export interface ArrivalState extends State {
   readonly scale: Scale;
-  /** What is owed at `time`, as a weight. */
+  /** What is owed at `time`, as a weight; more than the capacity if units were reserved, charged as a penalty, or allowed by a larger quota. */
   debt: number;
-  /** More is owed than the quota, since units were reserved or charged as a penalty: it is not forgiven if the quota shrinks. */
-  overdrawn: boolean;
-  /** A tick: now, or later while the clock catches up. */
+  /** A tick: now, or later while the clock catches up; where all flows at once, that of the last time. */
   time: number;
 }
 
 /**
- * Gives units back. What was reserved after those which were to be used at the tick `place` stays, and what may have flowed
- * off of them since `at` has.
+ * Gives units back. What was reserved behind them stays, and what may have flowed off of them since they could be used has:
+ * all that flows from then until no more is owed than the quota.
  */
 export function giveArrival(
   parameters: ArrivalParameters,
   state: ArrivalState,
   units: number,
   place = -1,
-  at?: number,
+  at = -1,
 ): void {
-  const { unit, speed, tick } = parameters.scale;
-  let gone = 0;
-  if (place > state.time) gone = arrivalCovered(parameters, state) - place;
-  else if (at !== undefined) gone = state.time - Math.max(place, Math.floor(at / tick));
-  state.debt = Math.max(0, state.debt - Math.max(0, units * unit - Math.max(0, gone) * speed));
+  const { unit, speed, tick, step } = parameters.scale;
+  const usable = Math.max(place, Math.floor(at / tick));
+  const gone = usable < 0 ? 0 : Math.max(0, arrivalCovered(parameters, state) - usable);
+  state.debt = Math.max(0, state.debt - Math.max(0, units * unit - wholeSteps(gone, step) * speed));
 }
 
 export function arrivalWithQuota(parameters: ArrivalParameters, quota: number): ArrivalParameters {
   return { ...parameters, quota, capacity: quota * parameters.scale.unit };
 }
 
-export function saveArrival<S extends ArrivalState>({ capacity }: ArrivalParameters, state: S): S {
-  state.overdrawn = state.debt > capacity;
-  return state;
-}
-
 /** The tick at which no more is owed than the quota. */
-export function arrivalCovered({ scale, capacity }: ArrivalParameters, { time, debt }: ArrivalState): number {
-  return time + Math.max(0, Math.ceil((debt - capacity) / scale.speed));
+export function arrivalCovered({ capacity }: ArrivalParameters, state: ArrivalState): number {
+  return flowed(state, state.debt - capacity);
 }
 
 export function arrivalOwable({ scale }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
   return debt + cost * scale.unit <= MAX_OWED;
 }
 
-export function openArrival(
-  { scale, capacity }: ArrivalParameters,
-  stored: ArrivalState | undefined,
-  now: number,
-): ArrivalState {
+export function arrivalFits({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
+  return debt + cost * scale.unit <= capacity;
+}
+
+export function takeArrival({ scale }: ArrivalParameters, state: ArrivalState, cost: number): void {
+  state.debt += cost * scale.unit;
+}
+
+/** Has as large a part of a quota owed as was owed of another. */
+export function scaleArrival(_: ArrivalParameters, state: ArrivalState, to: number, from: number): void {
+  state.debt = Math.min(inProportion(state.debt, to, from), MAX_OWED);
+}
+
+export function openArrival({ scale }: ArrivalParameters, stored: ArrivalState | undefined, now: number): ArrivalState {
   const tick = Math.floor(now / scale.tick);
-  if (stored === undefined) return { now, moved: false, scale, debt: 0, overdrawn: false, time: tick };
+  if (stored === undefined) return { now, moved: false, scale, debt: 0, time: tick };
   let { debt, time } = stored;
   let moved = false;
   if (!sameScale(stored.scale, scale)) {
-    const old = stored.scale;
-    const oldTick = Math.floor(now / old.tick);
-    const owed = Math.max(0, debt - Math.max(0, oldTick - time) * old.speed);
-    debt = Math.min(Math.ceil((owed / old.unit) * scale.unit), MAX_OWED);
-    time = tick + Math.ceil((Math.max(0, time - oldTick) * old.tick) / scale.tick);
+    ({ debt, time } = rescaled(stored, scale, now));
     moved = true;
   }
   if (tick >= time) {
-    debt = Math.max(0, debt - (tick - time) * scale.speed);
-    time = tick;
+    let elapsed = tick - time;
+    if (scale.step > 1) elapsed -= elapsed % scale.step;
+    debt = Math.max(0, debt - elapsed * scale.speed);
+    // Where all flows at once, the next interval begins with the request that finds nothing owed.
+    time = debt === 0 ? tick : time + elapsed;
   } else if (time - tick >= scale.interval) {
     time = tick;
     moved = true;
   }
-  if (debt > capacity && !stored.overdrawn) {
-    debt = capacity;
-    moved = true;
-  }
-  return { now, moved, scale, debt, overdrawn: debt > capacity, time };
+  return { now, moved, scale, debt, time };
+}
+
+/** What is left of a debt by now, and from when on it flows off as another scale says. */
+function rescaled({ scale: old, debt, time }: ArrivalState, scale: Scale, now: number): { debt: number; time: number } {
+  const elapsed = Math.max(0, Math.floor(now / old.tick) - time);
+  const part = old.step > 1 ? elapsed % old.step : 0;
+  const left = Math.max(0, debt - (elapsed - part) * old.speed);
+  // Of an interval that is not over nothing has flowed, but it has begun: unless the new ones are shorter, it goes on.
+  const begun = Math.ceil(((time + elapsed - (scale.step > 1 ? part : 0)) * old.tick) / scale.tick);
+  const over = scale.step > 1 ? Math.max(0, Math.floor(now / scale.tick) - begun) : 0;
+  return {
+    debt: left === 0 ? 0 : inProportion(left, scale.unit, old.unit),
+    time: begun + (over - (over % scale.step)),
+  };
+}
+
+/** The tick at which a weight has flowed off. */
+function flowed({ scale, time }: ArrivalState, weight: number): number {
+  return time + wholeSteps(Math.max(0, Math.ceil(weight / scale.speed)), scale.step);
+}
+
+function wholeSteps(ticks: number, step: number): number {
+  return step > 1 ? Math.ceil(ticks / step) * step : ticks;
 }
 
 /** Microseconds until `weight` has flowed off. */
-export function untilFlowed({ scale, time, now }: ArrivalState, weight: number): number {
-  return (time + Math.ceil(weight / scale.speed)) * scale.tick - now;
+export function untilFlowed(state: ArrivalState, weight: number): number {
+  return flowed(state, weight) * state.scale.tick - state.now;
 }
 
 export function arrivalRemaining({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState): number {
@@ -105,3 +125,12 @@ export function arrivalRetryAfter({ scale, capacity }: ArrivalParameters, state:
 export function arrivalResetAfter(state: ArrivalState): number {
   return state.debt > 0 ? untilFlowed(state, state.debt) : 0;
 }
+
+/** Units that may be used up to `ttl` later than they were charged are fewer by what flows meanwhile. */
+export const leaseOfArrival = {
+  parameters: (parameters: ArrivalParameters, ttl: number): ArrivalParameters | undefined => {
+    const quota = parameters.quota - unitsWithin(parameters.scale, ttl);
+    return quota < 1 || parameters.scale.step > 1 ? undefined : arrivalWithQuota(parameters, quota);
+  },
+  endsWithWindow: false,
+};

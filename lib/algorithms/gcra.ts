@@ -3,17 +3,20 @@ import {
   type ArrivalParameters,
   type ArrivalState,
   arrivalCovered,
+  arrivalFits,
   arrivalOwable,
   arrivalRemaining,
   arrivalResetAfter,
   arrivalRetryAfter,
   arrivalWithQuota,
   giveArrival,
+  leaseOfArrival,
   openArrival,
-  saveArrival,
+  scaleArrival,
+  takeArrival,
 } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
-import { scaleOf, unitsWithin } from './scale.js';
+import { scaleOf } from './scale.js';
 
 /**
  * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a
@@ -50,24 +53,17 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
   open: openArrival,
-  fits: ({ scale, capacity }, { debt }, cost) => debt + cost * scale.unit <= capacity,
-  take({ scale }, state, cost) {
-    state.debt += cost * scale.unit;
-  },
+  fits: arrivalFits,
+  take: takeArrival,
   give: giveArrival,
-  save: saveArrival,
+  save: (_, state) => state,
   withQuota: arrivalWithQuota,
+  scaleUsed: scaleArrival,
 
   remaining: arrivalRemaining,
   retryAfter: arrivalRetryAfter,
   resetAfter: (_, state) => arrivalResetAfter(state),
-  lease: {
-    parameters: (parameters, ttl) => {
-      const quota = parameters.quota - unitsWithin(parameters.scale, ttl);
-      return quota < 1 ? undefined : arrivalWithQuota(parameters, quota);
-    },
-    endsWithWindow: false,
-  },
+  lease: leaseOfArrival,
   covered: arrivalCovered,
   owable: arrivalOwable,
 };

@@ -7,7 +7,7 @@ import {
   arrivalRetryAfter,
   arrivalWithQuota,
   openArrival,
-  saveArrival,
+  scaleArrival,
 } from './arrival-time.js';
 import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
 import { scaleOf } from './scale.js';
@@ -87,8 +87,9 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
       state.free = [...state.free, { time: place, units: units - settled }].sort((a, b) => a.time - b.time);
     }
   },
-  save: saveArrival,
+  save: (_, state) => state,
   withQuota: arrivalWithQuota,
+  scaleUsed: scaleArrival,
 
   remaining: (parameters, state) =>
     Math.max(arrivalRemaining(parameters, state), ...state.free.map(({ units }) => Math.min(units, parameters.quota))),

@@ -12,6 +12,8 @@ export interface Scale {
   readonly tick: number;
   /** The interval in ticks. */
   readonly interval: number;
+  /** What flows, flows at the end of every so many ticks: 1, or the interval where a refill comes all at once. */
+  readonly step: number;
 }
 
 /** The most that can be owed: above it a weight is no whole number any more. */
@@ -20,14 +22,18 @@ export const MAX_OWED = Number.MAX_SAFE_INTEGER;
 /** Room for sums of two weights below 2^53. */
 const MAX_WEIGHT = 2 ** 52 - 1;
 
-/** The scale of `rate` units an interval (in microseconds) for at most `units` at once. Throws if no scale is exact. */
-export function scaleOf(rate: number, interval: number, units: number, place: string): Scale {
+/**
+ * The scale of `rate` units an interval (in microseconds) for at most `units` at once, that flow evenly or all at once.
+ * Throws if no scale is exact.
+ */
+export function scaleOf(rate: number, interval: number, units: number, place: string, atOnce = false): Scale {
   for (const tick of [1, 1000]) {
     if (interval % tick !== 0) continue;
     const ticks = interval / tick;
     const divisor = gcd(ticks, rate);
     const unit = ticks / divisor;
-    if (units * unit <= MAX_WEIGHT) return { unit, speed: rate / divisor, tick, interval: ticks };
+    if (units * unit > MAX_WEIGHT) continue;
+    return { unit, speed: rate / divisor, tick, interval: ticks, step: atOnce ? ticks : 1 };
   }
   throw new RateLimitConfigError(messages.tooFine(place, rate, interval, units));
 }
@@ -38,7 +44,34 @@ export function unitsWithin({ unit, speed, tick }: Scale, micros: number): numbe
 }
 
 export function sameScale(a: Scale, b: Scale): boolean {
-  return a.unit === b.unit && a.speed === b.speed && a.tick === b.tick;
+  return a.unit === b.unit && a.speed === b.speed && a.tick === b.tick && a.step === b.step;
+}
+
+/**
+ * `amount` x `to` / `from`, rounded up. Whole numbers below 2^53 give exactly that wherever it is below 2^53, however large the
+ * product in between; beyond, the nearest doubles.
+ */
+export function inProportion(amount: number, to: number, from: number): number {
+  const part = amount % from;
+  const whole = ((amount - part) / from) * to;
+  if (part === 0) return whole;
+  // Long division of part x to, bit by bit of `to`: no number in it is larger than the divisor.
+  let quotient = 0;
+  let rest = 0;
+  const add = (more: number) => {
+    if (more >= from - rest) {
+      rest -= from - more;
+      quotient++;
+    } else rest += more;
+  };
+  let bit = 1;
+  while (bit * 2 <= to) bit *= 2;
+  for (; bit >= 1; bit /= 2) {
+    quotient *= 2;
+    add(rest);
+    if (Math.floor(to / bit) % 2 === 1) add(part);
+  }
+  return whole + quotient + (rest > 0 ? 1 : 0);
 }
 
 function gcd(a: number, b: number): number {

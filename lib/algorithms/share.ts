@@ -6,7 +6,7 @@ import { duration, MAX_INTERVAL_MS } from './options.js';
  * interval.
  */
 export function shareOf(options: AlgorithmOptions, part: number): AlgorithmOptions {
-  const units = (count: number | undefined) => count && Math.max(1, Math.floor(count * part));
+  const units = (count: number | undefined) => count && Math.max(1, wholeShare(count, part));
   if (options.algo === 'concurrency') return { ...options, limit: units(options.limit)! };
   const rate = units(options.rate)!;
   if (options.algo === 'calendar-window') return { ...options, rate };
@@ -18,8 +18,13 @@ export function shareOf(options: AlgorithmOptions, part: number): AlgorithmOptio
     case 'token-bucket':
       return { ...options, rate, interval, burst: units(options.burst ?? options.rate)! };
     case 'leaky-bucket':
-      return { ...options, rate, interval, queue: Math.floor((options.queue ?? options.rate) * part) };
+      return { ...options, rate, interval, queue: wholeShare(options.queue ?? options.rate, part) };
     default:
       return { ...options, rate, interval };
   }
+}
+
+/** Whole units, without what a product of fractions lacks: 0.29 of 100 is 29. */
+function wholeShare(count: number, part: number): number {
+  return Math.floor(Number((count * part).toPrecision(15)));
 }

@@ -1,5 +1,6 @@
 import type { State, WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../algorithms/limit.js';
+import { inProportion } from '../algorithms/scale.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { boundedIdentity } from './identity.js';
@@ -290,7 +291,9 @@ export class MemoryStore implements Store {
     const entry = stored ?? { state: undefined, block: undefined, carried: undefined, expiresAt: 0 };
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;
-    entry.carried = limit.carry && limit.quota;
+    // What was carried over is not carried over again, whoever charges it meanwhile.
+    const isUsed = needed > 0 && algorithm.resetAfter(parameters, state) > 0;
+    entry.carried = isUsed ? (limit.carry ? limit.quota : entry.carried) : undefined;
     entry.expiresAt = state.now + keepFor + this.slackMs * 1000;
     this.touch(key, entry, stored !== undefined);
   }
@@ -333,20 +336,27 @@ export class MemoryStore implements Store {
   }
 }
 
-/** The state as of now, with what was left under another quota carried over. */
+/** The state as of now, with what was left of a smaller quota carried over. */
 function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: Entry | undefined, now: number): State {
+  const state = algorithm.open(parameters, stored?.state, now);
   const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
-  if (before === undefined || before === quota || algorithm.renew)
-    return algorithm.open(parameters, stored?.state, now);
+  // Under a smaller quota nobody owes less: those who still decide by the larger one would find it as room.
+  if (before === undefined || before >= quota || algorithm.renew) return state;
   const old = algorithm.withQuota?.(parameters, before) ?? { ...parameters, quota: before };
-  const state = algorithm.open(old, stored!.state, now);
-  let left = algorithm.remaining(old, state);
+  const left = algorithm.remaining(old, state);
+  const isProportional = carry!.mode === 'proportional' && left >= 0;
+  if (isProportional && algorithm.scaleUsed) {
+    algorithm.scaleUsed(parameters, state, quota, before);
+    state.moved = true;
+    return state;
+  }
+  const used = before - left;
   // Who owes owes as much as before.
-  if (left >= 0) left = carry!.mode === 'proportional' ? Math.floor((left * quota) / before) : left + quota - before;
-  const taken = algorithm.remaining(parameters, state) - Math.min(left, quota);
-  if (taken > 0) algorithm.take(parameters, state, taken);
-  if (taken < 0) algorithm.give(parameters, state, -taken);
-  state.moved ||= taken !== 0;
+  const more = left < 0 ? quota - before : isProportional ? inProportion(used, quota, before) - used : 0;
+  if (more > 0) {
+    algorithm.take(parameters, state, more);
+    state.moved = true;
+  }
   return state;
 }
 

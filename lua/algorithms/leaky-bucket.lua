@@ -84,6 +84,7 @@ algorithms['leaky-bucket'] = function()
       return max(0, leaves * p[3] - max(s.now, s.time * p[3])), leaves
     end,
 
+    scale_used = arrival_time.scale_used,
     retry = arrival_time.retry,
     reset = arrival_time.reset,
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { type CarryOver, CompiledLimit } from '../../lib/algorithms/limit.js';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames, type RateOptions } from '../support/arbitraries.js';
@@ -45,9 +45,25 @@ const bucket = (algo: 'token-bucket' | 'gcra') => compile({ algo, rate: 7, inter
 
 const one = (options: AlgorithmOptions) => compile(options, 'one');
 
-const fixedWindow = (interval: string) => one({ algo: 'fixed-window', rate: 1, interval });
+const atOnce = (rate: number, interval: string, burst = rate) =>
+  one({ algo: 'token-bucket', rate, interval, burst, refill: 'intervally' });
 
-const tokenBucket = (rate: number, burst: number) => one({ algo: 'token-bucket', rate, interval: '10s', burst });
+const hourly = { algo: 'gcra', rate: 3, interval: '1h' } as const;
+
+/** A limit that carries over what was left of another quota. */
+const carrying = (options: AlgorithmOptions, mode: CarryOver['mode'], quotaBefore: number) =>
+  new CompiledLimit(options, { place: 'test', name: 'one', carry: { mode, quotaBefore } });
+
+/** Five units or other so many. */
+function sized(algo: keyof typeof five, units: number): CompiledLimit {
+  const options = { ...five[algo] } as Record<string, unknown>;
+  if (algo === 'leaky-bucket') options['queue'] = units - 1;
+  else if (algo === 'gcra' || algo === 'token-bucket') options['burst'] = units;
+  else options['rate'] = units;
+  return one(options as unknown as AlgorithmOptions);
+}
+
+const fixedWindow = (interval: string) => one({ algo: 'fixed-window', rate: 1, interval });
 
 const slidingLog = (interval: string) => one({ algo: 'sliding-log', rate: 3, interval });
 
@@ -74,6 +90,12 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
   /** Milliseconds after the start. */
   function at(ms: number): void {
     clock.micros = Math.round((start + ms) * 1000);
+  }
+
+  async function peekAfter(ms: number, limit: CompiledLimit): Promise<[remaining: number, retryAfterMs: number]> {
+    at(ms);
+    const { remaining, retryAfterMs } = await ask(store, limit, { peek: true });
+    return [remaining, retryAfterMs];
   }
 
   type Expected = Partial<Omit<StoreDecision, 'limit' | 'source'>>;
@@ -256,20 +278,12 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
     });
 
     it('keeps what it counted when more or less is allowed from now on', async () => {
-      const limited = (units: number) => {
-        const options = { ...five[algo] } as Record<string, unknown>;
-        if (algo === 'leaky-bucket') options['queue'] = units - 1;
-        else if (algo === 'gcra' || algo === 'token-bucket') options['burst'] = units;
-        else options['rate'] = units;
-        return compile(options as unknown as AlgorithmOptions, 'one');
-      };
-      await ask(store, limited(5), { cost: 4 });
-      // A token bucket has room for more, which flows in; what it lacks is the same in all others.
-      const left = algo === 'token-bucket' ? 1 : 6;
-      await expect(ask(store, limited(10), { peek: true })).resolves.toMatchObject({ remaining: left, quota: 10 });
-      await expect(ask(store, limited(5), { peek: true })).resolves.toMatchObject({ remaining: 1 });
-      const fewer = algo === 'token-bucket' ? { allowed: true, remaining: 0 } : { allowed: false, remaining: 0 };
-      await expect(ask(store, limited(3))).resolves.toMatchObject(fewer);
+      await ask(store, sized(algo, 5), { cost: 4 });
+      await expect(ask(store, sized(algo, 10), { peek: true })).resolves.toMatchObject({ remaining: 6, quota: 10 });
+      await expect(ask(store, sized(algo, 5), { peek: true })).resolves.toMatchObject({ remaining: 1 });
+      await expect(ask(store, sized(algo, 3))).resolves.toMatchObject({ allowed: false, remaining: 0 });
+      // Whoever looks, what is used stays used.
+      await expect(ask(store, sized(algo, 10), { peek: true })).resolves.toMatchObject({ remaining: 6 });
     });
 
     it('is a counter of its own beside other algorithms, names and identities', async () => {
@@ -644,55 +658,170 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       await expect(ask(store, fixedWindow('1m'))).resolves.toMatchObject({ allowed: false, retryAfterMs: 10_000 });
     });
 
-    it('token-bucket: tokens are tokens at any rate, a smaller bucket holds fewer', async () => {
-      await ask(store, tokenBucket(10, 10), { cost: 4 });
-      await expect(ask(store, tokenBucket(2, 10), { peek: true })).resolves.toMatchObject({
-        remaining: 6,
-        resetAfterMs: 20_000,
-      });
-      await expect(ask(store, tokenBucket(2, 3), { peek: true })).resolves.toMatchObject({
-        remaining: 3,
-        resetAfterMs: 0,
-      });
-      await expect(ask(store, tokenBucket(2, 20), { peek: true })).resolves.toMatchObject({
-        remaining: 6,
-        resetAfterMs: 70_000,
-      });
-    });
-
-    it.each(['gcra', 'leaky-bucket'] as const)(
-      '%s: debts stay debts at any rate, up to what may be owed',
+    it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
+      '%s: debts stay debts at any rate and size',
       async (algo) => {
         const limit = (rate: number, units: number) =>
           one(
-            algo === 'gcra'
-              ? { algo, rate, interval: '10s', burst: units }
-              : { algo, rate, interval: '10s', queue: units - 1 },
+            algo === 'leaky-bucket'
+              ? { algo, rate, interval: '10s', queue: units - 1 }
+              : { algo, rate, interval: '10s', burst: units },
           );
         await ask(store, limit(10, 10), { cost: 8 });
-        await expect(ask(store, limit(1, 10), { peek: true })).resolves.toMatchObject({
-          remaining: 2,
-          resetAfterMs: 80_000,
-        });
-        await expect(ask(store, limit(1, 20), { peek: true })).resolves.toMatchObject({
-          remaining: 12,
-          resetAfterMs: 80_000,
-        });
-        await expect(ask(store, limit(1, 5), { peek: true })).resolves.toMatchObject({
-          remaining: 0,
-          resetAfterMs: 50_000,
-        });
+        for (const [units, remaining] of [
+          [10, 2],
+          [20, 12],
+          [5, 0],
+        ] as const) {
+          await expect(ask(store, limit(1, units), { peek: true })).resolves.toMatchObject({
+            remaining,
+            resetAfterMs: 80_000,
+          });
+        }
         // A refusal keeps what was made of the debt, or its wait would begin anew each time.
         await expect(ask(store, limit(1, 5), { cost: 2 })).resolves.toMatchObject({
           allowed: false,
-          retryAfterMs: 20_000,
+          retryAfterMs: 50_000,
         });
-        at(19_999);
+        await expect(ask(store, limit(1, 10), { peek: true })).resolves.toMatchObject({ remaining: 2 });
+        at(49_999);
         await expect(ask(store, limit(1, 5), { cost: 2 })).resolves.toMatchObject({ allowed: false, retryAfterMs: 1 });
-        at(20_000);
+        at(50_000);
         await expect(ask(store, limit(1, 5), { cost: 2 })).resolves.toMatchObject({ allowed: true });
+        await expect(ask(store, limit(1, 10), { peek: true })).resolves.toMatchObject({ remaining: 5 });
       },
     );
+
+    it.each(['token-bucket', 'gcra'] as const)(
+      '%s: a refusal by a smaller burst makes no room for a larger one',
+      async (algo) => {
+        const limit = (burst: number) => one({ algo, rate: 1, interval: '1s', burst });
+        let allowed = 0;
+        for (let ms = 0; ms < 30_000; ms += 100) {
+          at(ms);
+          await ask(store, limit(10));
+          for (const cost of [50, 10, 1]) if ((await ask(store, limit(100), { cost })).allowed) allowed += cost;
+        }
+        expect(allowed).toBeLessThanOrEqual(100 + 30);
+      },
+    );
+
+    describe('what is left of another quota', () => {
+      it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
+        '%s: scales with it, parts of a unit, too',
+        async (algo) => {
+          const limit = (rate: number) =>
+            algo === 'leaky-bucket'
+              ? ({ algo, rate, interval: '1h', queue: rate - 1 } as const)
+              : ({ algo, rate, interval: '1h' } as const);
+          await ask(store, one(limit(3)), { cost: 2 });
+          // 0.8 of a unit flow in 16 minutes: 1.8 of 3 are left.
+          at(16 * 60_000);
+          const more = carrying(limit(60), 'proportional', 3);
+          await expect(ask(store, more, { peek: true })).resolves.toMatchObject({ remaining: 36 });
+          await expect(ask(store, more, { cost: 36 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
+        },
+      );
+
+      it.each(['proportional', 'additive'] as const)(
+        '%s: under a smaller one what is owed stays, as those find it who still know the larger one',
+        async (mode) => {
+          const old = one({ ...hourly, rate: 60 });
+          const smaller = carrying(hourly, mode, 60);
+          await ask(store, old, { cost: 60 });
+          for (let i = 0; i < 3; i++) {
+            await expect(ask(store, smaller)).resolves.toMatchObject({ allowed: false, remaining: 0 });
+            await expect(ask(store, old)).resolves.toMatchObject({ allowed: false, remaining: 0 });
+          }
+          await expect(ask(store, old, { peek: true })).resolves.toMatchObject({ resetAfterMs: 3_600_000 });
+        },
+      );
+
+      it('is carried over once, whoever charges or refuses meanwhile', async () => {
+        const old = one(hourly);
+        const larger = carrying({ ...hourly, rate: 60 }, 'proportional', 3);
+        await ask(store, old, { cost: 2 });
+        for (let i = 0; i < 3; i++) {
+          await expect(ask(store, larger, { cost: 21 })).resolves.toMatchObject({ allowed: false, remaining: 20 });
+          await expect(ask(store, old)).resolves.toMatchObject({ allowed: false });
+        }
+      });
+    });
+
+    it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
+      '%s: scales what is owed in whole numbers, to the millisecond',
+      async (algo) => {
+        const limit = (rate: number) =>
+          one(
+            algo === 'leaky-bucket'
+              ? { algo, rate, interval: '1m', queue: 48 }
+              : { algo, rate, interval: '1m', burst: 49 },
+          );
+        await ask(store, limit(49), { cost: 48 });
+        await expect(ask(store, limit(3), { cost: 49 })).resolves.toMatchObject({
+          allowed: false,
+          resetAfterMs: 960_000,
+        });
+        await expect(ask(store, limit(7), { peek: true })).resolves.toMatchObject({ remaining: 1 });
+        for (const rate of [11, 13, 17, 19, 3, 49]) {
+          await expect(ask(store, limit(rate), { cost: 49 })).resolves.toMatchObject({
+            remaining: 1,
+            resetAfterMs: Math.ceil((48 * 60_000) / rate),
+          });
+        }
+      },
+    );
+
+    describe('token-bucket, all tokens at once', () => {
+      it('has none before the interval is over, which goes on at another rate', async () => {
+        await ask(store, atOnce(1000, '1h'), { cost: 1000 });
+        const minute = 60_000;
+        expect(await peekAfter(30 * minute, atOnce(2000, '1h', 1000))).toEqual([0, 30 * minute]);
+        await expect(ask(store, atOnce(2000, '1h'), { cost: 1001 })).resolves.toMatchObject({
+          allowed: false,
+          remaining: 1000,
+          retryAfterMs: 30 * minute,
+        });
+        at(60 * minute - 1);
+        await expect(ask(store, atOnce(2000, '1h'), { cost: 1001 })).resolves.toMatchObject({ retryAfterMs: 1 });
+        at(60 * minute);
+        await expect(ask(store, atOnce(2000, '1h'), { cost: 2000 })).resolves.toMatchObject({ allowed: true });
+      });
+
+      it('has none of an interval that is not over when the new one is shorter', async () => {
+        await ask(store, atOnce(6000, '1m'), { cost: 6000 });
+        const shorter = atOnce(100, '1s', 6000);
+        expect(await peekAfter(59_300, shorter)).toEqual([0, 700]);
+        await expect(ask(store, shorter, { cost: 101 })).resolves.toMatchObject({ retryAfterMs: 1700 });
+        expect(await peekAfter(59_999, shorter)).toEqual([0, 1]);
+        expect(await peekAfter(60_000, shorter)).toEqual([100, 0]);
+        expect(await peekAfter(61_000, shorter)).toEqual([200, 0]);
+      });
+
+      it('has what came at the ends of intervals that are over', async () => {
+        await ask(store, atOnce(10, '10s', 100), { cost: 100 });
+        // 30 came, and the fourth interval has begun 5 s ago.
+        expect(await peekAfter(35_000, atOnce(7, '20s', 100))).toEqual([30, 0]);
+        await expect(ask(store, atOnce(7, '20s', 100), { cost: 31 })).resolves.toMatchObject({ retryAfterMs: 15_000 });
+      });
+
+      it('begins an interval when tokens flowed evenly before, and flows from now on when they did not', async () => {
+        const evenly = one({ algo: 'token-bucket', rate: 10, interval: '10s' });
+        await ask(store, evenly, { cost: 10 });
+        at(4500);
+        await expect(ask(store, atOnce(10, '10s'), { cost: 5 })).resolves.toMatchObject({
+          allowed: false,
+          remaining: 4,
+          retryAfterMs: 10_000,
+        });
+        at(9500);
+        await expect(ask(store, evenly, { cost: 5 })).resolves.toMatchObject({
+          allowed: false,
+          remaining: 4,
+          retryAfterMs: 500,
+        });
+      });
+    });
 
     it('sliding-log: a shorter window forgets earlier', async () => {
       for (const ms of [0, 4000, 8000]) {
