@@ -34,7 +34,7 @@ export async function pack(...args: string[]): Promise<PackedPackage> {
 }
 
 /** Our environment without what `npm test` tells its children about the package and the run they belong to. */
-function ownEnvironment(): NodeJS.ProcessEnv {
+export function ownEnvironment(): NodeJS.ProcessEnv {
   const ofTheRun = /^npm_(package_|lifecycle_|command$|config_local_prefix$)|^INIT_CWD$/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofTheRun.test(name)));
 }
