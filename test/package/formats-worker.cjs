@@ -1,6 +1,6 @@
 // Loads every entry point both ways, in Node without any loader, and tells the spec what it found.
 require('reflect-metadata');
-const { join } = require('node:path');
+const path = require('node:path');
 const { Controller, Get, Module } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 const { exports: entries } = require('nestjs-sluice/package.json');
@@ -59,23 +59,23 @@ function kindsOf(exported) {
 }
 
 async function main() {
-  const names = Object.keys(entries).filter((path) => path !== './package.json');
+  const names = Object.keys(entries).filter((entry) => entry !== './package.json');
   const loaded = {};
-  for (const path of names) {
-    const name = `nestjs-sluice${path.slice(1)}`;
-    loaded[path] = { required: require(name), imported: await import(name) };
+  for (const entry of names) {
+    const name = `nestjs-sluice${entry.slice(1)}`;
+    loaded[entry] = { required: require(name), imported: await import(name) };
   }
   const same = Object.fromEntries(
-    Object.entries(loaded).map(([path, { required, imported }]) => {
+    Object.entries(loaded).map(([entry, { required, imported }]) => {
       const keys = [...new Set([...Object.keys(required), ...Object.keys(imported)])];
-      return [path, { exports: keys.length, different: keys.filter((key) => required[key] !== imported[key]) }];
+      return [entry, { exports: keys.length, different: keys.filter((key) => required[key] !== imported[key]) }];
     }),
   );
   // The other build, which Node would not choose: what it exports is the same by name.
   const twins = Object.fromEntries(
-    Object.entries(loaded).map(([path, { imported }]) => {
-      const twin = require(join(__dirname, '../..', entries[path].require));
-      return [path, { esm: kindsOf(imported), commonjs: kindsOf(twin) }];
+    Object.entries(loaded).map(([entry, { imported }]) => {
+      const twin = require(path.join(__dirname, '../..', entries[entry].require));
+      return [entry, { esm: kindsOf(imported), commonjs: kindsOf(twin) }];
     }),
   );
   const { required, imported } = loaded['.'];
