@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { HttpException } from '@nestjs/common';
 import { ensureBuilt } from '../support/built.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 
@@ -61,4 +62,12 @@ describe('the entry points', () => {
     const held = { statuses: [200, 429], refusals: [true], injected: [true, true, true] };
     expect(apps).toEqual([held, held]);
   }, 60_000);
+
+  it('are ES modules for Jest that runs such', async () => {
+    const { RateLimitModule, RateLimitExceededException } = await import('nestjs-sluice');
+    const { TestClock } = await import('nestjs-sluice/testing');
+    expect(RateLimitModule.forRoot().module).toBe(RateLimitModule);
+    expect(RateLimitExceededException.prototype).toBeInstanceOf(HttpException);
+    expect(new TestClock().now()).toBeGreaterThan(0);
+  });
 });
