@@ -2,6 +2,9 @@ export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
+  // Projects of their own, which a spec copies and installs.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/projects/'],
+  modulePathIgnorePatterns: ['<rootDir>/test/package/projects/'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {

@@ -1,3 +1,4 @@
+/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';

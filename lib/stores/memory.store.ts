@@ -96,7 +96,8 @@ export class MemoryStore implements Store {
    *
    * @param options how it counts
    */
-  constructor({ maxKeys = 100_000, clock = () => Date.now() * 1000, slackMs = 0 }: MemoryStoreOptions = {}) {
+  constructor(options: MemoryStoreOptions = {}) {
+    const { maxKeys = 100_000, clock = () => Date.now() * 1000, slackMs = 0 } = options;
     this.maxKeys = maxKeys;
     this.clock = clock;
     this.slackMs = slackMs;

@@ -96,8 +96,9 @@ export class RedisStore implements Store {
    */
   constructor(
     private readonly client: RedisClient,
-    { prefix = 'sluice', timeoutMs = 250, ownsClient = false, clock }: RedisStoreOptions = {},
+    options: RedisStoreOptions = {},
   ) {
+    const { prefix = 'sluice', timeoutMs = 250, ownsClient = false, clock } = options;
     this.script = new Script(client);
     this.cluster = isCluster(client);
     if (isCluster(client)) this.nodeOf = (counter) => client.slots[this.slotOf(counter)]?.[0] ?? '';

@@ -1,7 +1,9 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import { pack, PACKAGE_FOLDER } from '../support/npm.js';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, posix } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { npm, pack, packIn, PACKAGE_FOLDER } from '../support/npm.js';
 
 describe('the package', () => {
   let paths: string[];
@@ -15,10 +17,16 @@ describe('the package', () => {
     'dist/index.d.ts',
     'dist/testing/index.js',
     'dist/testing/index.d.ts',
+    'dist/cjs/index.js',
+    'dist/cjs/index.d.ts',
+    'dist/cjs/testing/index.js',
+    'dist/cjs/testing/index.d.ts',
+    'dist/cjs/package.json',
     'package.json',
     'README.md',
     'LICENSE',
     'CHANGELOG.md',
+    'SECURITY.md',
   ])('has %s', (path) => {
     expect(paths).toContain(path);
   });
@@ -31,7 +39,7 @@ describe('the package', () => {
   });
 
   it('has nothing but the build, the scripts and the documentation', () => {
-    const allowed = /^(dist|lua|docs)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+    const allowed = /^(dist|lua|docs)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
     expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   });
 
@@ -39,4 +47,100 @@ describe('the package', () => {
     const source = /\.(spec|test)\.|(?<!\.d)\.[cm]?ts$|tsbuildinfo$/;
     expect(paths.filter((path) => source.test(path))).toEqual([]);
   });
+
+  it('has nothing but code, declarations and source maps in the build, and no leftovers', () => {
+    const sources = readdirSync(join(PACKAGE_FOLDER, 'lib'), { recursive: true, encoding: 'utf8' });
+    const names = sources.filter((name) => name.endsWith('.ts')).map((name) => name.slice(0, -'.ts'.length));
+    const built = ['', 'cjs/'].flatMap((folder) =>
+      names.flatMap((name) => ['.js', '.js.map', '.d.ts'].map((ending) => `dist/${folder}${name}${ending}`)),
+    );
+    const inDist = paths.filter((path) => path.startsWith('dist/') && path !== 'dist/cjs/package.json');
+    expect(inDist.toSorted()).toEqual(built.toSorted());
+  });
+
+  it('has source maps that hold their sources, and refers to no others', () => {
+    for (const path of paths.filter((name) => name.startsWith('dist/'))) {
+      const text = readFileSync(join(PACKAGE_FOLDER, path), 'utf8');
+      if (path.endsWith('.map')) {
+        const { sources, sourcesContent } = JSON.parse(text) as { sources: string[]; sourcesContent?: unknown[] };
+        expect([path, sourcesContent?.filter((content) => typeof content === 'string').length]).toEqual([
+          path,
+          sources.length,
+        ]);
+      } else {
+        for (const [, map] of text.matchAll(/^\/\/# sourceMappingURL=(.*)$/gm)) {
+          expect(paths).toContain(posix.join(posix.dirname(path), map!));
+        }
+      }
+    }
+  });
+
+  it('has what its pages link to', () => {
+    const pages = paths.filter((path) => path.endsWith('.md'));
+    const broken = pages.flatMap((page) =>
+      linksOf(page)
+        .filter(([path, anchor]) => !paths.includes(path) || (anchor !== '' && !anchorsOf(path).has(anchor)))
+        .map(([path, anchor]) => `${page}: ${path}#${anchor}`),
+    );
+    expect(pages).toContain('README.md');
+    expect(broken).toEqual([]);
+  });
 });
+
+describe('npm pack in a clone', () => {
+  let clone: string;
+
+  beforeAll(async () => {
+    clone = await mkdtemp(join(tmpdir(), 'sluice-clone-'));
+    const generated = new Set(['.git', 'node_modules', 'dist', 'coverage', 'api']);
+    for (const name of readdirSync(PACKAGE_FOLDER).filter((entry) => !generated.has(entry))) {
+      await cp(join(PACKAGE_FOLDER, name), join(clone, name), { recursive: true, filter: isSource });
+    }
+    await symlink(join(PACKAGE_FOLDER, 'node_modules'), join(clone, 'node_modules'));
+  }, 60_000);
+
+  afterAll(() => rm(clone, { recursive: true, force: true }));
+
+  it('builds what it packs', async () => {
+    expect(existsSync(join(clone, 'dist'))).toBe(false);
+    await npm(['pack', '--dry-run'], clone, 110_000);
+    const [ours, theirs] = await Promise.all([pack('--dry-run'), packIn(clone, '--dry-run')]);
+    const packed = new Set(theirs.files.map(({ path }) => path));
+    expect(ours.files.map(({ path }) => path).filter((path) => !packed.has(path))).toEqual([]);
+    expect(packed.size).toBe(ours.files.length);
+  }, 180_000);
+});
+
+function isSource(path: string): boolean {
+  return !/[\\/](?:node_modules|dist)$/.test(path);
+}
+
+/** The files that a page links to, and the headings in them. */
+function linksOf(page: string): [path: string, anchor: string][] {
+  const text = withoutCode(readFileSync(join(PACKAGE_FOLDER, page), 'utf8'));
+  const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
+  return targets
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .map((target) => {
+      const [path = '', anchor = ''] = target.split('#');
+      return [path === '' ? page : posix.join(posix.dirname(page), path), anchor];
+    });
+}
+
+/** What a heading is linked to by: its words in lower case, with hyphens between them. */
+function anchorsOf(page: string): Set<string> {
+  const text = withoutCode(readFileSync(join(PACKAGE_FOLDER, page), 'utf8'), /^```[^]*?^```/gm);
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!);
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+function withoutCode(markdown: string, code = /^```[^]*?^```|`[^`\n]*`/gm): string {
+  return markdown.replaceAll(code, '');
+}

@@ -27,14 +27,19 @@ export async function pack(...args: string[]): Promise<PackedPackage> {
   if (!existsSync(join(PACKAGE_FOLDER, 'dist/index.js'))) {
     throw new Error('dist/index.js is missing: run `npm run build` before the package tests.');
   }
-  const json = await npm(['pack', '--json', '--ignore-scripts', ...args], PACKAGE_FOLDER, 60_000);
+  return packIn(PACKAGE_FOLDER, ...args);
+}
+
+/** The same for the package in a folder, as it is built there. */
+export async function packIn(folder: string, ...args: string[]): Promise<PackedPackage> {
+  const json = await npm(['pack', '--json', '--ignore-scripts', ...args], folder, 60_000);
   const [packed] = Object.values(JSON.parse(json) as Record<string, PackedPackage>);
   if (!packed) throw new Error(`npm pack answered ${json}`);
   return packed;
 }
 
 /** Our environment without what `npm test` tells its children about the package and the run they belong to. */
-function ownEnvironment(): NodeJS.ProcessEnv {
+export function ownEnvironment(): NodeJS.ProcessEnv {
   const ofTheRun = /^npm_(package_|lifecycle_|command$|config_local_prefix$)|^INIT_CWD$/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofTheRun.test(name)));
 }

@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ensureBuilt } from '../support/built.js';
+import { PACKAGE_FOLDER } from '../support/npm.js';
+
+const CONSUMER = `
+import { Module } from '@nestjs/common';
+import { type CheckResult, LimiterService, MemoryStore, RateLimit, RateLimitModule, RedisStore } from 'nestjs-sluice';
+import { createTestingStore, RateLimitTesting, TestClock } from 'nestjs-sluice/testing';
+
+class Reports {
+  constructor(readonly limiters: LimiterService) {}
+  @RateLimit({ algo: 'gcra', rate: 1, interval: '1s' })
+  list(result: CheckResult): boolean {
+    return result.allowed;
+  }
+}
+
+@Module({ imports: [RateLimitModule.forRoot({ limits: [{ algo: 'gcra', rate: 1, interval: '1s' }] })] })
+export class AppModule {}
+
+export const stores = [new MemoryStore({ maxKeys: 10 }), createTestingStore({ clock: new TestClock() })];
+export { RateLimitTesting, RedisStore, Reports };
+`;
+
+/** What holds only where ioredis is installed: without it these types are `any`. */
+const WRONG_REDIS = `
+import { RateLimitModule } from 'nestjs-sluice';
+export const wrong = RateLimitModule.forRoot({ redis: { hots: 'localhost' } });
+`;
+
+const OPTIONS = {
+  target: 'ES2023',
+  strict: true,
+  noEmit: true,
+  skipLibCheck: false,
+  types: ['node'],
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+};
+
+interface Manifest {
+  dependencies: Record<string, string>;
+  peerDependencies: Record<string, string>;
+  peerDependenciesMeta: Record<string, { optional?: boolean }>;
+}
+
+describe('the declarations', () => {
+  let folder: string;
+
+  beforeAll(async () => {
+    await ensureBuilt();
+    folder = await mkdtemp(join(tmpdir(), 'sluice-types-'));
+    const json = await readFile(join(PACKAGE_FOLDER, 'package.json'), 'utf8');
+    const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(json) as Manifest;
+    const peers = Object.keys(peerDependencies);
+    const required = peers.filter((name) => peerDependenciesMeta[name]?.optional !== true);
+    const dependenciesOf = { bare: required, full: peers };
+    await Promise.all(
+      Object.entries(dependenciesOf).map(async ([name, wanted]) => {
+        const modules = join(folder, name, 'node_modules');
+        const installed = join(modules, 'nestjs-sluice');
+        await mkdir(installed, { recursive: true });
+        await cp(join(PACKAGE_FOLDER, 'dist'), join(installed, 'dist'), { recursive: true });
+        await writeFile(join(installed, 'package.json'), json);
+        for (const dependency of [...Object.keys(dependencies), ...wanted, '@types/node']) {
+          await link(dependency, modules);
+        }
+      }),
+    );
+  }, 120_000);
+
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it.each(['bare', 'full'])('compile with skipLibCheck: false, in ES modules and CommonJS (%s)', async (name) => {
+    const consumer = { 'esm.mts': CONSUMER, 'commonjs.cts': CONSUMER };
+    expect(await compile(join(folder, name), consumer, { module: 'nodenext' })).toEqual([]);
+  });
+
+  it.each([
+    ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
+    ['node16', { module: 'node16' }],
+  ])('compile with skipLibCheck: false under %s', async (_name, options) => {
+    expect(await compile(join(folder, 'bare'), { 'esm.mts': CONSUMER }, options)).toEqual([]);
+  });
+
+  it('compile with the resolution that knows no exports', async () => {
+    // Only TypeScript before 7 has it. Nest 12 itself needs exports to be known, and its declarations are not checked.
+    const options = { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0', skipLibCheck: true };
+    expect(await compile(join(folder, 'bare'), { 'node10.ts': CONSUMER }, options, 'tsc6')).toEqual([]);
+  });
+
+  it('tell the options of ioredis where it is installed', async () => {
+    const options = { module: 'nodenext' };
+    const told = await compile(join(folder, 'full'), { 'wrong.mts': WRONG_REDIS }, options);
+    expect(told).toEqual([expect.stringMatching(/^wrong\.mts\(3,57\): error .*'hots'/)]);
+    expect(await compile(join(folder, 'bare'), { 'wrong.mts': WRONG_REDIS }, options)).toEqual([]);
+  });
+});
+
+async function link(name: string, modules: string): Promise<void> {
+  const path = join(modules, name);
+  await mkdir(dirname(path), { recursive: true });
+  await symlink(await realpath(join(PACKAGE_FOLDER, 'node_modules', name)), path);
+}
+
+/** The errors of a consumer, one a line. */
+async function compile(
+  folder: string,
+  sources: Record<string, string>,
+  options: object,
+  compiler: 'tsc' | 'tsc6' = 'tsc',
+): Promise<string[]> {
+  const own = await mkdtemp(join(folder, 'consumer-'));
+  const project = { compilerOptions: { ...OPTIONS, ...options }, files: Object.keys(sources) };
+  await writeFile(join(own, 'tsconfig.json'), JSON.stringify(project));
+  for (const [name, source] of Object.entries(sources)) await writeFile(join(own, name), source);
+  const bin = join(PACKAGE_FOLDER, 'node_modules/.bin', compiler);
+  return new Promise((resolve, reject) => {
+    execFile(bin, ['-p', '.', '--pretty', 'false'], { cwd: own, timeout: 100_000 }, (error, stdout) => {
+      if (error && stdout === '') reject(error);
+      else resolve(stdout.split('\n').filter((line) => line !== ''));
+    });
+  });
+}

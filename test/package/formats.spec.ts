@@ -1,0 +1,73 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { HttpException } from '@nestjs/common';
+import { ensureBuilt } from '../support/built.js';
+import { PACKAGE_FOLDER } from '../support/npm.js';
+
+const ENTRIES = [
+  ['.', 'index'],
+  ['./testing', 'testing/index'],
+] as const;
+
+interface Told {
+  same: Record<string, { exports: number; different: string[] }>;
+  twins: Record<string, { esm: string[]; commonjs: string[] }>;
+  apps: unknown[];
+}
+
+const manifest = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8')) as {
+  exports: Record<string, unknown>;
+  typesVersions: { '*': Record<string, string[]> };
+};
+
+describe('the entry points', () => {
+  beforeAll(() => ensureBuilt(), 120_000);
+
+  it('are these', () => {
+    expect(Object.keys(manifest.exports)).toEqual([...ENTRIES.map(([name]) => name), './package.json']);
+  });
+
+  // Node takes `module-sync` for `require` as well, and bundlers take `module`: so a process has one copy. `require` is
+  // for what cannot load an ES module that way.
+  it.each(ENTRIES)('%s has one implementation for Node, and CommonJS for what needs it', (name, path) => {
+    const esm = `./dist/${path}.js`;
+    const commonjs = `./dist/cjs/${path}.js`;
+    expect(manifest.exports[name]).toEqual({ import: esm, 'module-sync': esm, module: esm, require: commonjs });
+    for (const file of [esm, commonjs]) {
+      expect(existsSync(join(PACKAGE_FOLDER, file))).toBe(true);
+      expect(existsSync(join(PACKAGE_FOLDER, file.replace(/js$/, 'd.ts')))).toBe(true);
+    }
+    if (name !== '.') {
+      expect(manifest.typesVersions['*'][name.slice(2)]).toEqual([`./dist/cjs/${path}.d.ts`]);
+    }
+  });
+
+  it('are the same, required or imported', async () => {
+    const worker = fork(join(PACKAGE_FOLDER, 'test/package/formats-worker.cjs'), {
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    const told = once(worker, 'message');
+    const [code] = (await once(worker, 'close')) as [number | null];
+    expect(code).toBe(0);
+    const { same, twins, apps } = (await told)[0] as Told;
+    for (const [name] of ENTRIES) {
+      expect(same[name]?.exports).toBeGreaterThan(4);
+      expect(same[name]?.different).toEqual([]);
+      expect(twins[name]?.commonjs).toEqual(twins[name]?.esm);
+    }
+    const held = { statuses: [200, 429], refusals: [true], injected: [true, true, true] };
+    expect(apps).toEqual([held, held]);
+  }, 60_000);
+
+  it('are ES modules for Jest that runs such', async () => {
+    const { RateLimitModule, RateLimitExceededException } = await import('nestjs-sluice');
+    const { TestClock } = await import('nestjs-sluice/testing');
+    expect(RateLimitModule.forRoot().module).toBe(RateLimitModule);
+    expect(RateLimitExceededException.prototype).toBeInstanceOf(HttpException);
+    expect(new TestClock().now()).toBeGreaterThan(0);
+  });
+});
