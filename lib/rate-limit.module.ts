@@ -84,7 +84,7 @@ export function report(news: StoreReport): void {
     {
       provide: RATE_LIMIT_STORE,
       useFactory: async (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
-        const { options, prefix, timeoutMs, maxKeys, refusalCache, localShare, telemetry } = settings;
+        const { options, prefix, timeoutMs, maxKeys, maxBytes, refusalCache, localShare, telemetry } = settings;
         let fallback: FallbackStore | undefined;
         const ownsClient = redis !== options.redis;
         const store = await createStore({
@@ -94,6 +94,7 @@ export function report(news: StoreReport): void {
           prefix,
           timeoutMs,
           maxKeys,
+          maxBytes,
           refusalCache,
           localShare,
           report,

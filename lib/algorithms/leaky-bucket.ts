@@ -88,6 +88,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     }
   },
   save: saveArrival,
+  bytes: ({ free }) => 250 + 70 * free.length,
   withQuota: arrivalWithQuota,
 
   remaining: (parameters, state) =>
