@@ -88,7 +88,7 @@ export class FallbackStore implements Store {
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       const all = checks.flatMap(({ entries }) => entries);
-      const policies = new Map(all.map((entry) => [entry, policyOf(entry, error)]));
+      const policies = new Map(all.map((entry) => [entry, policyOf({ ...entry, units: entry.cost }, error)]));
       if (all.some((entry) => policies.get(entry) === 'deny')) throw error;
       return Promise.all(checks.map((check) => this.fallBack(check, policies)));
     }
@@ -99,7 +99,7 @@ export class FallbackStore implements Store {
       return await this.ask([reservation], () => this.primary.reserve(reservation));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      const policy = policyOf(reservation, error);
+      const policy = policyOf({ ...reservation, units: reservation.cost }, error);
       if (policy === 'deny') throw error;
       if (policy !== 'local') return allowing(reservation);
       return { ...(await this.local.reserve(this.share(reservation))), source: 'fallback' };
@@ -114,9 +114,12 @@ export class FallbackStore implements Store {
     try {
       await this.ask(rest, () => this.primary.refund(rest));
     } catch (error) {
-      const unknown = rest.filter(({ source }) => source === undefined);
-      if (!(error instanceof RateLimitStoreError) || unknown.length < rest.length) throw error;
-      await this.local.refund(unknown.map((refund) => this.share(refund)));
+      if (!(error instanceof RateLimitStoreError)) throw error;
+      // What Redis charged can be given back there only.
+      const policies = rest.map((refund) => (refund.source === undefined ? policyOf(refund, error) : 'deny'));
+      const counted = rest.filter((_, index) => policies[index] === 'local');
+      if (counted.length > 0) await this.local.refund(counted.map((refund) => this.share(refund)));
+      if (policies.includes('deny')) throw error;
     }
   }
 
@@ -126,7 +129,9 @@ export class FallbackStore implements Store {
       await this.ask([charge], () => this.primary.penalize(charge));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      await this.local.penalize(this.share(charge));
+      const policy = policyOf(charge, error);
+      if (policy === 'deny') throw error;
+      if (policy === 'local') await this.local.penalize(this.share(charge));
     }
   }
 
@@ -201,17 +206,17 @@ export class FallbackStore implements Store {
 }
 
 /** What to do about a limit whose store gave this error. A function that fails must not make a request fail. */
-function policyOf(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPolicy {
-  const policy = chosenPolicy(entry, error);
+function policyOf(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+  const policy = chosenPolicy(charge, error);
   // A shadow refuses nobody.
-  return policy === 'deny' && entry.limit.shadow ? 'allow' : policy;
+  return policy === 'deny' && charge.limit.shadow ? 'allow' : policy;
 }
 
-function chosenPolicy(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPolicy {
-  const { onStoreError, name } = entry.limit;
+function chosenPolicy({ limit, identity, units }: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+  const { onStoreError, name } = limit;
   if (typeof onStoreError !== 'function') return onStoreError;
   try {
-    const policy = onStoreError(error, { limit: name, key: entry.identity, cost: entry.cost });
+    const policy = onStoreError(error, { limit: name, key: identity, cost: units });
     if (STORE_ERROR_POLICIES.includes(policy)) return policy;
     logger.error(messages.wrongPolicy(name, policy));
   } catch (failure) {

@@ -109,9 +109,10 @@ export class RedisStore implements Store {
 
   /** Connects and loads the script. */
   async open(): Promise<void> {
+    const since = performance.now();
     await connect(this.client);
     try {
-      await withDeadline(this.script.load(), CONNECT_TIMEOUT_MS);
+      await withDeadline(this.script.load(), since + CONNECT_TIMEOUT_MS - performance.now(), CONNECT_TIMEOUT_MS);
     } catch (error) {
       throw asStoreError(error);
     }
@@ -195,7 +196,7 @@ export class RedisStore implements Store {
       check.entries.reduce((keys, { limit }) => keys + 1 + (limit.algorithm.companions?.length ?? 0), 0),
     );
     if (deadline === Infinity) return decided;
-    return withDeadline(decided, deadline - performance.now()).catch((error: unknown) => {
+    return withDeadline(decided, deadline - performance.now(), this.timeoutMs).catch((error: unknown) => {
       if (error instanceof RateLimitStoreError) error.node ??= this.nodeOf?.(check.entries[0]!);
       throw error;
     });
@@ -263,7 +264,7 @@ export class RedisStore implements Store {
     decisions: Map<CheckEntry, StoreDecision>,
     deadline: number,
   ): Promise<void> {
-    await withDeadline(this.refund(charged.splice(0)), deadline - performance.now());
+    await withDeadline(this.refund(charged.splice(0)), deadline - performance.now(), this.timeoutMs);
     const entries = [...decisions.keys()].filter((entry) => decisions.get(entry)!.allowed);
     for (const part of this.bySlot(entries)) {
       const answers = await this.decide({ entries: part, peek: true }, deadline);

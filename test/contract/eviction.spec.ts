@@ -6,7 +6,10 @@ import { type AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/algorithms/limit.js';
 import { BoundedMap, Kept } from '../../lib/stores/bounded-map.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { RefusalCacheStore } from '../../lib/stores/refusal-cache.store.js';
 import { SplitMap } from '../../lib/stores/split-map.js';
+import type { InstanceChannel } from '../../lib/redis/instance-channel.js';
+import type { Check, Store } from '../../lib/stores/store.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const plain = compile({ algo: 'gcra', rate: 10, interval: '1h' }, 'plain');
@@ -176,6 +179,47 @@ describe('a new identity', () => {
     expect(await costOf()).toBeLessThan(5 * filling);
     expect(store.size).toBe(maxKeys);
   }, 60_000);
+});
+
+/** Has so many checks refused, and says whether another one is asked of the store. */
+async function refusals(limits: number, identities: number): Promise<(identity: string) => Promise<boolean>> {
+  let asked = 0;
+  const refusal = { allowed: false, quota: 1, remaining: 0, delayMs: 0, source: 'redis' } as const;
+  const inner = {
+    check: async (checks: readonly Check[]) => {
+      asked += checks.length;
+      const decision = { ...refusal, limit: 'login', retryAfterMs: 3_600_000, resetAfterMs: 3_600_000 };
+      return checks.map(({ entries }) => entries.map(() => ({ ...decision })));
+    },
+  } as Store;
+  const store = new RefusalCacheStore(inner, {} as InstanceChannel);
+  store.heard();
+  const each = Array.from({ length: limits }, (_, i) => {
+    const settings = { place: 'test', name: `login${i}`, remembersRefusals: true };
+    return new CompiledLimit({ algo: 'fixed-window', rate: 1, interval: '1h' }, settings);
+  });
+  const isAsked = async (identity: string) => {
+    const before = asked;
+    await store.check([{ entries: each.map((limit) => ({ limit, identity, cost: 1 })) }]);
+    return asked > before;
+  };
+  for (let i = 0; i < identities; i++) await isAsked(`user:${i}`);
+  return isAsked;
+}
+
+describe('remembered refusals', () => {
+  it('are 10,000 at most, the last ones', async () => {
+    const isAsked = await refusals(1, 12_000);
+    expect(await isAsked('user:2001')).toBe(false);
+    expect(await isAsked('user:11999')).toBe(false);
+    expect(await isAsked('user:1999')).toBe(true);
+  });
+
+  it('of checks with many limits are fewer', async () => {
+    const isAsked = await refusals(100, 1000);
+    expect(await isAsked('user:999')).toBe(false);
+    expect(await isAsked('user:0')).toBe(true);
+  });
 });
 
 describe('a BoundedMap', () => {
