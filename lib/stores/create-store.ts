@@ -57,8 +57,10 @@ export async function createStore(settings: StoreSettings): Promise<Store> {
     );
   if (redis === undefined) return local;
   const client = isClient(redis) ? redis : await createClient(redis);
-  surviveErrors(client);
-  const remote = new RedisStore(client, { ...options, ownsClient: ownsClient ?? client !== redis });
+  const owns = ownsClient ?? client !== redis;
+  const release = surviveErrors(client);
+  // A connection of our own may fail once more while it ends.
+  const remote = new RedisStore(client, { ...options, ownsClient: owns, ...(owns ? {} : { release }) });
   const safe = watched(new FallbackStore(remote, local, { report, localShare }));
   // In a Cluster a check of several slots can be refused for units that are given back a moment later.
   const cached = refusalCache && !isCluster(client);

@@ -37,6 +37,8 @@ export interface RedisStoreOptions {
    * @default false
    */
   ownsClient?: boolean;
+  /** @internal Is called when the connection is used no longer. */
+  release?: () => void;
   /** @internal */
   clock?: TestClock;
 }
@@ -74,6 +76,7 @@ export class RedisStore implements Store {
   private readonly prefix: string;
   private readonly timeoutMs: number;
   private readonly ownsClient: boolean;
+  private readonly release: (() => void) | undefined;
   private readonly clock: TestClock | undefined;
   /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
   readonly nodeOf?: (counter: Counter) => string;
@@ -96,7 +99,7 @@ export class RedisStore implements Store {
    */
   constructor(
     private readonly client: RedisClient,
-    { prefix = 'sluice', timeoutMs = 250, ownsClient = false, clock }: RedisStoreOptions = {},
+    { prefix = 'sluice', timeoutMs = 250, ownsClient = false, release, clock }: RedisStoreOptions = {},
   ) {
     this.script = new Script(client);
     this.cluster = isCluster(client);
@@ -104,6 +107,7 @@ export class RedisStore implements Store {
     this.prefix = prefix;
     this.timeoutMs = timeoutMs;
     this.ownsClient = ownsClient;
+    this.release = release;
     this.clock = clock;
   }
 
@@ -122,6 +126,7 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     while (this.queue.length > 0) this.flush();
     await Promise.all(this.sending);
+    this.release?.();
     if (!this.ownsClient) return;
     try {
       if (this.client.status === 'ready') await withDeadline(this.client.quit(), this.timeoutMs);
