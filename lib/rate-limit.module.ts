@@ -59,7 +59,8 @@ const logger = new Logger('RateLimitModule');
 /** Says once that the store fails, and once that it is back. */
 export function report(news: StoreReport): void {
   const { node } = news;
-  if (news.state === 'recovered') {
+  if (news.state === 'replaced') logger.log(messages.nodeReplaced(news.node));
+  else if (news.state === 'recovered') {
     logger.log(node === undefined ? messages.storeRecovered() : messages.nodeRecovered(node));
   } else {
     const { message } = news.error;

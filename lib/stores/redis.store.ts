@@ -80,6 +80,8 @@ export class RedisStore implements Store {
   private readonly clock: TestClock | undefined;
   /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
   readonly nodeOf?: (counter: Counter) => string;
+  /** Whether it is a master of any slot, as the Cluster's client knows it. */
+  readonly hasNode?: (node: string) => boolean;
   private readonly cluster: boolean;
   private queue: Job[] = [];
   private readonly sending = new Set<Promise<void>>();
@@ -103,7 +105,11 @@ export class RedisStore implements Store {
   ) {
     this.script = new Script(client);
     this.cluster = isCluster(client);
-    if (isCluster(client)) this.nodeOf = (counter) => client.slots[this.slotOf(counter)]?.[0] ?? '';
+    if (isCluster(client)) {
+      this.nodeOf = (counter) => client.slots[this.slotOf(counter)]?.[0] ?? '';
+      this.hasNode = (node) =>
+        node === '' ? client.slots.length === 0 : client.slots.some(([master]) => master === node);
+    }
     this.prefix = prefix;
     this.timeoutMs = timeoutMs;
     this.ownsClient = ownsClient;
