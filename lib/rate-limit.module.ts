@@ -59,7 +59,8 @@ const logger = new Logger('RateLimitModule');
 /** Says once that the store fails, and once that it is back. */
 export function report(news: StoreReport): void {
   const { node } = news;
-  if (news.state === 'recovered') {
+  if (news.state === 'replaced') logger.log(messages.nodeReplaced(news.node));
+  else if (news.state === 'recovered') {
     logger.log(node === undefined ? messages.storeRecovered() : messages.nodeRecovered(node));
   } else {
     const { message } = news.error;
@@ -84,7 +85,7 @@ export function report(news: StoreReport): void {
     {
       provide: RATE_LIMIT_STORE,
       useFactory: async (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
-        const { options, prefix, timeoutMs, maxKeys, refusalCache, localShare, telemetry } = settings;
+        const { options, prefix, timeoutMs, maxKeys, maxBytes, refusalCache, localShare, telemetry } = settings;
         let fallback: FallbackStore | undefined;
         const ownsClient = redis !== options.redis;
         const store = await createStore({
@@ -94,6 +95,7 @@ export function report(news: StoreReport): void {
           prefix,
           timeoutMs,
           maxKeys,
+          maxBytes,
           refusalCache,
           localShare,
           report,

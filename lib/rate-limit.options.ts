@@ -85,10 +85,16 @@ export interface RateLimitModuleOptions {
    */
   prefix?: string;
   /**
-   * How many counters the in-process store keeps at most; the least recently used goes first.
+   * How many counters the in-process store keeps at most; the least recently used goes first, those that are blocked or hold
+   * leases last.
    * @default 100_000
    */
   maxKeys?: number;
+  /**
+   * How many bytes of memory they take at most, as far as that can be estimated.
+   * @default 1_000 for each of `maxKeys`
+   */
+  maxBytes?: number;
   /**
    * Whether a check that Redis refused is refused again without a call until its wait is over (`source: 'cache'`). A refund, a
    * reset or an unblock by any instance ends that. Not used for limits whose units come back otherwise: `concurrency`,

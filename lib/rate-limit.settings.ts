@@ -6,6 +6,7 @@ import { type HeaderFormatter, headerFormatters } from './http/header-format.js'
 import type { RefusalBody } from './http/refusal-answer.js';
 import type { OnMissingKey } from './limit-definition.js';
 import { isClient, isClusterConnection } from './redis/client.js';
+import { BYTES_A_KEY } from './stores/memory.store.js';
 import type { RateLimitModuleOptions } from './rate-limit.options.js';
 
 /** The module's options once they have been read and checked. */
@@ -22,6 +23,7 @@ export interface RateLimitSettings {
   readonly timeoutMs: number;
   readonly prefix: string;
   readonly maxKeys: number;
+  readonly maxBytes: number;
   readonly refusalCache: boolean;
   /** Nothing if it depends on what is installed. */
   readonly telemetry: boolean | undefined;
@@ -65,6 +67,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'ipv6Prefix',
   'prefix',
   'maxKeys',
+  'maxBytes',
   'refusalCache',
   'telemetry',
   'store',
@@ -132,6 +135,11 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     telemetry,
     shadow: readsShadow(process.env[MODE_VARIABLE]),
     maxKeys: wholeNumber(PLACE, 'maxKeys', maxKeys),
+    maxBytes: wholeNumber(
+      PLACE,
+      'maxBytes',
+      orElse(options.maxBytes, Math.min(maxKeys * BYTES_A_KEY, Number.MAX_SAFE_INTEGER)),
+    ),
   };
 }
 

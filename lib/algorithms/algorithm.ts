@@ -66,6 +66,9 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   /** What has to be stored. */
   save(parameters: P, state: S): S;
 
+  /** Bytes that the lists of a stored state take in process, roughly; none unless given. */
+  bytes?(state: S): number;
+
   /** The same parameters with another quota, if more than the quota depends on it. */
   withQuota?(parameters: P, quota: number): P;
   /** Has as large a part of the quota `to` used as was used of the quota `from`; in whole units unless given. */

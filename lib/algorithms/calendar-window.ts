@@ -109,6 +109,7 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
   },
   ...windowCount,
   save: (_, state) => state,
+  bytes: ({ finished }) => 250 + 100 * finished.length,
   lease: leaseOfWindow,
   keepFor: ({ retain }, { count, end, now, finished }) =>
     count > 0 ? end - now + retain : (finished.at(-1)?.end ?? now - retain) + retain - now,

@@ -74,6 +74,7 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
     release(state, units, place);
   },
   save: (_, state) => state,
+  bytes: ({ leases }) => 100 * leases.length,
 
   remaining: ({ quota }, { held }) => quota - held,
   retryAfter({ quota }, { leases, held, now }, cost) {

@@ -88,6 +88,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     }
   },
   save: (_, state) => state,
+  bytes: ({ free }) => 250 + 70 * free.length,
   withQuota: arrivalWithQuota,
   scaleUsed: scaleArrival,
 

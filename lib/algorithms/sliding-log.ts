@@ -108,6 +108,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
     }
     return state;
   },
+  bytes: ({ log }) => 350 + 20 * log.times.length,
 
   remaining: ({ quota }, { used }) => quota - used,
   retryAfter({ quota, interval }, { log, first, time, collapsed, given, now, used }, cost) {

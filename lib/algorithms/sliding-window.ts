@@ -88,6 +88,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     }
   },
   save: (_, state) => state,
+  bytes: ({ counts }) => 8 * counts.length,
 
   remaining: ({ quota }, { total }) => quota - total,
   retryAfter({ quota, interval }, state, cost) {

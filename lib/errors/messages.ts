@@ -81,6 +81,8 @@ export const messages = {
   policyFailed: (name: string) => `the function 'onStoreError' of limit '${name}' failed, so it is counted in process`,
   nodeFailing: (node: string, reason: string) =>
     `node ${node} of the store failed, so each limit of its keys does what its 'onStoreError' says: ${reason}`,
+  nodeReplaced: (node: string) =>
+    `node ${node} of the store has no counters any more, since others have taken them over`,
   nodeRecovered: (node: string) => `node ${node} of the store answers again`,
   storeRecovered: () => 'the store answers again',
   wrongCost: (got: unknown) => `cost is ${show(got)}, wants a whole number >= 1`,

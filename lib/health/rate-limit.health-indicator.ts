@@ -3,8 +3,8 @@ import { CompiledLimit } from '../algorithms/limit.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
-import type { Decision } from '../stores/store.js';
-import { ObservedStore } from '../telemetry/observed.store.js';
+import type { Decision, Store } from '../stores/store.js';
+import type { ObservedStore } from '../telemetry/observed.store.js';
 
 /** What `@nestjs/terminus` is told; it knows `'degraded'` from version 12 on. */
 export type RateLimitHealthStatus = 'up' | 'degraded' | 'down';
@@ -47,7 +47,7 @@ export class RateLimitHealthIndicator {
   );
 
   /** @internal */
-  constructor(@Inject(RATE_LIMIT_STORE) private readonly store: ObservedStore) {}
+  constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store & Partial<ObservedStore>) {}
 
   /**
    * Asks the store, within the `timeout` of the module. Never rejects because of the store; with `RateLimitArgumentError` if the
@@ -62,7 +62,7 @@ export class RateLimitHealthIndicator {
     if (!STATUSES.includes(whileFailing)) {
       throw new RateLimitArgumentError(messages.wrongStatus(whileFailing, STATUSES));
     }
-    const source = await this.probe();
+    const [source] = await Promise.all([this.probe(), this.store.probe?.()]);
     const fails = source === FAILING || this.store.isBroken;
     const health: RateLimitHealth<Status> = fails
       ? { status: whileFailing, source: FAILING, message: messages.storeDown() }

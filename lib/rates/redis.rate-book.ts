@@ -47,6 +47,7 @@ export class RedisRateBook implements RateBook {
   /** Never rejects: an app starts without Redis, with its configured rates. */
   async watch(changed: (page: RatePage) => void): Promise<void> {
     this.changed = changed;
+    const since = performance.now();
     const connected = await connect(this.client).then(
       () => true,
       () => false,
@@ -55,7 +56,8 @@ export class RedisRateBook implements RateBook {
     this.client.on('ready', this.refresh);
     const first = Promise.all([this.update(CONNECT_TIMEOUT_MS), this.listener.start()]);
     // What is missing then is tried again and again.
-    if (connected) await withDeadline(first, CONNECT_TIMEOUT_MS).catch(() => undefined);
+    if (!connected) return;
+    await withDeadline(first, since + CONNECT_TIMEOUT_MS - performance.now()).catch(() => undefined);
   }
 
   async read(): Promise<RatePage> {

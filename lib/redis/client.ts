@@ -114,35 +114,55 @@ function make(
 /**
  * Sees to it that no error of a connection ends the process; the checks tell of what fails. ioredis hears the first error of a
  * socket, and one of TLS can have a second: the server's word on a handshake that was broken off.
+ *
+ * @returns what ends that, for a connection that others go on using
  */
-export function surviveErrors(client: RedisClient): void {
-  client.on('error', () => {
+export function surviveErrors(client: RedisClient): () => void {
+  const survive = () => {
     const { stream } = client as { stream?: Pick<NodeJS.EventEmitter, 'on'> };
     stream?.on('error', () => undefined);
-  });
-  if (isCluster(client)) client.on('+node', surviveErrors);
+  };
+  client.on('error', survive);
+  if (!isCluster(client)) return () => client.off('error', survive);
+  const nodes = new Map<Redis, () => void>();
+  const add = (node: Redis) => void nodes.set(node, surviveErrors(node));
+  const remove = (node: Redis) => void nodes.delete(node);
+  for (const node of client.nodes('all')) add(node);
+  client.on('+node', add);
+  client.on('-node', remove);
+  return () => {
+    client.off('error', survive);
+    client.off('+node', add);
+    client.off('-node', remove);
+    for (const release of nodes.values()) release();
+  };
 }
 
-/** Resolves when the client is ready; rejects if it is not before the time is over. It keeps trying either way. */
-export async function connect(client: RedisClient): Promise<void> {
-  if (client.status === 'ready') return;
-  const ready = new Promise<void>((resolve) => client.once('ready', resolve));
-  let failure: Error | undefined;
-  const remember = (error: Error) => (failure = error);
-  client.on('error', remember);
-  if (client.status === 'wait') client.connect().catch(remember);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(failure?.message ? failure : new Error(messages.storeNotReady(client.status)));
-    }, CONNECT_TIMEOUT_MS);
+/**
+ * Resolves when the client is ready; rejects as soon as it is known that it will not be at once, as when the connection is
+ * refused, and at the latest when the time is over. It keeps trying either way.
+ */
+export function connect(client: RedisClient): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (client.status === 'ready') return resolve();
+    const settle = (failure?: Error) => {
+      clearTimeout(timer);
+      client.off('ready', ready);
+      client.off('error', failed);
+      client.off('end', unready);
+      if (failure === undefined) resolve();
+      else reject(failure.message ? failure : new Error(messages.storeNotReady(client.status)));
+    };
+    const ready = () => settle();
+    const failed = (error: Error) => settle(error);
+    const unready = () => settle(new Error(messages.storeNotReady(client.status)));
+    const timer = setTimeout(unready, CONNECT_TIMEOUT_MS);
+    client.on('ready', ready);
+    client.on('error', failed);
+    client.on('end', unready);
+    if (client.status === 'end') unready();
+    else if (client.status === 'wait') client.connect().catch(failed);
   });
-  try {
-    await Promise.race([ready, late]);
-  } finally {
-    clearTimeout(timer);
-    client.off('error', remember);
-  }
 }
 
 /** What is used of ioredis, in terms that hold for versions 5 and 6. */

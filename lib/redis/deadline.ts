@@ -3,13 +3,13 @@ import { messages } from '../errors/messages.js';
 
 /**
  * Settles as the promise does, or rejects when the time is over. A process that was busy for longer than that first reads
- * what its sockets hold: a reply that is already there wins.
+ * what its sockets hold: a reply that is already there wins. `leftMs` is what is left of `timeoutMs`, of which the error tells.
  */
-export function withDeadline<T>(promise: Promise<T>, timeoutMs: number): Promise<T> {
+export function withDeadline<T>(promise: Promise<T>, leftMs: number, timeoutMs = leftMs): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
       () => setImmediate(() => reject(new RateLimitStoreError(messages.storeTimeout(Math.round(timeoutMs))))),
-      Math.max(0, timeoutMs),
+      Math.max(0, leftMs),
     );
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });

@@ -8,6 +8,7 @@ import {
 } from 'cockatiel';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import type { Counter } from './store.js';
 
 /** So many failures in a row, and who failed is not asked until a probe succeeds. */
 const FAILURES = 5;
@@ -22,6 +23,8 @@ export type CircuitReport = { state: 'failing'; error: Error } | { state: 'recov
 
 /** Stops asking who fails repeatedly, probes it with one call, and asks again when it answers. */
 export class Circuit {
+  /** One of the counters that it was asked for last: by this one it can be asked whether it is back. */
+  counter: Counter | undefined;
   private readonly breaker: CircuitBreakerPolicy;
   private failing = false;
   /** Since it failed, it was left alone. */
@@ -46,6 +49,11 @@ export class Circuit {
   /** Who is asked is left alone for the moment. */
   get isOpen(): boolean {
     return this.breaker.state !== CircuitState.Closed;
+  }
+
+  /** It was told that it fails, and not that it is back. */
+  get isFailing(): boolean {
+    return this.failing;
   }
 
   async run<T>(call: () => Promise<T>): Promise<T> {

@@ -22,6 +22,8 @@ export interface StoreSettings {
   readonly prefix: string;
   readonly timeoutMs: number;
   readonly maxKeys: number;
+  /** @default 1_000 for each of `maxKeys` */
+  readonly maxBytes?: number | undefined;
   /**
    * Whether refusals are remembered.
    * @default false
@@ -40,10 +42,10 @@ export interface StoreSettings {
 
 /** The store that an app asks: in process, or Redis with what happens while it fails, or the user's own. */
 export async function createStore(settings: StoreSettings): Promise<Store> {
-  const { store, redis, ownsClient, maxKeys, report, watch, refusalCache = false, ...rest } = settings;
+  const { store, redis, ownsClient, maxKeys, maxBytes, report, watch, refusalCache = false, ...rest } = settings;
   const { localShare = 1, ...options } = rest;
   // What is counted in process beside a store on a clock of its own goes by that clock, too.
-  const local = new MemoryStore(store instanceof MemoryStore ? { maxKeys, clock: store.clock } : { maxKeys });
+  const local = new MemoryStore({ maxKeys, maxBytes, clock: store instanceof MemoryStore ? store.clock : undefined });
   const watched = (safe: FallbackStore) => {
     watch?.(safe);
     return safe;
@@ -55,8 +57,10 @@ export async function createStore(settings: StoreSettings): Promise<Store> {
     );
   if (redis === undefined) return local;
   const client = isClient(redis) ? redis : await createClient(redis);
-  surviveErrors(client);
-  const remote = new RedisStore(client, { ...options, ownsClient: ownsClient ?? client !== redis });
+  const owns = ownsClient ?? client !== redis;
+  const release = surviveErrors(client);
+  // A connection of our own may fail once more while it ends.
+  const remote = new RedisStore(client, { ...options, ownsClient: owns, ...(owns ? {} : { release }) });
   const safe = watched(new FallbackStore(remote, local, { report, localShare }));
   // In a Cluster a check of several slots can be refused for units that are given back a moment later.
   const cached = refusalCache && !isCluster(client);

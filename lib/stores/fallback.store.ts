@@ -19,7 +19,10 @@ import type {
 const logger = new Logger('RateLimit');
 
 /** What the store tells of itself, or of one of its nodes, once a change. */
-export type StoreReport = CircuitReport & { readonly node?: string };
+export type StoreReport = (CircuitReport & { readonly node?: string }) | { state: 'replaced'; readonly node: string };
+
+/** While a node fails, it is looked so often whether others have taken over. */
+const LOOK_AFTER_MS = 1000;
 
 export interface FallbackStoreOptions {
   /** Is told when the first store, or a node of it, begins to fail and when it is back. */
@@ -46,6 +49,7 @@ export class FallbackStore implements Store {
   private readonly localShare: number;
   /** By node; that of the store as a whole has no name. */
   private readonly circuits = new Map<string, Circuit>();
+  private lookedAt = -Infinity;
   private readonly shares = new WeakMap<CompiledLimit, CompiledLimit>();
 
   constructor(
@@ -60,7 +64,19 @@ export class FallbackStore implements Store {
 
   /** Whether the first store, or a node of it, is left alone for the moment, since it failed repeatedly. */
   get isBroken(): boolean {
-    return [...this.circuits.values()].some(({ isOpen }) => isOpen);
+    return [...this.circuits].some(([node, { isOpen }]) => isOpen && this.isCurrent(node));
+  }
+
+  /** Asks the nodes that are left alone whether they are back: nobody else may. Never rejects. */
+  async probe(): Promise<void> {
+    const left = [...this.circuits.values()].filter(({ isOpen }) => isOpen);
+    const asking = left.flatMap(({ counter }) => {
+      if (counter === undefined) return [];
+      const check = { entries: [{ ...counter, cost: 1 }], peek: true };
+      return [this.ask([counter], () => this.primary.check([check])).catch(() => undefined)];
+    });
+    await Promise.all(asking);
+    this.forgetReplaced();
   }
 
   /** Never rejects: an app starts without its store, and is told so. */
@@ -88,7 +104,7 @@ export class FallbackStore implements Store {
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       const all = checks.flatMap(({ entries }) => entries);
-      const policies = new Map(all.map((entry) => [entry, policyOf(entry, error)]));
+      const policies = new Map(all.map((entry) => [entry, policyOf({ ...entry, units: entry.cost }, error)]));
       if (all.some((entry) => policies.get(entry) === 'deny')) throw error;
       return Promise.all(checks.map((check) => this.fallBack(check, policies)));
     }
@@ -99,7 +115,7 @@ export class FallbackStore implements Store {
       return await this.ask([reservation], () => this.primary.reserve(reservation));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      const policy = policyOf(reservation, error);
+      const policy = policyOf({ ...reservation, units: reservation.cost }, error);
       if (policy === 'deny') throw error;
       if (policy !== 'local') return allowing(reservation);
       return { ...(await this.local.reserve(this.share(reservation))), source: 'fallback' };
@@ -114,9 +130,12 @@ export class FallbackStore implements Store {
     try {
       await this.ask(rest, () => this.primary.refund(rest));
     } catch (error) {
-      const unknown = rest.filter(({ source }) => source === undefined);
-      if (!(error instanceof RateLimitStoreError) || unknown.length < rest.length) throw error;
-      await this.local.refund(unknown.map((refund) => this.share(refund)));
+      if (!(error instanceof RateLimitStoreError)) throw error;
+      // What Redis charged can be given back there only.
+      const policies = rest.map((refund) => (refund.source === undefined ? policyOf(refund, error) : 'deny'));
+      const counted = rest.filter((_, index) => policies[index] === 'local');
+      if (counted.length > 0) await this.local.refund(counted.map((refund) => this.share(refund)));
+      if (policies.includes('deny')) throw error;
     }
   }
 
@@ -126,7 +145,9 @@ export class FallbackStore implements Store {
       await this.ask([charge], () => this.primary.penalize(charge));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      await this.local.penalize(this.share(charge));
+      const policy = policyOf(charge, error);
+      if (policy === 'deny') throw error;
+      if (policy === 'local') await this.local.penalize(this.share(charge));
     }
   }
 
@@ -174,44 +195,70 @@ export class FallbackStore implements Store {
   /** Asks the first store for these counters, unless a node that has some of them is left alone. */
   private ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
     const { primary } = this;
-    if (primary.nodeOf === undefined) return this.circuitOf('').run(call);
-    const nodes = new Set(counters.map((counter) => primary.nodeOf!(counter)));
+    if (primary.nodeOf === undefined) return this.circuitOf('', counters[0]).run(call);
+    const nodes = new Map(counters.map((counter) => [primary.nodeOf!(counter), counter]));
     // What could not be opened is there now.
     let guarded = async () => {
       const answer = await call();
       this.circuitOf('').recovered();
+      this.lookForReplaced();
       return answer;
     };
-    for (const node of nodes) {
+    for (const [node, counter] of nodes) {
       const next = guarded;
-      guarded = () => this.circuitOf(node).run(next);
+      guarded = () => this.circuitOf(node, counter).run(next);
     }
     return guarded();
   }
 
-  private circuitOf(node: string): Circuit {
+  private isCurrent(node: string): boolean {
+    return this.primary.hasNode?.(node) ?? true;
+  }
+
+  private lookForReplaced(): void {
+    for (const { isFailing } of this.circuits.values()) {
+      if (!isFailing) continue;
+      const now = performance.now();
+      if (now - this.lookedAt < LOOK_AFTER_MS) return;
+      this.lookedAt = now;
+      return this.forgetReplaced();
+    }
+  }
+
+  /** Forgets nodes that have no counters any more, as a master that failed and was replaced: nobody would find it back. */
+  private forgetReplaced(): void {
+    for (const [node, { isFailing }] of this.circuits) {
+      if (node === '' || this.isCurrent(node)) continue;
+      this.circuits.delete(node);
+      if (isFailing) this.report({ state: 'replaced', node });
+    }
+  }
+
+  private circuitOf(node: string, counter?: Counter): Circuit {
     let circuit = this.circuits.get(node);
     if (circuit === undefined) {
+      this.forgetReplaced();
       const told = node === '' ? {} : { node };
       circuit = new Circuit(node, (report) => this.report({ ...report, ...told }));
       this.circuits.set(node, circuit);
     }
+    circuit.counter = counter ?? circuit.counter;
     return circuit;
   }
 }
 
 /** What to do about a limit whose store gave this error. A function that fails must not make a request fail. */
-function policyOf(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPolicy {
-  const policy = chosenPolicy(entry, error);
+function policyOf(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+  const policy = chosenPolicy(charge, error);
   // A shadow refuses nobody.
-  return policy === 'deny' && entry.limit.shadow ? 'allow' : policy;
+  return policy === 'deny' && charge.limit.shadow ? 'allow' : policy;
 }
 
-function chosenPolicy(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPolicy {
-  const { onStoreError, name } = entry.limit;
+function chosenPolicy({ limit, identity, units }: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+  const { onStoreError, name } = limit;
   if (typeof onStoreError !== 'function') return onStoreError;
   try {
-    const policy = onStoreError(error, { limit: name, key: entry.identity, cost: entry.cost });
+    const policy = onStoreError(error, { limit: name, key: identity, cost: units });
     if (STORE_ERROR_POLICIES.includes(policy)) return policy;
     logger.error(messages.wrongPolicy(name, policy));
   } catch (failure) {

@@ -3,6 +3,7 @@ import type { CompiledLimit } from '../algorithms/limit.js';
 import { inProportion } from '../algorithms/scale.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { BoundedMap, Kept } from './bounded-map.js';
 import { boundedIdentity } from './identity.js';
 import type {
   Charge,
@@ -19,15 +20,20 @@ import type {
 /** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {
   /**
-   * How many counters are kept at most; the least recently used goes first.
+   * How many counters are kept at most; the least recently used goes first, those that are blocked or hold leases last.
    * @default 100_000
    */
   maxKeys?: number;
   /**
+   * How many bytes they take at most, as far as that can be estimated.
+   * @default 1_000 for each of `maxKeys`
+   */
+  maxBytes?: number | undefined;
+  /**
    * The time in whole microseconds since the epoch.
    * @default the system's clock
    */
-  clock?: () => number;
+  clock?: (() => number) | undefined;
   /**
    * Milliseconds added to every time to live, as the script does for a clock that tests move.
    * @internal
@@ -54,14 +60,14 @@ interface View extends Counter {
   delay: number | undefined;
 }
 
-interface Entry {
+class Entry extends Kept {
   /** Nothing if it equals a fresh one. */
   state: State | undefined;
   block: Block | undefined;
   /** The quota that its units were carried over to. */
   carried: number | undefined;
   /** When the state equals a fresh one and may be forgotten, in microseconds. */
-  expiresAt: number;
+  expiresAt = 0;
 }
 
 /** What a check does besides deciding: whether it only looks, blocks whom it refuses, and says when it charged. */
@@ -76,20 +82,26 @@ const CONSUME_REFUNDABLE: How = { peek: false, blocks: true, refundable: true };
 const PEEK: How = { peek: true, blocks: false, refundable: false };
 const RESERVE: How = { peek: false, blocks: false, refundable: true };
 
-const SWEEP_INTERVAL_MS = 1000;
+const SWEEP_INTERVAL_MS = 100;
 /** A sweep looks at one in so many of the counters that may be kept, so that it never holds the process up. */
-const SWEEP_SHARE = 10;
+const SWEEP_SHARE = 100;
+
+/** How much memory may be taken for each counter that may be kept, on the average. Most take less than half of it. */
+export const BYTES_A_KEY = 1000;
+/** What a counter with a key of no characters takes, in bytes: as it was measured, without what its algorithm lists. */
+const ENTRY_BYTES = 400;
+/** Identities need not be ASCII. */
+const CHARACTER_BYTES = 2;
 
 /** Counts in this process: the same algorithms as on Redis, bounded, with one timer for all counters. */
 export class MemoryStore implements Store {
-  /** The least recently used first. */
-  private readonly entries = new Map<string, Entry>();
+  private readonly entries: BoundedMap<Entry>;
   private readonly maxKeys: number;
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
   private readonly slackMs: number;
   private timer: NodeJS.Timeout | undefined;
-  private sweeping: MapIterator<[string, Entry]> | undefined;
+  private sweeping: Iterator<Entry> | undefined;
 
   /**
    * Counts nothing yet, and has no timer until it does.
@@ -97,8 +109,9 @@ export class MemoryStore implements Store {
    * @param options how it counts
    */
   constructor(options: MemoryStoreOptions = {}) {
-    const { maxKeys = 100_000, clock = () => Date.now() * 1000, slackMs = 0 } = options;
+    const { maxKeys = 100_000, maxBytes = maxKeys * BYTES_A_KEY, clock = () => Date.now() * 1000, slackMs = 0 } = options;
     this.maxKeys = maxKeys;
+    this.entries = new BoundedMap(maxKeys, maxBytes);
     this.clock = clock;
     this.slackMs = slackMs;
   }
@@ -106,6 +119,11 @@ export class MemoryStore implements Store {
   /** How many counters are kept. */
   get size(): number {
     return this.entries.size;
+  }
+
+  /** How many bytes they take, roughly. */
+  get bytes(): number {
+    return this.entries.bytes;
   }
 
   // eslint-disable-next-line typescript/require-await -- a wrong call has to reject, not to throw
@@ -167,7 +185,7 @@ export class MemoryStore implements Store {
   }
 
   reset(counters: readonly Counter[]): Promise<void> {
-    for (const counter of counters) this.entries.delete(keyOf(counter.limit, counter.identity));
+    for (const { limit, identity } of counters) this.forget(keyOf(limit, identity));
     return Promise.resolve();
   }
 
@@ -220,11 +238,11 @@ export class MemoryStore implements Store {
       if (kept !== undefined && reset > 0) {
         kept.state = algorithm.save(parameters, state);
         kept.expiresAt = now + reset + this.slackMs * 1000;
-        this.touch(key, kept);
+        this.keep(limit, kept);
       } else {
         this.store({ limit, identity, key, stored, state, block: undefined, cost, fits: allowed, delay: undefined });
       }
-    } else if (stored !== undefined) this.touch(key, stored);
+    } else if (stored !== undefined) this.entries.touch(stored);
     return {
       allowed,
       limit: limit.name,
@@ -262,7 +280,7 @@ export class MemoryStore implements Store {
       decision.resetAfterMs = toMs(algorithm.resetAfter(parameters, state));
     }
     if (charged || refusedFirst || (state.moved && !peek)) this.store(view);
-    else if (view.stored !== undefined) this.touch(view.key, view.stored);
+    else if (view.stored !== undefined) this.entries.touch(view.stored);
     return decision;
   }
 
@@ -286,17 +304,17 @@ export class MemoryStore implements Store {
     const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
     const keepFor = Math.max(needed, block === undefined ? 0 : block.until - state.now);
     if (keepFor <= 0) {
-      this.entries.delete(key);
+      this.forget(key);
       return;
     }
-    const entry = stored ?? { state: undefined, block: undefined, carried: undefined, expiresAt: 0 };
+    const entry = stored ?? this.entries.get(key) ?? new Entry(key);
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;
     // What was carried over is not carried over again, whoever charges it meanwhile.
     const isUsed = needed > 0 && algorithm.resetAfter(parameters, state) > 0;
     entry.carried = isUsed ? (limit.carry ? limit.quota : entry.carried) : undefined;
     entry.expiresAt = state.now + keepFor + this.slackMs * 1000;
-    this.touch(key, entry, stored !== undefined);
+    this.keep(limit, entry);
   }
 
   /** The entry of a key, if it has not run out: as on Redis, what has run out is gone, whether it was swept or not. */
@@ -305,31 +323,31 @@ export class MemoryStore implements Store {
     return entry === undefined || entry.expiresAt <= now ? undefined : entry;
   }
 
-  /** Makes an entry the most recently used. While there is room for as many again, nobody has to know which one that is. */
-  private touch(key: string, entry: Entry, isKept = true): void {
-    if (isKept && this.entries.size * 2 <= this.maxKeys) return;
-    this.entries.delete(key);
-    this.entries.set(key, entry);
-    if (this.entries.size > this.maxKeys) {
-      for (const oldest of this.entries.keys()) {
-        this.entries.delete(oldest);
-        break;
-      }
-    }
+  /** Keeps an entry as it is now. Blocks and leases are remembered when there is no room for all the rest. */
+  private keep({ algorithm }: CompiledLimit, entry: Entry): void {
+    const { key, state, block } = entry;
+    const listed = state === undefined ? 0 : (algorithm.bytes?.(state) ?? 0);
+    const bytes = ENTRY_BYTES + CHARACTER_BYTES * key.length + listed;
+    this.entries.put(entry, bytes, block !== undefined || algorithm.renew !== undefined);
     this.timer ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
+  }
+
+  private forget(key: string): void {
+    const entry = this.entries.get(key);
+    if (entry !== undefined) this.entries.delete(entry);
   }
 
   /** Forgets a share of the counters that have run out; ends the timer when none is left. */
   private sweep(): void {
     const now = this.clock();
     for (let looked = Math.ceil(this.maxKeys / SWEEP_SHARE); looked > 0; looked--) {
-      this.sweeping ??= this.entries.entries();
+      this.sweeping ??= this.entries.values();
       const { done, value } = this.sweeping.next();
       if (done === true) {
         this.sweeping = undefined;
         break;
       }
-      if (value[1].expiresAt <= now) this.entries.delete(value[0]);
+      if (value.expiresAt <= now) this.entries.delete(value);
     }
     if (this.entries.size > 0) return;
     clearInterval(this.timer);

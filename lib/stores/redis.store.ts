@@ -37,6 +37,8 @@ export interface RedisStoreOptions {
    * @default false
    */
   ownsClient?: boolean;
+  /** @internal Is called when the connection is used no longer. */
+  release?: () => void;
   /** @internal */
   clock?: TestClock;
 }
@@ -74,9 +76,12 @@ export class RedisStore implements Store {
   private readonly prefix: string;
   private readonly timeoutMs: number;
   private readonly ownsClient: boolean;
+  private readonly release: (() => void) | undefined;
   private readonly clock: TestClock | undefined;
   /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
   readonly nodeOf?: (counter: Counter) => string;
+  /** Whether it is a master of any slot, as the Cluster's client knows it. */
+  readonly hasNode?: (node: string) => boolean;
   private readonly cluster: boolean;
   private queue: Job[] = [];
   private readonly sending = new Set<Promise<void>>();
@@ -98,21 +103,27 @@ export class RedisStore implements Store {
     private readonly client: RedisClient,
     options: RedisStoreOptions = {},
   ) {
-    const { prefix = 'sluice', timeoutMs = 250, ownsClient = false, clock } = options;
+    const { prefix = 'sluice', timeoutMs = 250, ownsClient = false, release, clock } = options;
     this.script = new Script(client);
     this.cluster = isCluster(client);
-    if (isCluster(client)) this.nodeOf = (counter) => client.slots[this.slotOf(counter)]?.[0] ?? '';
+    if (isCluster(client)) {
+      this.nodeOf = (counter) => client.slots[this.slotOf(counter)]?.[0] ?? '';
+      this.hasNode = (node) =>
+        node === '' ? client.slots.length === 0 : client.slots.some(([master]) => master === node);
+    }
     this.prefix = prefix;
     this.timeoutMs = timeoutMs;
     this.ownsClient = ownsClient;
+    this.release = release;
     this.clock = clock;
   }
 
   /** Connects and loads the script. */
   async open(): Promise<void> {
+    const since = performance.now();
     await connect(this.client);
     try {
-      await withDeadline(this.script.load(), CONNECT_TIMEOUT_MS);
+      await withDeadline(this.script.load(), since + CONNECT_TIMEOUT_MS - performance.now(), CONNECT_TIMEOUT_MS);
     } catch (error) {
       throw asStoreError(error);
     }
@@ -122,6 +133,7 @@ export class RedisStore implements Store {
   async close(): Promise<void> {
     while (this.queue.length > 0) this.flush();
     await Promise.all(this.sending);
+    this.release?.();
     if (!this.ownsClient) return;
     try {
       if (this.client.status === 'ready') await withDeadline(this.client.quit(), this.timeoutMs);
@@ -196,7 +208,7 @@ export class RedisStore implements Store {
       check.entries.reduce((keys, { limit }) => keys + 1 + (limit.algorithm.companions?.length ?? 0), 0),
     );
     if (deadline === Infinity) return decided;
-    return withDeadline(decided, deadline - performance.now()).catch((error: unknown) => {
+    return withDeadline(decided, deadline - performance.now(), this.timeoutMs).catch((error: unknown) => {
       if (error instanceof RateLimitStoreError) error.node ??= this.nodeOf?.(check.entries[0]!);
       throw error;
     });
@@ -264,7 +276,7 @@ export class RedisStore implements Store {
     decisions: Map<CheckEntry, StoreDecision>,
     deadline: number,
   ): Promise<void> {
-    await withDeadline(this.refund(charged.splice(0)), deadline - performance.now());
+    await withDeadline(this.refund(charged.splice(0)), deadline - performance.now(), this.timeoutMs);
     const entries = [...decisions.keys()].filter((entry) => decisions.get(entry)!.allowed);
     for (const part of this.bySlot(entries)) {
       const answers = await this.decide({ entries: part, peek: true }, deadline);

@@ -1,25 +1,34 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../algorithms/limit.js';
 import type { InstanceChannel, Listener } from '../redis/instance-channel.js';
+import { BoundedMap, Kept } from './bounded-map.js';
 import { boundedIdentity } from './identity.js';
 import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './store.js';
 
 /** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
-interface Refusal {
-  readonly decisions: readonly StoreDecision[];
-  readonly until: number;
-  readonly receivedAt: number;
+class Refusal extends Kept {
+  constructor(
+    key: string,
+    readonly decisions: readonly StoreDecision[],
+    readonly until: number,
+    readonly receivedAt: number,
+  ) {
+    super(key);
+  }
 }
 
-/** How many refused checks are remembered; the oldest goes first. */
+/** How many refused checks are remembered, and how many bytes they may take; the oldest goes first. */
 const MAX_REFUSALS = 10_000;
+const MAX_BYTES = 20_000_000;
+/** What a decision takes, roughly. */
+const DECISION_BYTES = 300;
 
 /**
  * Remembers refusals: the same check is refused again without a call until its wait is over. Units come back sooner only by
  * a refund, a reset or an unblock, of which every instance tells all others; while it cannot hear them, it asks.
  */
 export class RefusalCacheStore implements Store, Listener {
-  private readonly refusals = new Map<string, Refusal>();
+  private readonly refusals = new BoundedMap<Refusal>(MAX_REFUSALS, MAX_BYTES);
   /** A limit whose rate was changed is another one. */
   private readonly serials = new WeakMap<CompiledLimit, number>();
   private lastSerial = 0;
@@ -72,8 +81,9 @@ export class RefusalCacheStore implements Store, Listener {
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
+    const since = performance.now();
     await this.inner.refund(refunds);
-    await this.tell(refunds);
+    await this.tell(refunds, since);
   }
 
   penalize(charge: Charge): Promise<void> {
@@ -81,8 +91,9 @@ export class RefusalCacheStore implements Store, Listener {
   }
 
   async block(counter: Counter, durationMs: number): Promise<void> {
+    const since = performance.now();
     await this.inner.block(counter, durationMs);
-    await this.tell([counter]);
+    await this.tell([counter], since);
   }
 
   renew(lease: HeldLease): Promise<boolean> {
@@ -90,8 +101,9 @@ export class RefusalCacheStore implements Store, Listener {
   }
 
   async reset(counters: readonly Counter[]): Promise<void> {
+    const since = performance.now();
     await this.inner.reset(counters);
-    await this.tell(counters);
+    await this.tell(counters, since);
   }
 
   history(counter: Counter): Promise<WindowCount[]> {
@@ -104,7 +116,7 @@ export class RefusalCacheStore implements Store, Listener {
     const refusal = this.refusals.get(key);
     if (refusal === undefined) return undefined;
     if (refusal.until <= now) {
-      this.refusals.delete(key);
+      this.refusals.delete(refusal);
       return undefined;
     }
     const passed = now - refusal.receivedAt;
@@ -126,13 +138,11 @@ export class RefusalCacheStore implements Store, Listener {
     const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
     const receivedAt = performance.now();
     if (until <= receivedAt) return;
-    if (this.refusals.size >= MAX_REFUSALS) {
-      for (const oldest of this.refusals.keys()) {
-        this.refusals.delete(oldest);
-        break;
-      }
-    }
-    this.refusals.set(this.keyOf(check), { decisions, until, receivedAt });
+    const key = this.keyOf(check);
+    const before = this.refusals.get(key);
+    if (before !== undefined) this.refusals.delete(before);
+    const bytes = 2 * key.length + DECISION_BYTES * decisions.length;
+    this.refusals.put(new Refusal(key, decisions, until, receivedAt), bytes, false);
   }
 
   private keyOf({ entries }: Check): string {
@@ -156,9 +166,9 @@ export class RefusalCacheStore implements Store, Listener {
   }
 
   /** What an instance may have remembered is remembered no longer, here at once. */
-  private async tell(counters: readonly Counter[]): Promise<void> {
+  private async tell(counters: readonly Counter[], since: number): Promise<void> {
     if (!counters.some(({ limit }) => limit.remembersRefusals)) return;
     this.forget();
-    await this.channel.tell('');
+    await this.channel.tell('', since);
   }
 }

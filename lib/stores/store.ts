@@ -127,6 +127,11 @@ export interface Store {
    * @default all counters are on one
    */
   nodeOf?(counter: Counter): string;
+  /**
+   * Whether a server still has counters: one that does not is never asked again, so that nothing is known of it any more.
+   * @default it has
+   */
+  hasNode?(node: string): boolean;
   /** Resolves when the store is ready to be asked, or has reported that it is not. */
   open?(): Promise<void>;
   /** Ends connections and timers that the store made itself. */

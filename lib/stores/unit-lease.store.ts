@@ -75,9 +75,10 @@ export class UnitLeaseStore implements Store, Listener {
   }
 
   async block(counter: Counter, durationMs: number): Promise<void> {
+    const since = performance.now();
     this.existing(counter)?.end();
     await this.inner.block(counter, durationMs);
-    await this.tell('end', [counter]);
+    await this.tell('end', [counter], since);
   }
 
   renew(lease: HeldLease): Promise<boolean> {
@@ -85,9 +86,10 @@ export class UnitLeaseStore implements Store, Listener {
   }
 
   async reset(counters: readonly Counter[]): Promise<void> {
+    const since = performance.now();
     for (const counter of counters) this.existing(counter)?.drop();
     await this.inner.reset(counters);
-    await this.tell('drop', counters);
+    await this.tell('drop', counters, since);
   }
 
   history(counter: Counter): Promise<WindowCount[]> {
@@ -116,6 +118,8 @@ export class UnitLeaseStore implements Store, Listener {
     const leased = entries.filter(hasLease);
     if (leased.length === 0) return this.only(check);
     if (peek) return this.look(check);
+    // What is asked in two steps has one deadline.
+    const { since = performance.now() } = check;
     const outcomes = await Promise.allSettled(leased.map((entry) => this.take(entry)));
     const answers = new Map<CheckEntry, StoreDecision>();
     for (const [index, outcome] of outcomes.entries()) {
@@ -126,7 +130,7 @@ export class UnitLeaseStore implements Store, Listener {
       if (failure !== undefined) throw failure.reason;
       const refused = leased.some((entry) => refuses(entry, answers.get(entry)!));
       const others = entries.filter((entry) => !hasLease(entry));
-      const told = others.length === 0 ? [] : await this.only({ ...check, entries: others, peek: refused });
+      const told = others.length === 0 ? [] : await this.only({ ...check, entries: others, peek: refused, since });
       for (const [index, entry] of others.entries()) answers.set(entry, told[index]!);
       if (refused || others.some((entry) => refuses(entry, answers.get(entry)!))) this.putBack(leased, answers);
     } catch (error) {
@@ -219,9 +223,9 @@ export class UnitLeaseStore implements Store, Listener {
     this.returning.add(returned);
   }
 
-  private async tell(what: 'end' | 'drop', counters: readonly Counter[]): Promise<void> {
+  private async tell(what: 'end' | 'drop', counters: readonly Counter[], since: number): Promise<void> {
     const leased = counters.filter(hasLease);
-    await Promise.all(leased.map((counter) => this.channel.tell(announcement(what, counter))));
+    await Promise.all(leased.map((counter) => this.channel.tell(announcement(what, counter), since)));
   }
 }
 

@@ -39,10 +39,21 @@ export class ObservedStore implements Store {
     return this.options.fallback?.isBroken === true;
   }
 
+  /** Asks what is left alone whether it is back. Never rejects. */
+  async probe(): Promise<void> {
+    await this.options.fallback?.probe();
+  }
+
   async open(): Promise<void> {
     const { telemetry, fallback } = this.options;
     if (telemetry !== false) {
-      const isBroken = fallback && (() => fallback.isBroken);
+      const isBroken =
+        fallback &&
+        (() => {
+          // Where nothing else is asked, the next measurement tells of it.
+          if (fallback.isBroken) void fallback.probe();
+          return fallback.isBroken;
+        });
       this.openTelemetry = await OpenTelemetry.load(telemetry === true, isBroken);
     }
     await this.inner.open?.();

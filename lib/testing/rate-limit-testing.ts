@@ -51,8 +51,8 @@ export class RateLimitTesting {
    * @returns the builder
    */
   static useStore<Builder extends TestingBuilder>(builder: Builder, store: Store): Builder {
-    return replace(builder, ({ prefix, timeoutMs, maxKeys }) =>
-      createStore({ store, prefix, timeoutMs, maxKeys, report }),
+    return replace(builder, ({ prefix, timeoutMs, maxKeys, maxBytes }) =>
+      createStore({ store, prefix, timeoutMs, maxKeys, maxBytes, report }),
     );
   }
 }

@@ -39,7 +39,8 @@ const countersOf = (quotas: readonly number[]): LoadedCounter[] =>
 function expectFailover(results: readonly LoadResult[]): void {
   for (const { longestGapMs, reports } of results) {
     expect(longestGapMs).toBeLessThan(FAILOVER_MS);
-    expect(reports.at(-1) ?? 'recovered').toBe('recovered');
+    // A node of a Cluster does not come back, but another one takes its place.
+    expect(['recovered', 'replaced']).toContain(reports.at(-1) ?? 'recovered');
   }
 }
 

@@ -90,6 +90,50 @@ describe('while the first store fails', () => {
     expect(first.size).toBe(0);
   });
 
+  it.each<[string, OnStoreError, boolean]>([
+    ["'deny'", 'deny', true],
+    ["a function that says 'deny'", () => 'deny', true],
+    ["'deny' in shadow mode", 'deny', false],
+    ["'allow'", 'allow', false],
+  ])('units are neither charged nor given back under %s', async (what, onStoreError, rejects) => {
+    const shadow = what.includes('shadow');
+    const limit = new CompiledLimit(gcra, { place: 'test', name: 'gcra', onStoreError, shadow });
+    const counter = { limit, identity: IDENTITY };
+    await ask(first, limit, { cost: 5 });
+    first.off = true;
+    for (const call of [
+      () => store.penalize({ ...counter, units: 2 }),
+      () => store.refund([{ ...counter, units: 2 }]),
+    ]) {
+      if (rejects) await expect(call()).rejects.toThrow(RateLimitStoreError);
+      else await call();
+    }
+    first.off = false;
+    expect(await ask(first, limit, { peek: true })).toMatchObject({ remaining: 5 });
+    expect(local.size).toBe(0);
+  });
+
+  it('a function says for each charge and refund what to do', async () => {
+    const asked: unknown[] = [];
+    const limit = limitOf(gcra, (_, check) => {
+      asked.push(check);
+      return check.cost > 1 ? 'deny' : 'local';
+    });
+    const counter = { limit, identity: IDENTITY };
+    await ask(local, limit, { cost: 5 });
+    first.off = true;
+    await store.penalize({ ...counter, units: 1 });
+    await expect(store.penalize({ ...counter, units: 2 })).rejects.toThrow('switched off');
+    await expect(
+      store.refund([
+        { ...counter, units: 1 },
+        { ...counter, units: 3 },
+      ]),
+    ).rejects.toThrow('switched off');
+    expect(await ask(local, limit, { peek: true })).toMatchObject({ remaining: 5 });
+    expect(asked).toEqual([1, 2, 1, 3].map((cost) => ({ limit: 'gcra', key: IDENTITY, cost })));
+  });
+
   it('a block holds here, and the caller is told that it holds only here', async () => {
     const limit = limitOf(gcra);
     first.off = true;

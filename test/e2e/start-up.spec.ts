@@ -153,6 +153,7 @@ describe('start-up errors', () => {
     [{ ipv6Prefix: 129 }, "option 'ipv6Prefix' is 129, wants a whole number >= 1 and <= 128"],
     [{ prefix: 'a{b' }, "option 'prefix' is 'a{b', wants a string that is not empty and holds no braces"],
     [{ maxKeys: 0 }, "option 'maxKeys' is 0, wants a whole number >= 1"],
+    [{ maxBytes: 1.5 }, "option 'maxBytes' is 1.5, wants a whole number >= 1"],
     [{ store: {} }, "option 'store' is {}, wants a Store"],
     [{ limits: login }, "option 'limits' is { algo: 'fixed-window', rate: 3, interval: '1m' }, wants a list of limits"],
     [{ define: [] }, "option 'define' is [], wants an object of limits by their names"],

@@ -1,12 +1,16 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get } from '@nestjs/common';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Controller, Get, Logger } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
 import { RateLimitHealthIndicator } from '../../lib/health/rate-limit.health-indicator.js';
+import { LimiterService } from '../../lib/limiter.service.js';
 import { RateLimitModule } from '../../lib/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { RATE_LIMIT_STORE } from '../../lib/rate-limit.settings.js';
+import { createClient } from '../../lib/redis/client.js';
 import type { Store } from '../../lib/stores/store.js';
+import type { ObservedStore } from '../../lib/telemetry/observed.store.js';
 import { startCluster, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 
@@ -120,6 +124,40 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     const { get } = await start({ redis: { nodes: cluster.nodes }, timeout: '5s' });
     expect(await get('/health/down')).toEqual([200, 'ok', { status: 'up', source: 'redis' }]);
   });
+
+  it('is up again on a Cluster once a replica has taken over, without any other traffic', async () => {
+    const cluster = await startCluster();
+    cleanups.push(() => cluster.stop());
+    const lines: unknown[] = [];
+    const client = await createClient({ nodes: cluster.nodes });
+    client.on('error', () => undefined);
+    const { app, get } = await start({ redis: client, timeout: '1s' });
+    cleanups.push(() => Promise.resolve(client.disconnect()));
+    const logged = jest.spyOn(Logger.prototype, 'log').mockImplementation((message: unknown) => {
+      lines.push(message);
+    });
+    cleanups.push(() => Promise.resolve(logged.mockRestore()));
+    const limiter = app.get(LimiterService).for({ algo: 'gcra', rate: 1_000_000, interval: '1h' });
+    const [victim] = await cluster.masters();
+    const name = `${victim!.host}:${victim!.port}`;
+    await victim!.kill();
+    // Until the breaker of the dead master leaves it alone.
+    const store = app.get<ObservedStore>(RATE_LIMIT_STORE);
+    for (let i = 0; !store.isBroken; i++) {
+      if (i === 2000) throw new Error('no failure was noticed');
+      await limiter.consume(`user:${i}`);
+    }
+    expect(await get('/health/down')).toEqual([503, 'error', failing('down')]);
+    // All that is asked from now on.
+    const deadline = Date.now() + 40_000;
+    while ((await get('/health/down'))[0] !== 200 && Date.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(await get('/health/down')).toEqual([200, 'ok', { status: 'up', source: 'redis' }]);
+    expect(store.isBroken).toBe(false);
+    expect(lines).toContain(`node ${name} of the store has no counters any more, since others have taken them over`);
+    for (let i = 0; i < 100; i++) expect((await limiter.consume(`user:${i}`)).source).toBe('redis');
+  }, 90_000);
 
   it('is up in process, where nothing can fail', async () => {
     const { get } = await start({});

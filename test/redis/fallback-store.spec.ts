@@ -1,5 +1,5 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit, type OnStoreError } from '../../lib/algorithms/limit.js';
@@ -8,7 +8,7 @@ import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore, type StoreReport } from '../../lib/stores/fallback.store.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis.store.js';
-import type { Store, StoreDecision } from '../../lib/stores/store.js';
+import type { Check, Counter, Store, StoreDecision } from '../../lib/stores/store.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, freshPrefix } from '../support/stores.js';
 
@@ -327,6 +327,80 @@ describe('while Redis answers errors', () => {
     await ask(store, limitOf('allow')).catch(() => undefined);
     expect(report).toHaveBeenCalledTimes(1);
     await store.close();
+  });
+});
+
+/** A store of two nodes, of which each can be switched off, and one can be replaced. */
+class Nodes extends MemoryStore {
+  readonly off = new Set<string>();
+  readonly moved = new Map<string, string>();
+
+  nodeOf({ identity }: Counter): string {
+    return this.moved.get(identity) ?? identity;
+  }
+  hasNode(node: string): boolean {
+    return ![...this.moved.keys()].includes(node) && node !== '';
+  }
+  override check(checks: readonly Check[]) {
+    const node = this.nodeOf(checks[0]!.entries[0]!);
+    if (!this.off.has(node)) return super.check(checks);
+    return Promise.reject(Object.assign(new RateLimitStoreError('down'), { node }));
+  }
+}
+
+describe('a node that is left alone', () => {
+  const limit = limitOf('local', { rate: 1000 });
+  const breakNode = async (nodes: Nodes, store: Store, node: string) => {
+    nodes.off.add(node);
+    for (let i = 0; i < 5; i++) await ask(store, limit, { identity: node });
+  };
+  let nodes: Nodes;
+  let reports: StoreReport[];
+  let store: FallbackStore;
+
+  beforeEach(() => {
+    nodes = new Nodes();
+    reports = [];
+    store = new FallbackStore(nodes, new MemoryStore(), { report: (report) => reports.push(report) });
+    cleanups.push(() => store.close());
+  });
+
+  it('is forgotten once others have taken over, and that is told of', async () => {
+    await breakNode(nodes, store, 'a');
+    expect(store.isBroken).toBe(true);
+    nodes.moved.set('a', 'c');
+    expect(store.isBroken).toBe(false);
+    expect((await ask(store, limit, { identity: 'a' })).source).toBe('memory');
+    expect(reports.map(({ state, node }) => [state, node])).toEqual([
+      ['failing', 'a'],
+      ['replaced', 'a'],
+    ]);
+    // It comes back as a master, and is as good as any.
+    nodes.moved.clear();
+    nodes.off.clear();
+    expect((await ask(store, limit, { identity: 'a' })).source).toBe('memory');
+    expect(reports).toHaveLength(2);
+  });
+
+  it('is found back by a probe, with no other traffic', async () => {
+    await breakNode(nodes, store, 'a');
+    nodes.off.clear();
+    // Not before a second is over.
+    await store.probe();
+    expect(store.isBroken).toBe(true);
+    while (store.isBroken) {
+      await sleep(50);
+      await store.probe();
+    }
+    expect(reports.map(({ state, node }) => [state, node])).toEqual([
+      ['failing', 'a'],
+      ['recovered', 'a'],
+    ]);
+  });
+
+  it('says nothing of all nodes, once these are known', async () => {
+    await breakNode(nodes, store, '');
+    expect(store.isBroken).toBe(false);
   });
 });
 

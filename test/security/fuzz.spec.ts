@@ -101,7 +101,7 @@ const LIMIT_OPTIONS =
   `algo rate interval burst queue slices refill period timezone retain limit ttl name key cost skip count
   blockFor scope mode phase onStoreError onMissingKey message ${INHERITED}`.split(/\s+/);
 const MODULE_OPTIONS =
-  `limits define headers timeout onStoreError onMissingKey ipv6Prefix prefix maxKeys refusalCache guard store
+  `limits define headers timeout onStoreError onMissingKey ipv6Prefix prefix maxKeys maxBytes refusalCache guard store
   ${INHERITED}`.split(/\s+/);
 
 /** An object with one to three of its options replaced, as JSON would make it: `__proto__` is an option like any other. */

@@ -54,6 +54,7 @@ const hostile: [option: string, value: unknown][] = [
   ['ipv6Prefix', 1],
   ['prefix', 'hacked'],
   ['maxKeys', 1],
+  ['maxBytes', 1],
   ['refusalCache', false],
   ['redis', 'redis://hacked'],
 ];

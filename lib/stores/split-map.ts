@@ -1,0 +1,69 @@
+/** So many keys of one map, and it is split in two: a map that grows copies all that it holds at once. */
+const MOST_KEYS = 8000;
+/** A map is not split more often, as where all keys have one hash. */
+const DEEPEST = 16;
+/** The end of a key tells identities apart; what it begins with is the limit's. */
+const HASHED_CHARACTERS = 65;
+
+/** One of the maps: it holds the keys whose hashes end in the same `depth` bits. */
+class Part<V> {
+  readonly entries = new Map<string, V>();
+
+  constructor(readonly depth: number) {}
+}
+
+/**
+ * A map of any number of keys that is never copied as a whole: it is made of maps of some thousand keys (extendible hashing).
+ * A `Map` of a million keys stops the process for 0.1 s whenever it grows, or gets rid of what was deleted.
+ */
+export class SplitMap<V> {
+  private readonly seed = Math.floor(Math.random() * 2 ** 32);
+  /** By the last bits of a hash; several places hold one part until it is split. */
+  private parts: Part<V>[] = [new Part(0)];
+
+  get(key: string): V | undefined {
+    return this.partOf(key).entries.get(key);
+  }
+
+  set(key: string, value: V): void {
+    const part = this.partOf(key);
+    part.entries.set(key, value);
+    if (part.entries.size > MOST_KEYS && part.depth < DEEPEST) this.split(part);
+  }
+
+  delete(key: string): void {
+    this.partOf(key).entries.delete(key);
+  }
+
+  clear(): void {
+    this.parts = [new Part(0)];
+  }
+
+  /** All values; of those that are added or deleted meanwhile, some. */
+  *values(): IterableIterator<V> {
+    for (const { entries } of new Set(this.parts)) yield* entries.values();
+  }
+
+  private partOf(key: string): Part<V> {
+    const { parts } = this;
+    return parts.length === 1 ? parts[0]! : parts[this.hash(key) & (parts.length - 1)]!;
+  }
+
+  private split(part: Part<V>): void {
+    const bit = 1 << part.depth;
+    const halves = [new Part<V>(part.depth + 1), new Part<V>(part.depth + 1)] as const;
+    for (const [key, value] of part.entries) halves[this.hash(key) & bit ? 1 : 0].entries.set(key, value);
+    if (bit === this.parts.length) this.parts = [...this.parts, ...this.parts];
+    this.parts = this.parts.map((each, index) => (each === part ? halves[index & bit ? 1 : 0] : each));
+  }
+
+  /** Seeded, so that nobody can choose identities that all lie in one part. */
+  private hash(key: string): number {
+    let hash = this.seed;
+    for (let i = Math.max(0, key.length - HASHED_CHARACTERS); i < key.length; i++) {
+      hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
+    }
+    hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+    return hash ^ (hash >>> 13);
+  }
+}

@@ -1,0 +1,300 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { type AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { BoundedMap, Kept } from '../../lib/stores/bounded-map.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { RefusalCacheStore } from '../../lib/stores/refusal-cache.store.js';
+import { SplitMap } from '../../lib/stores/split-map.js';
+import type { InstanceChannel } from '../../lib/redis/instance-channel.js';
+import type { Check, Store } from '../../lib/stores/store.js';
+import { ask, compile, ManualClock } from '../support/stores.js';
+
+const plain = compile({ algo: 'gcra', rate: 10, interval: '1h' }, 'plain');
+const held = compile({ algo: 'concurrency', limit: 1000, ttl: '1h' }, 'concurrency');
+const login = new CompiledLimit(
+  { algo: 'fixed-window', rate: 1, interval: '1m' },
+  { place: 'test', name: 'login', blockFor: 3_600_000_000 },
+);
+
+let clock: ManualClock;
+let stores: MemoryStore[];
+
+beforeEach(() => {
+  clock = new ManualClock();
+  stores = [];
+});
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+});
+
+function storeOf(bounds: { maxKeys?: number; maxBytes?: number }): MemoryStore {
+  const store = new MemoryStore({ ...bounds, clock: clock.now });
+  stores.push(store);
+  return store;
+}
+
+async function flood(store: MemoryStore, count: number, limit = plain): Promise<void> {
+  for (let i = 0; i < count; i++) await ask(store, limit, { identity: `flood:${i}` });
+}
+
+describe('a flood of other identities', () => {
+  it('does not evict a block', async () => {
+    const store = storeOf({ maxKeys: 100 });
+    await store.block({ limit: plain, identity: 'user:1' }, 3_600_000);
+    await flood(store, 1000);
+    await expect(ask(store, plain, { identity: 'user:1' })).resolves.toMatchObject({ allowed: false });
+  });
+
+  it("does not evict whom 'blockFor' blocks", async () => {
+    const store = storeOf({ maxKeys: 100 });
+    for (let i = 0; i < 2; i++) await ask(store, login, { identity: 'user:1' });
+    await flood(store, 1000);
+    clock.advanceMs(120_000);
+    await expect(ask(store, login, { identity: 'user:1' })).resolves.toMatchObject({ allowed: false });
+  });
+
+  it('does not evict leases that are held', async () => {
+    const store = storeOf({ maxKeys: 100 });
+    await ask(store, held, { identity: 'user:1', cost: 1000 });
+    await flood(store, 1000);
+    await expect(ask(store, held, { identity: 'user:1' })).resolves.toMatchObject({ allowed: false });
+  });
+
+  it('evicts a block that has ended like any other counter once it is used', async () => {
+    const store = storeOf({ maxKeys: 100 });
+    await store.block({ limit: plain, identity: 'user:1' }, 1000);
+    clock.advanceMs(2000);
+    await ask(store, plain, { identity: 'user:1' });
+    await flood(store, 1000);
+    await expect(ask(store, plain, { identity: 'user:1', peek: true })).resolves.toMatchObject({ remaining: 10 });
+  });
+});
+
+describe('a flood of blocks', () => {
+  it('is bounded, and leaves half of the room to plain counters', async () => {
+    const store = storeOf({ maxKeys: 100 });
+    for (let i = 0; i < 40; i++) await ask(store, plain, { identity: `user:${i}` });
+    for (let i = 0; i < 1000; i++) await store.block({ limit: plain, identity: `flood:${i}` }, 3_600_000);
+    expect(store.size).toBe(100);
+    for (let i = 0; i < 40; i++) {
+      await expect(ask(store, plain, { identity: `user:${i}`, peek: true })).resolves.toMatchObject({ remaining: 9 });
+    }
+    await expect(ask(store, plain, { identity: 'flood:999' })).resolves.toMatchObject({ allowed: false });
+  });
+
+  it('of leases is bounded in bytes', async () => {
+    const store = storeOf({ maxBytes: 100_000 });
+    for (let i = 0; i < 100; i++) {
+      for (let lease = 0; lease < 100; lease++) await ask(store, held, { identity: `user:${i}` });
+    }
+    expect(store.bytes).toBeLessThanOrEqual(100_000);
+    await expect(ask(store, held, { identity: 'user:99', peek: true })).resolves.toMatchObject({ remaining: 900 });
+  });
+});
+
+describe('maxBytes', () => {
+  it('bounds counters that take much memory each', async () => {
+    const store = storeOf({ maxBytes: 1_000_000 });
+    const sliced = compile({ algo: 'sliding-window', rate: 10, interval: '1h', slices: 1000 });
+    await flood(store, 1000, sliced);
+    expect(store.bytes).toBeLessThanOrEqual(1_000_000);
+    expect(store.size).toBeGreaterThan(100);
+    expect(store.size).toBeLessThan(130);
+    await expect(ask(store, sliced, { identity: 'flood:999', peek: true })).resolves.toMatchObject({ remaining: 9 });
+  });
+
+  it('keeps one counter, however large it is', async () => {
+    const store = storeOf({ maxBytes: 1 });
+    await flood(store, 10);
+    expect(store.size).toBe(1);
+    await expect(ask(store, plain, { identity: 'flood:9', peek: true })).resolves.toMatchObject({ remaining: 9 });
+  });
+
+  it('leaves room for maxKeys plain counters by default', async () => {
+    const store = storeOf({ maxKeys: 1000 });
+    const long = 'x'.repeat(200);
+    for (let i = 0; i < 2000; i++) await ask(store, plain, { identity: `${long}${i}` });
+    expect(store.size).toBe(1000);
+  });
+
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const heapUsed = () => {
+    collect();
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+
+  it.each<[string, AlgorithmOptions, counters: number, times: number]>([
+    ['gcra', { algo: 'gcra', rate: 1000, interval: '1h' }, 5000, 1],
+    ['fixed-window', { algo: 'fixed-window', rate: 1000, interval: '1h' }, 5000, 1],
+    ['token-bucket', { algo: 'token-bucket', rate: 1000, interval: '1h' }, 5000, 1],
+    ['calendar-window', { algo: 'calendar-window', rate: 1000, period: 'year' }, 5000, 1],
+    ['leaky-bucket', { algo: 'leaky-bucket', rate: 1000, interval: '1h' }, 5000, 1],
+    ['sliding-log', { algo: 'sliding-log', rate: 1000, interval: '1h' }, 5000, 1],
+    ['a long sliding-log', { algo: 'sliding-log', rate: 1000, interval: '1h' }, 500, 300],
+    ['sliding-window', { algo: 'sliding-window', rate: 1000, interval: '1h' }, 5000, 1],
+    ['a finer one', { algo: 'sliding-window', rate: 1000, interval: '1h', slices: 1000 }, 1000, 3],
+    ['concurrency', { algo: 'concurrency', limit: 1000, ttl: '1h' }, 5000, 1],
+    ['100 leases', { algo: 'concurrency', limit: 1000, ttl: '1h' }, 500, 100],
+  ])('is estimated to a factor of 2 for %s', async (_, options, counters, times) => {
+    const store = storeOf({});
+    const limit = compile(options);
+    const before = heapUsed();
+    for (let time = 0; time < times; time++) {
+      for (let i = 0; i < counters; i++) {
+        clock.advanceMs(0.003);
+        await ask(store, limit, { identity: `user:${1e6 + i}` });
+      }
+    }
+    const taken = heapUsed() - before;
+    expect(store.size).toBe(counters);
+    expect(taken / store.bytes).toBeGreaterThan(0.5);
+    expect(taken / store.bytes).toBeLessThan(2);
+  });
+});
+
+describe('a new identity', () => {
+  it('takes no longer once others are evicted for it', async () => {
+    const maxKeys = 100_000;
+    const store = storeOf({ maxKeys });
+    let next = 0;
+    const costOf = async () => {
+      const costs: number[] = [];
+      for (let run = 0; run < 50; run++) {
+        const before = process.cpuUsage();
+        for (let i = 0; i < 1000; i++) await ask(store, plain, { identity: `user:${next++}` });
+        const { user, system } = process.cpuUsage(before);
+        costs.push(user + system);
+      }
+      return costs.toSorted((a, b) => a - b)[25]!;
+    };
+    await costOf();
+    const filling = await costOf();
+    expect(next).toBe(maxKeys);
+    // A map that looks for its oldest key among the holes of deleted ones takes 20 times as long.
+    expect(await costOf()).toBeLessThan(5 * filling);
+    expect(store.size).toBe(maxKeys);
+  }, 60_000);
+});
+
+/** Has so many checks refused, and says whether another one is asked of the store. */
+async function refusals(limits: number, identities: number): Promise<(identity: string) => Promise<boolean>> {
+  let asked = 0;
+  const refusal = { allowed: false, quota: 1, remaining: 0, delayMs: 0, source: 'redis' } as const;
+  const inner = {
+    check: async (checks: readonly Check[]) => {
+      asked += checks.length;
+      const decision = { ...refusal, limit: 'login', retryAfterMs: 3_600_000, resetAfterMs: 3_600_000 };
+      return checks.map(({ entries }) => entries.map(() => ({ ...decision })));
+    },
+  } as Store;
+  const store = new RefusalCacheStore(inner, {} as InstanceChannel);
+  store.heard();
+  const each = Array.from({ length: limits }, (_, i) => {
+    const settings = { place: 'test', name: `login${i}`, remembersRefusals: true };
+    return new CompiledLimit({ algo: 'fixed-window', rate: 1, interval: '1h' }, settings);
+  });
+  const isAsked = async (identity: string) => {
+    const before = asked;
+    await store.check([{ entries: each.map((limit) => ({ limit, identity, cost: 1 })) }]);
+    return asked > before;
+  };
+  for (let i = 0; i < identities; i++) await isAsked(`user:${i}`);
+  return isAsked;
+}
+
+describe('remembered refusals', () => {
+  it('are 10,000 at most, the last ones', async () => {
+    const isAsked = await refusals(1, 12_000);
+    expect(await isAsked('user:2001')).toBe(false);
+    expect(await isAsked('user:11999')).toBe(false);
+    expect(await isAsked('user:1999')).toBe(true);
+  });
+
+  it('of checks with many limits are fewer', async () => {
+    const isAsked = await refusals(100, 1000);
+    expect(await isAsked('user:999')).toBe(false);
+    expect(await isAsked('user:0')).toBe(true);
+  });
+});
+
+describe('a BoundedMap', () => {
+  it('evicts as a list in the order of use says', () => {
+    const call = fc.record({
+      what: fc.constantFrom('put', 'protect', 'touch', 'delete'),
+      key: fc.integer({ min: 0, max: 9 }).map(String),
+      bytes: fc.integer({ min: 1, max: 5 }),
+    });
+    const bounds = fc.record({ maxKeys: fc.integer({ min: 1, max: 6 }), maxBytes: fc.integer({ min: 1, max: 20 }) });
+    fc.assert(
+      fc.property(bounds, fc.array(call, { maxLength: 60 }), ({ maxKeys, maxBytes }, calls) => {
+        const map = new BoundedMap(maxKeys, maxBytes);
+        let model: { key: string; bytes: number; isProtected: boolean }[] = [];
+        const sum = (of: typeof model) => of.reduce((total, { bytes }) => total + bytes, 0);
+        for (const { what, key, bytes } of calls) {
+          const entry = map.get(key);
+          const known = model.find((each) => each.key === key);
+          expect(entry === undefined).toBe(known === undefined);
+          if (what === 'delete') {
+            if (entry !== undefined) map.delete(entry);
+            model = model.filter((each) => each !== known);
+          } else if (what === 'touch') {
+            // Below half of the bounds the order is that of the last change.
+            if (entry === undefined || (sum(model) * 2 <= maxBytes && model.length * 2 <= maxKeys)) continue;
+            map.touch(entry);
+            model = [...model.filter((each) => each !== known), known!];
+          } else {
+            const isProtected = what === 'protect';
+            // What stays as it is and has room need not move.
+            const isSame = known?.isProtected === isProtected && known.bytes === bytes;
+            const isRoomy = model.length * 2 <= maxKeys && sum(model) * 2 <= maxBytes;
+            map.put(entry ?? new Kept(key), bytes, isProtected);
+            if (isSame && isRoomy) continue;
+            model = [...model.filter((each) => each !== known), { key, bytes, isProtected }];
+            while (model.length > 1 && (model.length > maxKeys || sum(model) > maxBytes)) {
+              const safe = model.filter((each) => each.isProtected);
+              const crowded = safe.length > maxKeys / 2 || sum(safe) > maxBytes / 2;
+              const others = model.filter((each) => each.key !== key);
+              const victim = others.find((each) => each.isProtected === crowded) ?? others[0];
+              model = model.filter((each) => each !== victim);
+            }
+          }
+          expect(map.size).toBe(model.length);
+          expect(map.bytes).toBe(sum(model));
+          expect([...map.values()].map((each) => each.key).toSorted()).toEqual(
+            model.map((each) => each.key).toSorted(),
+          );
+        }
+      }),
+    );
+  });
+});
+
+describe('a SplitMap', () => {
+  const keys = Array.from({ length: 30_000 }, (_, i) => `scope:name:gc\nip:2001:db8:${i.toString(16)}::/64`);
+
+  it('holds what it was given, in maps of some thousand keys', () => {
+    const map = new SplitMap<string>();
+    for (const key of keys) map.set(key, key);
+    const parts = new Set(map['parts']);
+    expect(parts.size).toBeGreaterThanOrEqual(4);
+    for (const { entries } of parts) expect(entries.size).toBeLessThanOrEqual(8000);
+    expect(keys.every((key) => map.get(key) === key)).toBe(true);
+    expect([...map.values()].toSorted()).toEqual(keys.toSorted());
+    for (const key of keys.slice(100)) map.delete(key);
+    expect([...map.values()].toSorted()).toEqual(keys.slice(0, 100).toSorted());
+    expect(map.get(keys[100]!)).toBeUndefined();
+  });
+
+  it('is one map again when it was cleared', () => {
+    const map = new SplitMap<string>();
+    for (const key of keys) map.set(key, key);
+    map.clear();
+    expect(map.get(keys[0]!)).toBeUndefined();
+    expect([...map.values()]).toEqual([]);
+  });
+});
