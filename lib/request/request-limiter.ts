@@ -16,7 +16,7 @@ import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { WaitingRoom } from '../waiting/waiting-room.js';
-import { connectionOf, isGone } from '../transports/connection.js';
+import { connectionOf, isGone, isLost } from '../transports/connection.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
 import { callOf, Transports } from '../transports/transports.js';
 import { openEarly, takeOver } from './early-state.js';
@@ -166,8 +166,10 @@ export class RequestLimiter implements Follower {
     mayReplace = false,
   ): Promise<void> {
     if (rules.length === 0) return;
-    // Nobody waits for an answer any more, and nobody can say whose request it was.
-    if (isGone(connectionOf(parts.response))) throw clientLeft();
+    // Nobody waits for an answer any more, or nobody can say whose request it was.
+    if ((isGone(connectionOf(parts.response)) || isLost(parts.request?.socket)) && !rules.every(onlyWatches)) {
+      throw clientLeft();
+    }
     state.met.push(...rules);
     const collected = mapAll(rules, (rule) => rule.entry(context, parts));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
@@ -272,6 +274,11 @@ function refusing(reader: RequestReader, check: Promise<void>): Promise<void> {
   return check.catch(async (error: unknown) => {
     throw error instanceof HttpException ? await reader.refuse?.(error) : error;
   });
+}
+
+/** A shadow refuses nobody, whatever the reason. */
+function onlyWatches({ limit }: Rule): boolean {
+  return limit.shadow;
 }
 
 function clientLeft(): HttpException {

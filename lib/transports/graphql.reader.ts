@@ -6,7 +6,7 @@ import type { RequestLike, RequestParts, RequestReader } from './request-reader.
 
 /** The connection of graphql-ws, which stands where HTTP has its request. */
 interface Subscriber {
-  readonly request?: RequestLike & { readonly socket?: { readonly remoteAddress?: string } };
+  readonly request?: RequestLike;
   readonly user?: unknown;
 }
 
@@ -26,8 +26,8 @@ export const graphqlReader: RequestReader = {
     const req = asObject<NonNullable<Shared['req']>>(shared?.req);
     const connection = asObject<Subscriber>(req?.extra)?.request;
     if (req !== undefined && connection !== undefined) {
-      const { headers, ip = connection.socket?.remoteAddress } = connection;
-      return { request: { ip, headers, user: req.user ?? req.extra?.user ?? connection.user } };
+      const { headers, socket, ip = socket?.remoteAddress } = connection;
+      return { request: { ip, headers, user: req.user ?? req.extra?.user ?? connection.user, socket } };
     }
     const response = asObject(shared?.res) ?? asObject(shared?.reply) ?? asObject(req?.res);
     return { request: req, response, sharesResponse: true };
