@@ -22,7 +22,7 @@ export interface Outcome {
   readonly statusCode?: number | undefined;
   /** What the handler threw, over transports other than HTTP. */
   readonly error?: unknown;
-  /** Whether the client went away before the answer. */
+  /** Whether the client went away before the answer was known. Then `'failed'` counts the request, and `'succeeded'` does, too. */
   readonly aborted: boolean;
   /** The request's context. */
   readonly context: ExecutionContext;
@@ -65,8 +65,9 @@ export interface CommonLimitOptions {
   skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
   /**
    * Which requests count: `'all'`, `'failed'` or `'succeeded'` ones, or those of which a function says so. Each is charged
-   * first, so that a burst cannot slip through, and given back when its response has ended and does not count. Only requests
-   * to routes have an outcome; code that consumes units gives them back itself.
+   * first, so that a burst cannot slip through, and given back when its response has ended and does not count. If its client went
+   * away before the answer was known, it counts, whichever of them do. Only requests to routes have an outcome; code that
+   * consumes units gives them back itself.
    * @default 'all'
    */
   count?: Count;

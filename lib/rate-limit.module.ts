@@ -50,6 +50,7 @@ import type { FallbackStore, StoreReport } from './stores/fallback.store.js';
 import type { Store } from './stores/store.js';
 import { DecisionStream } from './telemetry/decision-stream.js';
 import { ObservedStore } from './telemetry/observed.store.js';
+import { ClientAddresses } from './transports/client-addresses.js';
 import { followGuards } from './transports/follow-guards.js';
 import { Transports } from './transports/transports.js';
 import { WaitingRoom } from './waiting/waiting-room.js';
@@ -122,6 +123,7 @@ export function report(news: StoreReport): void {
     ResponseHeaders,
     Refusals,
     Transports,
+    ClientAddresses,
     RequestLimiter,
     RateLimitGuard,
     RateLimitInterceptor,

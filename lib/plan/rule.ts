@@ -88,7 +88,8 @@ export class Rule {
   counts(outcome: Outcome): boolean {
     const { count } = this.settings;
     if (typeof count === 'function') return count(outcome);
-    return count === 'all' || outcome.failed === (count === 'failed');
+    // A client that did not wait for the answer cannot choose which one it would have been.
+    return count === 'all' || outcome.aborted || outcome.failed === (count === 'failed');
   }
 
   /** What a call costs from code, where there is no request to ask. */

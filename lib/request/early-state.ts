@@ -33,7 +33,8 @@ export function takeOver({ request }: RequestParts, state: RequestState, rules: 
   return rules.filter((rule) => !early.met.includes(rule));
 }
 
-function findEarly(request: object | undefined): EarlyState | undefined {
+/** What a middleware checked of a request. */
+export function findEarly(request: object | undefined): EarlyState | undefined {
   if (request === undefined) return undefined;
   // Fastify wraps the request, Express extends it.
   return states.get(request) ?? states.get((request as { raw?: object }).raw ?? request);

@@ -1,6 +1,6 @@
 import { type CallHandler, type ExecutionContext, HttpException, Inject, Injectable, Logger } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { finalize, map, type Observable, tap } from 'rxjs';
+import { defer, type Observable } from 'rxjs';
 import { refundOf, toCheckResult } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -16,10 +16,10 @@ import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { WaitingRoom } from '../waiting/waiting-room.js';
-import { connectionOf, isGone } from '../transports/connection.js';
+import { connectionOf, isGone, isLost } from '../transports/connection.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
 import { callOf, Transports } from '../transports/transports.js';
-import { openEarly, takeOver } from './early-state.js';
+import { findEarly, openEarly, takeOver } from './early-state.js';
 import { Ending } from './ending.js';
 import { hold } from './hold.js';
 import {
@@ -31,7 +31,7 @@ import {
   type RequestCharge,
   type RequestState,
 } from './request-state.js';
-import { isStream, watched } from './subscription.js';
+import { watchedRun } from './handler-run.js';
 
 /** The status that nginx gave to a request whose client did not wait for the answer. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -87,7 +87,7 @@ export class RequestLimiter implements Follower {
     return (state.authenticated ??= refusing(reader, this.secondCheck(plan, context, reader, state)).catch(
       (error: unknown) => {
         // The handler will not run, and where there is no connection nobody else tells of the end.
-        state.ending?.handlerEnded(true, error);
+        state.ending?.handlerEnded({ failed: true, error });
         throw error;
       },
     ));
@@ -95,20 +95,24 @@ export class RequestLimiter implements Follower {
 
   /** Watches what the handler does, if its end matters to a limit. */
   private observe(context: ExecutionContext, handled: Observable<unknown>): Observable<unknown> {
-    const { ending, leases = [] } = findState(context, callOf(this.transports.of(context), context)) ?? {};
-    if (ending === undefined) return handled;
-    for (const lease of leases) lease.keepAlive();
-    let streams = false;
-    const ended = (failed: boolean, error?: unknown) => (streams ? undefined : ending.handlerEnded(failed, error));
-    return handled.pipe(
-      map((value) => {
-        if (!isStream(value) || context.getType<string>() !== 'graphql') return value;
-        streams = true;
-        return watched(value, (failed, error) => ending.handlerEnded(failed, error));
-      }),
-      tap({ error: (error) => ended(true, error), complete: () => ended(false) }),
-      finalize(() => ended(true)),
-    );
+    const found = findState(context, callOf(this.transports.of(context), context));
+    const checks = [found, this.earlyOf(context)].filter((each) => each?.ending !== undefined);
+    if (checks.length === 0) return handled;
+    return defer(() => {
+      const endings = checks.flatMap((check) => check?.ending ?? []);
+      if (endings.some(({ wasClosed }) => wasClosed)) throw clientLeft();
+      for (const lease of checks.flatMap((check) => check?.leases ?? [])) lease.keepAlive();
+      const runs = endings.map((ending) => ending.handlerStarted());
+      return watchedRun(handled, context, (end) => {
+        for (const ended of runs) ended(end);
+      });
+    });
+  }
+
+  /** What a middleware checked of the request behind a call, if the end of that may matter. */
+  private earlyOf(context: ExecutionContext): Checked | undefined {
+    if (!this.limits.earlyRules.some(({ waitsForEnd }) => waitsForEnd)) return undefined;
+    return findEarly(this.transports.of(context).read(context).request);
   }
 
   private async firstCheck(
@@ -166,8 +170,10 @@ export class RequestLimiter implements Follower {
     mayReplace = false,
   ): Promise<void> {
     if (rules.length === 0) return;
-    // Nobody waits for an answer any more, and nobody can say whose request it was.
-    if (isGone(connectionOf(parts.response))) throw clientLeft();
+    // Nobody waits for an answer any more, or nobody can say whose request it was.
+    if ((isGone(connectionOf(parts.response)) || isLost(parts.request?.socket)) && !rules.every(onlyWatches)) {
+      throw clientLeft();
+    }
     state.met.push(...rules);
     const collected = mapAll(rules, (rule) => rule.entry(context, parts));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
@@ -234,12 +240,15 @@ export class RequestLimiter implements Follower {
     // Without a connection nobody may tell of the end unless the handler runs.
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();
     state.ending ??= new Ending(context, connection);
+    // Nobody waits for what follows: a store of the user's own that fails otherwise than stores do must not end the process.
+    state.ending.onOver(() => {
+      for (const lease of leases) lease.release().catch(logFailure);
+    });
     state.ending.onEnd((outcome) => {
       const uncounted = waiting.filter(
         (charge) => charge.limit.algorithm.renew === undefined && !counts(charge, outcome),
       );
-      // Nobody waits for these: a store of the user's own that fails otherwise than stores do must not end the process.
-      for (const done of [...leases.map((lease) => lease.release()), this.giveBack(uncounted)]) done.catch(logFailure);
+      this.giveBack(uncounted).catch(logFailure);
     });
   }
 
@@ -272,6 +281,11 @@ function refusing(reader: RequestReader, check: Promise<void>): Promise<void> {
   return check.catch(async (error: unknown) => {
     throw error instanceof HttpException ? await reader.refuse?.(error) : error;
   });
+}
+
+/** A shadow refuses nobody, whatever the reason. */
+function onlyWatches({ limit }: Rule): boolean {
+  return limit.shadow;
 }
 
 function clientLeft(): HttpException {

@@ -4,6 +4,13 @@ export interface ClosableResponse {
   once(event: 'close', listener: () => void): unknown;
 }
 
+/** The socket under a request, as Node's has it. */
+export interface ClientSocket {
+  readonly remoteAddress?: string | undefined;
+  readonly localAddress?: string | undefined;
+  readonly destroyed?: boolean | undefined;
+}
+
 /** Who waits for a connection to close. Node warns of many listeners, and a GraphQL request can have many calls. */
 const waiting = new WeakMap<ClosableResponse, Set<() => void>>();
 
@@ -17,6 +24,16 @@ export function connectionOf(response: object | undefined): ClosableResponse | u
 /** Whether a response has been closed, so that it will not say so any more. Over HTTP/2 only its stream knows. */
 export function isGone(connection: (ClosableResponse & { stream?: { destroyed?: boolean } }) | undefined): boolean {
   return connection?.destroyed === true || connection?.stream?.destroyed === true;
+}
+
+/**
+ * Whether a socket had a client, and nobody can say any more who it was: a client can send a request and reset its connection behind
+ * it, and then the kernel has forgotten the address before the request is read. What the server's own end is called it still knows,
+ * and that tells such a socket from one that never has addresses, as that of a Unix domain has none at either end.
+ */
+export function isLost(socket: ClientSocket | undefined): boolean {
+  if (socket === undefined || socket === null || socket.remoteAddress !== undefined) return false;
+  return socket.destroyed === true || socket.localAddress !== undefined;
 }
 
 /** Calls back once the connection closes. Returns what ends that. */

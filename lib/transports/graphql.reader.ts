@@ -6,7 +6,7 @@ import type { RequestLike, RequestParts, RequestReader } from './request-reader.
 
 /** The connection of graphql-ws, which stands where HTTP has its request. */
 interface Subscriber {
-  readonly request?: RequestLike & { readonly socket?: { readonly remoteAddress?: string } };
+  readonly request?: RequestLike;
   readonly user?: unknown;
 }
 
@@ -22,19 +22,19 @@ export const graphqlReader: RequestReader = {
   transport: 'graphql',
 
   read(context): RequestParts {
-    const { shared } = argsOf(context);
+    const shared = sharedOf(context);
     const req = asObject<NonNullable<Shared['req']>>(shared?.req);
     const connection = asObject<Subscriber>(req?.extra)?.request;
     if (req !== undefined && connection !== undefined) {
-      const { headers, ip = connection.socket?.remoteAddress } = connection;
-      return { request: { ip, headers, user: req.user ?? req.extra?.user ?? connection.user } };
+      const { headers, socket, ip = socket?.remoteAddress } = connection;
+      return { request: { ip, headers, user: req.user ?? req.extra?.user ?? connection.user, socket } };
     }
     const response = asObject(shared?.res) ?? asObject(shared?.reply) ?? asObject(req?.res);
     return { request: req, response, sharesResponse: true };
   },
 
   // A request can name a field many times under aliases; `info` tells them apart.
-  call: (context) => argsOf(context).info ?? context.getArgs(),
+  call: (context) => ownInfo(context) ?? context.getArgs(),
 
   /**
    * The same exception, as GraphQL shows it: it takes over `extensions`, and Nest's driver gives an error a code of its own if the
@@ -48,9 +48,36 @@ export const graphqlReader: RequestReader = {
   },
 };
 
-/** A resolver of a federated reference gets no arguments of a field. */
-function argsOf(context: ExecutionContext): { shared: Shared | undefined; info: object | undefined } {
+/** The copies of `info` that were made for one call each. */
+const copies = new WeakSet<object>();
+
+/**
+ * The `info` of one call. That of a field is its own. What resolves a federated reference, or the type of a value, is called many
+ * times with the `info` of one field, and even with one reference: there the call gets a copy, which its handler sees, too.
+ */
+function ownInfo(context: ExecutionContext): object | undefined {
+  const args: unknown[] = context.getArgs();
+  const at = infoAt(args);
+  const info = asObject(args[at]);
+  if (info === undefined || at === FIELD_INFO || copies.has(info)) return info;
+  const copy = { ...info };
+  copies.add(copy);
+  return (args[at] = copy);
+}
+
+function sharedOf(context: ExecutionContext): Shared | undefined {
   const args: readonly unknown[] = context.getArgs();
-  const [shared, info] = args.length === 3 ? args.slice(1) : args.slice(2);
-  return { shared: asObject(shared), info: asObject(info) };
+  return asObject(args[infoAt(args) - 1]);
+}
+
+/** Where `info` stands among the arguments of a field: the value, its arguments, the context, `info`. */
+const FIELD_INFO = 3;
+
+/** A reference and a value have no arguments, and behind those of a value comes its abstract type. */
+function infoAt(args: readonly unknown[]): number {
+  return args.length === FIELD_INFO || isType(args[FIELD_INFO]) ? FIELD_INFO - 1 : FIELD_INFO;
+}
+
+function isType(value: unknown): boolean {
+  return typeof asObject<{ toConfig?: unknown }>(value)?.toConfig === 'function';
 }

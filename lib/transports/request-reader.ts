@@ -1,4 +1,5 @@
 import type { ExecutionContext, HttpException } from '@nestjs/common';
+import type { ClientSocket } from './connection.js';
 
 /** What is read of a request, whatever framework made it. */
 export interface RequestLike {
@@ -8,6 +9,11 @@ export interface RequestLike {
   readonly headers?: Readonly<Record<string, string | string[] | undefined>> | undefined;
   /** Who a guard found the client to be, for `key: 'user'`. */
   readonly user?: unknown;
+  /**
+   * The socket that the request came by, as every request of Node has it. One of a network whose address is gone has lost its
+   * client, and then the call is refused, since nobody can say whose it was.
+   */
+  readonly socket?: ClientSocket | undefined;
 }
 
 /** The request and the response behind a call, as far as its transport has them. */

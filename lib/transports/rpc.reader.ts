@@ -1,10 +1,11 @@
 import { asObject } from './as-object.js';
+import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
 import type { RequestParts, RequestReader } from './request-reader.js';
 
 /** Nest's context of a message over TCP; other transports know no connection of the client's. */
 interface TcpContext {
-  getSocketRef?(): { readonly netSocket?: { readonly remoteAddress?: string } };
+  getSocketRef?(): { readonly netSocket?: ClientSocket };
 }
 
 /** Messages and events of microservices. Only TCP has an address. */
@@ -12,8 +13,8 @@ export const rpcReader: RequestReader = {
   transport: 'rpc',
 
   read(context): RequestParts {
-    const ip = asObject<TcpContext>(context.getArgs()[1])?.getSocketRef?.().netSocket?.remoteAddress;
-    return ip === undefined ? {} : { request: { ip } };
+    const socket = asObject<TcpContext>(context.getArgs()[1])?.getSocketRef?.().netSocket;
+    return socket === undefined ? {} : { request: { ip: socket.remoteAddress, socket } };
   },
 
   call(context) {

@@ -1,4 +1,5 @@
 import { asObject } from './as-object.js';
+import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 
@@ -9,9 +10,9 @@ interface Client {
   /** What socket.io keeps of the handshake. */
   readonly handshake?: { readonly address?: string; readonly headers?: RequestLike['headers'] };
   /** The request of the handshake: socket.io keeps it; with ws, the gateway can. */
-  readonly request?: RequestLike & { readonly socket?: { readonly remoteAddress?: string } };
+  readonly request?: RequestLike;
   /** The connection, as ws names it. */
-  readonly _socket?: { readonly remoteAddress?: string };
+  readonly _socket?: ClientSocket;
 }
 
 /** Messages to gateways, of socket.io and ws. Address and headers are those of the handshake. */
@@ -20,11 +21,14 @@ export const wsReader: RequestReader = {
 
   read(context): RequestParts {
     const { user, data, handshake, request, _socket }: Client = asObject(context.getArgs()[0]) ?? {};
+    const ip = request?.ip ?? handshake?.address ?? request?.socket?.remoteAddress ?? _socket?.remoteAddress;
     return {
       request: {
-        ip: request?.ip ?? handshake?.address ?? request?.socket?.remoteAddress ?? _socket?.remoteAddress,
+        ip,
         headers: handshake?.headers ?? request?.headers,
         user: user ?? data?.user ?? request?.user,
+        // Once the handshake has told the address, its socket matters no more: a client that polls goes on by others.
+        socket: ip === undefined ? (_socket ?? request?.socket) : undefined,
       },
     };
   },

@@ -349,6 +349,8 @@ describe.each(frameworks)('GraphQL over %s', (framework) => {
     expect(await left('slots')).toBe(11);
     leaving.abort();
     await aborted;
+    expect(await left('slots')).toBe(11);
+    work.leave();
     await until(async () => (await left('slots')) === 12);
     await new Promise((resolve) => setImmediate(resolve));
     expect(warned).not.toHaveBeenCalled();

@@ -7,6 +7,7 @@ import {
   ForbiddenException,
   Get,
   Injectable,
+  Res,
   Sse,
   StreamableFile,
   UseGuards,
@@ -20,6 +21,7 @@ import { MemoryStore } from '../../lib/stores/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis.store.js';
 import type { Store } from '../../lib/stores/store.js';
 import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import { until } from '../support/until.js';
 import { frameworks, HttpApp } from './http-app.js';
 
 const CLIENT = 'ip:127.0.0.1';
@@ -67,6 +69,37 @@ class WorkController {
     work.reached++;
     await work.gate;
     return 'done';
+  }
+
+  @Get('own-answer')
+  @RateLimit('slots')
+  async ownAnswer(@Res() response: { send(text: string): void }) {
+    work.reached++;
+    await work.gate;
+    response.send('done');
+  }
+
+  @Get('answered')
+  @RateLimit('slots')
+  async answered(@Res() response: { send(text: string): void }) {
+    work.reached++;
+    response.send('done');
+    await work.gate;
+  }
+
+  @Sse('slow-events')
+  @RateLimit('slots')
+  async slowEvents(): Promise<Observable<{ data: string }>> {
+    work.reached++;
+    await work.gate;
+    return of({ data: 'one' });
+  }
+
+  @Get('guarded-slowly')
+  @UseGuards(SlowGuard)
+  @RateLimit('slots')
+  guardedSlowly() {
+    work.reached++;
   }
 
   @Get('broken')
@@ -139,7 +172,8 @@ const kinds = frameworks.flatMap((framework) => Object.keys(storeKinds).map((kin
 
 describe.each(kinds)('over %s with %s', (framework, kind) => {
   let app: HttpApp | undefined;
-  /** Responses that have not ended yet. */
+  /** Requests that have come, and responses that have not ended yet. */
+  let seen = 0;
   let open = 0;
 
   afterEach(async () => {
@@ -150,7 +184,7 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
 
   async function start(limits: Record<string, LimitDefinition> = {}, store?: Store) {
     const clock = new ManualClock();
-    open = 0;
+    seen = open = 0;
     closeGate();
     const started = await HttpApp.start(framework, {
       controllers: [WorkController],
@@ -160,6 +194,7 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
       },
       configure: (nest) =>
         nest.use((_: unknown, response: ServerResponse, next: () => void) => {
+          seen++;
           open++;
           response.once('close', () => open--);
           next();
@@ -289,17 +324,43 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
       }
     });
 
-    it('is released when the client goes away, whatever the handler still does', async () => {
+    it.each(['/slow', '/own-answer', '/answered'])(
+      '%s is held while its handler runs, though its clients have left',
+      async (path) => {
+        const { url, get, left, ended } = await start();
+        for (let round = 0; round < 5; round++) {
+          const leaving = new AbortController();
+          const asked = [1, 2, 3].map(async () => {
+            const response = await fetch(url + path, { signal: leaving.signal }).catch(() => undefined);
+            // Some have had an answer, of which they do not wait for the end.
+            await response?.text().catch(() => undefined);
+          });
+          await until(() => work.reached >= 2 && seen === 3 * (round + 1) && open <= 2);
+          leaving.abort();
+          await Promise.all(asked);
+          await ended();
+        }
+        expect([work.reached, await left('slots')]).toEqual([2, 0]);
+        expect((await get('/quick')).status).toBe(429);
+        work.leave();
+        await until(async () => (await left('slots')) === 2);
+        expect((await get('/quick')).status).toBe(200);
+      },
+    );
+
+    it('is free once its client has left while a guard was at work, and then no handler runs', async () => {
       const { url, left, ended } = await start();
       const leaving = new AbortController();
-      const gone = fetch(`${url}/slow`, { signal: leaving.signal });
-      await until(() => work.reached === 1);
-      expect(await left('slots')).toBe(1);
+      const asked = [1, 2].map(() => fetch(`${url}/guarded-slowly`, { signal: leaving.signal }).catch(() => undefined));
+      await until(() => work.reached === 2);
       leaving.abort();
-      await expect(gone).rejects.toThrow('abort');
+      await Promise.all(asked);
       await ended();
       expect(await left('slots')).toBe(2);
       work.leave();
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      // The guard reached it, and the handler did not.
+      expect([work.reached, await left('slots')]).toEqual([2, 2]);
     });
 
     it('is not taken if the client went away while a guard was at work', async () => {
@@ -352,9 +413,3 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
     });
   });
 });
-
-/** Waits for something that another part of the process is about to do. */
-async function until(happened: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 500 && !happened(); tries++) await new Promise((resolve) => setTimeout(resolve, 5));
-  expect(happened()).toBe(true);
-}

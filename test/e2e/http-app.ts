@@ -15,8 +15,8 @@ export const frameworks: readonly Framework[] = ['express', 'fastify'];
 
 export interface AppOptions extends ModuleMetadata {
   limits?: RateLimitModuleOptions & RateLimitModuleExtras;
-  /** Whether the framework believes X-Forwarded-For. */
-  trustProxy?: boolean;
+  /** Whether the framework believes X-Forwarded-For, or of whom. */
+  trustProxy?: boolean | ((address: string | undefined) => boolean);
   /** Draws the random numbers of the app. */
   random?: () => number;
   configure?: (app: INestApplication) => void;
@@ -45,10 +45,12 @@ export class HttpApp {
     testing.useLogger(false);
     let nest: INestApplication;
     if (framework === 'fastify') {
-      nest = testing.createNestApplication<NestFastifyApplication>(new FastifyAdapter({ trustProxy }));
+      nest = testing.createNestApplication<NestFastifyApplication>(
+        new FastifyAdapter({ trustProxy: trustProxy as boolean }),
+      );
     } else {
       const app = testing.createNestApplication<NestExpressApplication>();
-      if (trustProxy) app.set('trust proxy', true);
+      if (trustProxy !== false) app.set('trust proxy', trustProxy);
       nest = app;
     }
     configure?.(nest);

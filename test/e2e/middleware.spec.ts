@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
@@ -26,6 +27,7 @@ import { RateLimitMiddleware, rateLimitMiddleware } from '../../lib/rate-limit.m
 import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
 import type { RequestDecision } from '../../lib/request/request-decision.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { until } from '../support/until.js';
 import { frameworks, HttpApp, startUp } from './http-app.js';
 
 const flood: LimitDefinition = { name: 'flood', algo: 'fixed-window', rate: 2, interval: '10s', phase: 'middleware' };
@@ -78,6 +80,12 @@ class RoutesController {
   @Get('settled')
   async settled(@RateLimitDecision() decision: RequestDecision) {
     await decision.settle(4, 'busy');
+  }
+
+  @Get('skipping-gate')
+  @SkipRateLimit()
+  skippingGate() {
+    return gate();
   }
 
   @Get('gate')
@@ -278,6 +286,31 @@ describe.each(frameworks)('the middleware over %s', (framework) => {
       expect((await first).status).toBe(200);
       expect((await fetch(`${url}/`)).status).toBe(200);
     });
+
+    it.each(['/gate', '/skipping-gate'])(
+      '%s holds its place while it runs, though its client has left',
+      async (path) => {
+        const { url } = await start({
+          limits: [{ name: 'places', algo: 'concurrency', limit: 1, ttl: '1m', phase: 'middleware' }],
+        });
+        const entered = new Promise<void>((resolve) => (enter = resolve));
+        const left = new Promise<void>((resolve) => (leave = resolve));
+        const server = app?.nest.getHttpServer() as Server;
+        const closed = new Promise<void>((resolve) =>
+          server.once('request', (_, response) => response.once('close', () => resolve())),
+        );
+        gate = () => (enter(), left);
+        const leaving = new AbortController();
+        const first = fetch(url + path, { signal: leaving.signal });
+        await entered;
+        leaving.abort();
+        await expect(first).rejects.toThrow('abort');
+        await closed;
+        expect((await fetch(`${url}/nowhere`)).status).toBe(429);
+        leave();
+        await until(async () => (await fetch(`${url}/nowhere`)).status === 404);
+      },
+    );
 
     it('leaves what is no matter of it to the guard', async () => {
       const { url } = await start({ limits: [guarded] });

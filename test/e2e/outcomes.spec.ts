@@ -11,6 +11,7 @@ import {
   Injectable,
   Logger,
   Param,
+  Res,
   UnauthorizedException,
   UseFilters,
   UseGuards,
@@ -90,6 +91,15 @@ class AnswersController {
     await slow.gate;
     slow.running--;
     return 'done';
+  }
+
+  @Get('refused-slowly')
+  @RateLimit('counted')
+  async refusedSlowly(@Res() reply: ServerResponse & { raw?: ServerResponse }) {
+    const response = reply.raw ?? reply;
+    response.writeHead(404).write('no');
+    await slow.gate;
+    response.end();
   }
 
   @Get('two')
@@ -225,7 +235,7 @@ describe.each(kinds)('outcomes over %s with %s', (framework, kind) => {
     expect(await statuses(6, '/guarded')).toEqual([401, 401, 401, 401, 401, 429]);
   });
 
-  it.each(['failed', 'succeeded'] as const)('%s: a client that goes away before the answer failed', async (count) => {
+  it.each(['failed', 'succeeded'] as const)('%s: a client that goes away before the answer counts', async (count) => {
     const { url, remaining } = await counting(count);
     closeGate();
     const leaving = new AbortController();
@@ -235,11 +245,25 @@ describe.each(kinds)('outcomes over %s with %s', (framework, kind) => {
     leaving.abort();
     await expect(gone).rejects.toThrow('abort');
     await until(() => open === 0);
-    expect(await remaining()).toBe(count === 'failed' ? 4 : 5);
+    expect(await remaining()).toBe(4);
     // What the handler does afterwards changes nothing.
     slow.leave();
     await until(() => slow.running === 0);
-    expect(await remaining()).toBe(count === 'failed' ? 4 : 5);
+    expect(await remaining()).toBe(4);
+  });
+
+  it.each([
+    ['failed', 4],
+    ['succeeded', 5],
+  ] as const)('%s: a request that had failed before its client went away failed', async (count, left) => {
+    const { url, remaining } = await counting(count);
+    closeGate();
+    const leaving = new AbortController();
+    const { status } = await fetch(`${url}/refused-slowly`, { signal: leaving.signal });
+    expect(status).toBe(404);
+    leaving.abort();
+    await until(() => open === 0);
+    expect(await remaining()).toBe(left);
   });
 
   it('a burst cannot slip through, whether it succeeds or fails', async () => {

@@ -130,6 +130,29 @@ describe('transports', () => {
     expect(decisions).toContainEqual(expect.objectContaining({ limit: 'address', remaining: 1 }));
   });
 
+  it.each([
+    ['references', [{ id: 1 }]],
+    ['values whose type is resolved', [{ id: 1 }, { toConfig: () => ({}) }]],
+  ])('GraphQL: %s share the info of a field, and each is a call', async (_, [value, ...type]) => {
+    const { call, guard } = await start();
+    const shared = { req: { ip: '203.0.113.7' } };
+    const info = { path: { key: 'things' }, fieldNodes: [] };
+    const context = () => contextOf('graphql', [value, shared, info, ...type]);
+    for (const remaining of [1, 0]) {
+      const one = context();
+      await call(one);
+      await guard.canActivate(one);
+      const { decisions } = searchState(one)?.result ?? { decisions: [] };
+      expect(decisions.map((decision) => [decision.limit, decision.remaining])).toEqual([
+        ['address', remaining],
+        ['all', 3 + remaining],
+        ['late', 3 + remaining],
+      ]);
+      expect(one.getArgs()[2]).toEqual(info);
+    }
+    await expect(guard.canActivate(context())).rejects.toThrow(RateLimitExceededException);
+  });
+
   it('keeps two handlers of one request apart', async () => {
     const { guard, service } = await start();
     const req = { ip: '203.0.113.7', headers: {} };
