@@ -47,7 +47,7 @@ export const messages = {
     'RateLimitModule: forRoot or forRootAsync is imported more than once in this app, and only one of them would hold; wants one ' +
     "for the whole app, with all 'limits' and 'define'; other modules add named limits with forFeature",
   unguarded: (routes: readonly string[]) =>
-    `RateLimitModule: option 'guard' is false, and no RateLimitGuard checks the limits of ${routes.join(', ')}; wants ` +
+    `RateLimitModule: option 'guard' is false, and no RateLimitGuard checks ${routes.join(', ')}; wants ` +
     "@UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom' if a guard of your own calls it or they are to rest",
   earlierGuards: (names: readonly string[]) =>
     `global guards run before the rate limits, so requests that they refuse are not counted: ${names.join(', ')}. Import ` +

@@ -45,17 +45,19 @@ export class ResponseHeaders {
       all.result.allowed || retryJitter === 0 ? all.result : spreadWaits(all.result, this.random() * retryJitter);
     const now = Date.now();
     const infos = limits.map((limit) => limitInfo(limit, now));
-    const names: string[] = [];
-    const tell = (name: string, value: string) => {
-      names.push(name);
-      this.set(response, name, value);
-    };
+    const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
     for (const formatter of formatters) {
-      for (const [name, value] of Object.entries(formatter(result, infos))) tell(name, value);
+      for (const [name, value] of Object.entries(formatter(result, infos))) {
+        this.set(response, name, value);
+        exposed?.push(name);
+      }
     }
     const seconds = retryAfter(result, infos);
-    if (seconds !== undefined) tell('Retry-After', seconds);
-    if (this.settings.exposeHeaders && isCrossOrigin(response)) this.expose(response, names);
+    if (seconds !== undefined) {
+      this.set(response, 'Retry-After', seconds);
+      exposed?.push('Retry-After');
+    }
+    if (exposed !== undefined) this.expose(response as ReadableResponse, exposed);
   }
 
   /** Adds to what the app exposes, or what an earlier check of the request did. */
@@ -77,7 +79,7 @@ export class ResponseHeaders {
 }
 
 /** Whether the app lets another origin read the response: CORS says so before any guard runs. */
-function isCrossOrigin(response: object): response is ReadableResponse {
+function isCrossOrigin(response: object): boolean {
   const { getHeader }: SendableResponse = response;
   if (typeof getHeader !== 'function') return false;
   return (response as ReadableResponse).getHeader('Access-Control-Allow-Origin') !== undefined;

@@ -1,6 +1,5 @@
 import { Inject, Injectable, Logger, type Type } from '@nestjs/common';
 import { ApplicationConfig } from '@nestjs/core';
-import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { isOwnGuard } from './bound-guards.js';
 
@@ -22,11 +21,6 @@ export class GuardCheck {
     if (this.option !== false) return true;
     const scoped = this.config.getGlobalRequestGuards().map(({ metatype }) => metatype as object | null);
     return [...this.config.getGlobalGuards(), ...scoped].some((guard) => guard !== null && isOwnGuard(guard));
-  }
-
-  /** Refuses routes that declare limits and have no guard to check them. */
-  refuseUnguarded(routes: readonly string[]): void {
-    if (routes.length > 0) throw new RateLimitConfigError(messages.unguarded(routes));
   }
 
   /** What an earlier guard refuses is not counted. An app that binds ours itself has chosen its place. */

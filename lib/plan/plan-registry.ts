@@ -70,8 +70,9 @@ export class PlanRegistry {
       this.placesOf(type);
       for (const handler of this.handlers(type).values()) this.of(type, handler);
     }
-    if (!this.guards.isEverywhere) this.guards.refuseUnguarded(classes.flatMap((type) => this.unguarded(type)));
-    this.guards.warnOfEarlier();
+    if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
+    // Where the guard has nothing to check, its place does not matter.
+    if (classes.some((type) => this.plansOf(type).some(({ isEmpty }) => !isEmpty))) this.guards.warnOfEarlier();
   }
 
   /** Whether a route has limits, or may be given some. */
@@ -112,6 +113,21 @@ export class PlanRegistry {
       ([, handler]) => declaresOwn(handler) || (perRoute && isRoute(handler)),
     );
     return [...(lineageOf(type).some(declaresOwn) ? [{ type }] : []), ...methods.map(([method]) => ({ type, method }))];
+  }
+
+  private plansOf(type: HandlerClass): Plan[] {
+    return [...this.handlers(type).values()].map((handler) => this.of(type, handler));
+  }
+
+  private refuseUnguarded(classes: readonly HandlerClass[]): void {
+    const unguarded = classes.flatMap((type) => this.unguarded(type));
+    if (unguarded.length > 0) throw new RateLimitConfigError(messages.unguarded(unguarded));
+    if (this.registry.moduleRules.every(({ phase }) => phase === 'middleware')) return;
+    const types = [...this.modules.values()].flatMap(({ controllers, providers }) =>
+      [...controllers.values(), ...providers.values()].map(({ metatype }) => metatype),
+    );
+    const bound = types.some((type) => isClass(type) && [type, ...this.handlers(type).values()].some(bindsOwnGuard));
+    if (!bound) throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]));
   }
 
   private unguarded(type: HandlerClass): string[] {

@@ -61,7 +61,7 @@ export interface Declaration {
 /** Reads what users write as a limit. */
 @Injectable()
 export class RuleCompiler {
-  private readonly defaults: LimitDefaults = {};
+  private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,

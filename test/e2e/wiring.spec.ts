@@ -307,7 +307,7 @@ describe('guard: false', () => {
     const starting = start([root(), ShopModule]);
     await expect(starting).rejects.toThrow(RateLimitConfigError);
     await expect(starting).rejects.toThrow(
-      "option 'guard' is false, and no RateLimitGuard checks the limits of ShopController.list, OtherController.other; " +
+      "option 'guard' is false, and no RateLimitGuard checks ShopController.list, OtherController.other; " +
         "wants @UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom'",
     );
   });
@@ -334,6 +334,20 @@ describe('guard: false', () => {
   it("lets 'custom' rest them on purpose", async () => {
     const { statuses } = await start([RateLimitModule.forRoot({ guard: 'custom' }), loaded(login).module]);
     expect(await statuses(3)).toEqual([200, 200, 200]);
+  });
+
+  it('does not start with limits of the module and no guard at all, but with one that a gateway binds', async () => {
+    const limits = { guard: false, limits: [minute] };
+    await expect(start([RateLimitModule.forRoot(limits)])).rejects.toThrow(
+      "no RateLimitGuard checks the module's 'limits'",
+    );
+    @Injectable()
+    @UseGuards(RateLimitGuard)
+    class ChatGateway {}
+    await expect(start([RateLimitModule.forRoot(limits), boundModule(ChatGateway)])).resolves.toBeDefined();
+    await close?.();
+    const early = RateLimitModule.forRoot({ guard: false, limits: [{ ...minute, phase: 'middleware' }] });
+    await expect(start([early])).resolves.toBeDefined();
   });
 
   it('does not take the guard that follows server-sent events for one that checks', async () => {
@@ -400,6 +414,12 @@ describe('the order of global guards', () => {
   ])('is right with guards of %s: what they refuse is counted', async (_, starting) => {
     const warned = warnings();
     expect(await (await starting()).statuses(4)).toEqual([401, 401, 429, 429]);
+    expect(warned()).toEqual([]);
+  });
+
+  it('does not matter where nothing is checked', async () => {
+    const warned = warnings();
+    await start([boundModule(auth), RateLimitModule.forRoot({ define: { login } })]);
     expect(warned()).toEqual([]);
   });
 
