@@ -25,6 +25,7 @@ export { getLimiterToken, InjectLimiter } from './decorators/inject-limiter.deco
 export { RateLimitDecision } from './decorators/rate-limit-decision.decorator.js';
 export { RateLimit } from './decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
+export { defineLimit, defineLimits } from './define-limit.js';
 export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from './errors/errors.js';
 export {
   type RateLimitHealth,
@@ -42,6 +43,7 @@ export type {
   Count,
   LeaseOptions,
   LimitAnswer,
+  LimitDefaults,
   LimitDefinition,
   LimitFunction,
   LimitSpec,

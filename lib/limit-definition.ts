@@ -44,13 +44,14 @@ export interface CommonLimitOptions {
   /**
    * Tells the limit from others, in headers, in `@SkipRateLimit` and where a nearer limit replaces it: 1 to 128 printable
    * ASCII characters.
-   * @default the algorithm with its rate, such as `gcra:20/1s`
+   * @default the algorithm with its rate, such as `gcra:20/1s`; then the `key` and the `count`, if they are not the usual:
+   * `gcra:20/1s:user`, `sliding-log:5/15m:failed`
    */
   name?: string;
   /**
    * Whom the limit counts: `'ip'`, `'user'` (the `id`, `sub` or `userId` of `request.user`), `'global'` (everyone together),
    * `'header:<name>'`, a function of the context, or an injectable class that implements `KeyResolver`.
-   * @default 'ip'
+   * @default the `key` of the module's `defaults`, or `'ip'`
    */
   key?: LimitKey;
   /**
@@ -89,6 +90,11 @@ export interface CommonLimitOptions {
    * @default 'cluster'
    */
   scope?: Scope;
+  /**
+   * Whether each route has a counter of its own. Only for limits of the module, and not with `phase: 'middleware'`.
+   * @default false, one counter for all routes
+   */
+  perRoute?: boolean;
   /**
    * `'shadow'` evaluates, counts and reports, and never refuses or delays, neither requests nor code. The variable
    * `RATE_LIMIT_MODE=shadow` of the environment does so for all limits.
@@ -137,12 +143,16 @@ export interface CommonLimitOptions {
 /** One rule: an algorithm with its parameters, and what every limit has. */
 export type LimitDefinition = AlgorithmOptions & CommonLimitOptions;
 
-/** What a limit function may answer: the name of a defined limit, a limit, several of these, or none. */
-export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDefinition)[] | null | undefined;
+/** What every limit of an app has unless it says otherwise. */
+export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'lease' | 'perRoute' | 'phase'>;
+
+/** What a limit function may answer: the name of a defined limit, a limit, several of these, or `null` for none on purpose. */
+export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDefinition)[] | null;
 
 /**
  * Chooses limits by the request. It is asked once a request: in the guard, unless no user is known yet and the route has
- * guards of its own that may find one; then it is asked after them, and its limits are checked there.
+ * guards of its own that may find one; then it is asked after them, and its limits are checked there. One that gives `undefined`, as
+ * for a plan that it does not know, fails, and the request is answered with 500.
  */
 export type LimitFunction = (context: ExecutionContext) => LimitAnswer | Promise<LimitAnswer>;
 

@@ -1,5 +1,6 @@
 import { ConfigurableModuleBuilder } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
+import { RATE_LIMIT_GUARD_OPTION } from './plan/guard-check.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
 
@@ -10,7 +11,8 @@ export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYN
       ...definition,
       providers: [
         ...(definition.providers ?? []),
-        ...(guard === false ? [] : [{ provide: APP_GUARD, useExisting: RateLimitGuard }]),
+        { provide: RATE_LIMIT_GUARD_OPTION, useValue: guard ?? true },
+        ...(guard === false || guard === 'custom' ? [] : [{ provide: APP_GUARD, useExisting: RateLimitGuard }]),
       ],
     }))
     .build();

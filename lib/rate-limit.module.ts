@@ -1,6 +1,5 @@
 import {
   type DynamicModule,
-  type FactoryProvider,
   Global,
   Inject,
   Logger,
@@ -8,9 +7,10 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
   type Provider,
+  type Type,
 } from '@nestjs/common';
-import { APP_INTERCEPTOR, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { getLimiterToken, recordedLimiters } from './decorators/inject-limiter.decorator.js';
+import { ApplicationConfig, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { getLimiterToken, onLimiterRecorded } from './decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from './errors/errors.js';
 import { messages } from './errors/messages.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
@@ -21,10 +21,12 @@ import { KeyResolverFactory } from './key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from './limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { ApiDocumentation } from './openapi/api-documentation.js';
+import { GuardCheck } from './plan/guard-check.js';
 import { LimitRegistry } from './plan/limit-registry.js';
-import { anyOutlasts, record } from './plan/outlasting.js';
 import { PlanRegistry } from './plan/plan-registry.js';
 import { RuleCompiler } from './plan/rule-compiler.js';
+import { Scopes } from './plan/scopes.js';
+import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
 import {
@@ -69,71 +71,84 @@ export function report(news: StoreReport): void {
   }
 }
 
+const providers: Provider[] = [
+  { provide: RATE_LIMIT_SETTINGS, useFactory: readSettings, inject: [MODULE_OPTIONS_TOKEN] },
+  {
+    provide: RATE_LIMIT_REDIS,
+    useFactory: ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
+      if (redis !== undefined && !isClient(redis)) return createClient(redis, timeoutMs);
+      if (redis !== undefined && resends(redis)) logger.warn(messages.resends());
+      return redis;
+    },
+    inject: [RATE_LIMIT_SETTINGS],
+  },
+  {
+    provide: RATE_LIMIT_STORE,
+    useFactory: async (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
+      const { options, prefix, timeoutMs, maxKeys, maxBytes, refusalCache, localShare, telemetry } = settings;
+      let fallback: FallbackStore | undefined;
+      const ownsClient = redis !== options.redis;
+      const store = await createStore({
+        store: options.store,
+        redis,
+        ownsClient,
+        prefix,
+        timeoutMs,
+        maxKeys,
+        maxBytes,
+        refusalCache,
+        localShare,
+        report,
+        watch: (watched) => (fallback = watched),
+      });
+      return new ObservedStore(store, decisions, { telemetry, fallback });
+    },
+    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_REDIS],
+  },
+  {
+    provide: RATE_BOOK,
+    useFactory: (settings: RateLimitSettings, redis?: RedisClient) =>
+      redis === undefined ? new MemoryRateBook() : new RedisRateBook(redis, settings),
+    inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
+  },
+  { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
+  DecisionStream,
+  RateLimitHealthIndicator,
+  MetadataScanner,
+  KeyResolverFactory,
+  RuleCompiler,
+  LimitRegistry,
+  Scopes,
+  GuardCheck,
+  PlanRegistry,
+  ResponseHeaders,
+  Refusals,
+  Transports,
+  ClientAddresses,
+  RequestLimiter,
+  RateLimitGuard,
+  RateLimitInterceptor,
+  WaitingRoom,
+  Rates,
+  LimiterService,
+  ApiDocumentation,
+];
+const exported: (Type | string)[] = [
+  LimiterService,
+  RateLimitGuard,
+  RateLimitHealthIndicator,
+  RequestLimiter,
+  LimitRegistry,
+];
+// Nest reads the lists of a module's class once it has found all modules of an app, and so has loaded all of its files.
+onLimiterRecorded((name) => {
+  providers.push(limiterProvider(name));
+  exported.push(getLimiterToken(name));
+});
+
 /** The limits of the app: of all its routes, and of its code through `LimiterService`. */
 @Global()
-@Module({
-  providers: [
-    { provide: RATE_LIMIT_SETTINGS, useFactory: readSettings, inject: [MODULE_OPTIONS_TOKEN] },
-    {
-      provide: RATE_LIMIT_REDIS,
-      useFactory: ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
-        if (redis !== undefined && !isClient(redis)) return createClient(redis, timeoutMs);
-        if (redis !== undefined && resends(redis)) logger.warn(messages.resends());
-        return redis;
-      },
-      inject: [RATE_LIMIT_SETTINGS],
-    },
-    {
-      provide: RATE_LIMIT_STORE,
-      useFactory: async (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
-        const { options, prefix, timeoutMs, maxKeys, maxBytes, refusalCache, localShare, telemetry } = settings;
-        let fallback: FallbackStore | undefined;
-        const ownsClient = redis !== options.redis;
-        const store = await createStore({
-          store: options.store,
-          redis,
-          ownsClient,
-          prefix,
-          timeoutMs,
-          maxKeys,
-          maxBytes,
-          refusalCache,
-          localShare,
-          report,
-          watch: (watched) => (fallback = watched),
-        });
-        return new ObservedStore(store, decisions, { telemetry, fallback });
-      },
-      inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_REDIS],
-    },
-    {
-      provide: RATE_BOOK,
-      useFactory: (settings: RateLimitSettings, redis?: RedisClient) =>
-        redis === undefined ? new MemoryRateBook() : new RedisRateBook(redis, settings),
-      inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
-    },
-    { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
-    DecisionStream,
-    RateLimitHealthIndicator,
-    MetadataScanner,
-    KeyResolverFactory,
-    RuleCompiler,
-    LimitRegistry,
-    PlanRegistry,
-    ResponseHeaders,
-    Refusals,
-    Transports,
-    ClientAddresses,
-    RequestLimiter,
-    RateLimitGuard,
-    RateLimitInterceptor,
-    WaitingRoom,
-    Rates,
-    LimiterService,
-    ApiDocumentation,
-  ],
-  exports: [LimiterService, RateLimitGuard, RateLimitHealthIndicator, RequestLimiter, LimitRegistry],
-})
+@Module({ providers, exports: exported })
 export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   /** @internal */
   constructor(
@@ -144,24 +159,34 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly transports: Transports,
     documentation: ApiDocumentation,
+    limits: LimitRegistry,
+    limiters: LimiterService,
     modules: ModulesContainer,
+    config: ApplicationConfig,
+    interceptor: RateLimitInterceptor,
   ) {
     super();
+    // All modules have been found by now, and none of their routes has been made.
+    refuseSecond(modules);
+    for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
+    provideLimiters(modules, limits.names, limiters);
     documentation.write();
     // Nest reads what is bound to gateways and routes before it calls any hook.
     followGuards(modules);
+    // Before those of all other modules, so that none of them answers what was not counted.
+    if (this.plans.needInterceptor()) config.addGlobalInterceptor(interceptor);
   }
 
   /** Sets the module up with options. Imported once, it holds for the whole app. */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
     checkExtras(options, 'RateLimitModule');
-    return completed(super.forRoot(options), () => anyOutlasts(options));
+    return super.forRoot(options);
   }
 
   /** Sets the module up with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     checkExtras(options, 'RateLimitModule.forRootAsync');
-    return completed(super.forRootAsync(options), () => true);
+    return super.forRootAsync(options);
   }
 
   /** Defines further limits by name, for the module that imports it and for all others. */
@@ -169,14 +194,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     if (typeof definitions !== 'object' || definitions === null || Array.isArray(definitions)) {
       throw new RateLimitConfigError(messages.notOptions('forFeature', definitions));
     }
-    record(Object.values(definitions));
-    // The names are in the token, so that Nest tells modules apart that differ in nothing else.
-    const define: FactoryProvider = {
-      provide: `nestjs-sluice:feature:${JSON.stringify(Object.keys(definitions))}`,
-      useFactory: (registry: LimitRegistry) => registry.define(definitions, 'forFeature'),
-      inject: [LimitRegistry],
-    };
-    return { module: RateLimitFeatureModule, providers: [define] };
+    return RateLimitFeatureModule.of(definitions);
   }
 
   /** Is called by Nest: reads all limits, and brings the store up. Throws `RateLimitConfigError`. */
@@ -200,36 +218,24 @@ function checkExtras(options: unknown, place: string): void {
     throw new RateLimitConfigError(messages.notOptions(place, options));
   }
   const { guard } = options as { guard?: unknown };
-  if (guard !== undefined && typeof guard !== 'boolean') {
-    throw new RateLimitConfigError(messages.wrongOption(place, 'guard', guard, 'true or false'));
+  if (guard !== undefined && typeof guard !== 'boolean' && guard !== 'custom') {
+    throw new RateLimitConfigError(messages.wrongOption(place, 'guard', guard, "true, false or 'custom'"));
   }
 }
 
-/** Holds the definitions of one `forFeature`. */
-@Module({})
-class RateLimitFeatureModule {}
-
-/**
- * Provides a `Limiter` for every name that is injected anywhere, and the interceptor if any limit needs it. Both are known only
- * when all files have been loaded, which is when Nest reads the module, not when `forRoot` is called.
- */
-function completed(definition: DynamicModule, intercepts: () => boolean): DynamicModule {
-  const interceptor: Provider = { provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor };
-  const providers = () => [...limiters(), ...(intercepts() ? [interceptor] : [])];
-  return Object.defineProperties(definition, {
-    providers: { enumerable: true, get: withAdded(definition.providers, providers) },
-    exports: { enumerable: true, get: withAdded(definition.exports, () => limiters().map(({ provide }) => provide)) },
-  });
+/** Nest would take two of them for two modules, and ask only one of them. */
+function refuseSecond(modules: ModulesContainer): void {
+  const all = [...modules.values()].filter(({ metatype }) => metatype === RateLimitModule);
+  if (all.length > 1) throw new RateLimitConfigError(messages.secondModule());
 }
 
-function limiters(): FactoryProvider[] {
-  return recordedLimiters().map((name) => ({
-    provide: getLimiterToken(name),
-    useFactory: (service: LimiterService) => service.lazily(name),
-    inject: [LimiterService],
-  }));
-}
-
-function withAdded<T>(before: readonly T[] = [], added: () => readonly T[]): () => T[] {
-  return () => [...before, ...added()];
+/** Lets `app.get` and modules that are loaded lazily find the limiters that no file had asked for when Nest read the module. */
+function provideLimiters(modules: ModulesContainer, names: readonly string[], limiters: LimiterService): void {
+  const own = [...modules.values()].find(({ metatype }) => metatype === RateLimitModule);
+  for (const name of names) {
+    const token = getLimiterToken(name);
+    if (own === undefined || own.providers.has(token)) continue;
+    own.addProvider({ provide: token, useValue: limiters.lazily(name) });
+    own.exports.add(token);
+  }
 }

@@ -3,7 +3,7 @@ import type { OnStoreError } from './algorithms/limit.js';
 import type { Duration } from './algorithms/options.js';
 import type { HeaderOption } from './http/header-format.js';
 import type { RefusalBody } from './http/refusal-answer.js';
-import type { LimitDefinition, OnMissingKey } from './limit-definition.js';
+import type { LimitDefaults, LimitDefinition, OnMissingKey } from './limit-definition.js';
 import type { RedisConnection } from './redis/client.js';
 import type { Store } from './stores/store.js';
 import type { RequestReader } from './transports/request-reader.js';
@@ -27,12 +27,24 @@ export interface RateLimitModuleOptions {
    */
   define?: Readonly<Record<string, LimitDefinition>>;
   /**
+   * What every limit has unless it says otherwise, those of routes and code included: `key`, `cost`, `skip`, `count`,
+   * `blockFor`, `scope`, `mode`, `nearLimit`, `onStoreError`, `onMissingKey`, `message`, `body`.
+   * @default what each of these says
+   */
+  defaults?: LimitDefaults;
+  /**
    * The headers that tell of limits: `'draft-8'` (RateLimit and RateLimit-Policy of the IETF drafts 08 to 11), `'draft-6'`,
    * `'legacy'` (X-RateLimit-*), a function, a list of these (of two that set one header, the later wins), or `false`.
    * A refusal has its `Retry-After` in any case.
    * @default 'draft-8'
    */
   headers?: HeaderOption;
+  /**
+   * Whether scripts of other origins may read these headers and `Retry-After`: where the app allows an origin (CORS),
+   * `Access-Control-Expose-Headers` names them, too.
+   * @default true
+   */
+  exposeHeaders?: boolean;
   /**
    * Spreads the waits that refusals tell, so that clients do not all come back at once: a share of the wait, from 0 to 1. What
    * the headers say is `wait * (1 + random * retryJitter)`, with one random number from 0 to 1 a response. Decisions stay exact.
@@ -123,8 +135,10 @@ export interface RateLimitModuleOptions {
 /** What shapes the module itself, so it stands beside `useFactory` in `forRootAsync`. */
 export interface RateLimitModuleExtras {
   /**
-   * Whether the guard holds for every route. If not, bind it with `@UseGuards(RateLimitGuard)`.
+   * Whether the guard holds for every route. If `false`, bind it with `@UseGuards(RateLimitGuard)`, or as an `APP_GUARD` of your
+   * own where its place among other guards matters; an app that declares `@RateLimit` where no guard is bound does not start.
+   * `'custom'` starts without asking where it is bound: a guard of yours calls it, or some limits are to rest.
    * @default true
    */
-  guard?: boolean;
+  guard?: boolean | 'custom';
 }

@@ -13,6 +13,7 @@ import type { RateLimitModuleOptions } from './rate-limit.options.js';
 export interface RateLimitSettings {
   readonly options: RateLimitModuleOptions;
   readonly formatters: readonly HeaderFormatter[];
+  readonly exposeHeaders: boolean;
   readonly retryJitter: number;
   readonly problem: boolean;
   readonly body: RefusalBody | undefined;
@@ -56,7 +57,9 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'redis',
   'limits',
   'define',
+  'defaults',
   'headers',
+  'exposeHeaders',
   'retryJitter',
   'problem',
   'body',
@@ -96,10 +99,14 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     refusalCache = true,
     telemetry,
     readers = [],
+    defaults = {},
+    exposeHeaders = true,
   } = options;
   const { retryJitter = 0, problem = false, body } = options;
   wants('limits', limits, 'a list of limits', Array.isArray(limits));
   wants('define', define, 'an object of limits by their names', isRecord(define) && !Array.isArray(define));
+  wants('defaults', defaults, 'an object of options of limits', isRecord(defaults) && !Array.isArray(defaults));
+  wants('exposeHeaders', exposeHeaders, 'true or false', typeof exposeHeaders === 'boolean');
   wants(
     'prefix',
     prefix,
@@ -122,6 +129,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   return {
     options,
     formatters: headerFormatters(orElse(options.headers, 'draft-8'), PLACE),
+    exposeHeaders,
     retryJitter,
     problem,
     body,

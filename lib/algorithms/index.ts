@@ -20,11 +20,17 @@ const registry = [
   concurrency,
 ] as const;
 
+/** The options of each algorithm. */
+type OwnOptions = Parameters<(typeof registry)[number]['compile']>[0];
+type KeysOf<O> = O extends unknown ? keyof O : never;
+/** An algorithm's options without those of any other: that holds, too, where TypeScript does not look for what is too much. */
+type Alone<O> = O extends unknown ? O & { [Option in Exclude<KeysOf<OwnOptions>, keyof O>]?: never } : never;
+
 /**
  * The options of every algorithm, told apart by `algo`.
  * @useDeclaredType
  */
-export type AlgorithmOptions = Parameters<(typeof registry)[number]['compile']>[0];
+export type AlgorithmOptions = Alone<OwnOptions>;
 
 /** Every algorithm by its name. */
 export const algorithms: ReadonlyMap<string, Algorithm> = new Map(

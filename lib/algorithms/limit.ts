@@ -51,6 +51,8 @@ export interface LimitSettings {
   readonly scope?: string;
   /** Its name; that of its algorithm with its rate unless given. */
   readonly name?: string | undefined;
+  /** What ends its name if that is not given. */
+  readonly nameEnd?: string;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow?: boolean;
   /** The share of the quota from which on it is near. */
@@ -122,7 +124,7 @@ export class CompiledLimit {
     this.declared = algorithm.compile(options as never, place);
     this.lease = rest.lease;
     this.parameters = this.lease === undefined ? this.declared : leased(algorithm, this.declared, this.lease, place);
-    this.name = name ?? algorithm.defaultName(options as never);
+    this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.scope = scope;
     this.shadow = shadow;
     this.nearFrom = unitsOf(rest.nearLimit ?? NEAR_LIMIT, this.quota);
@@ -145,6 +147,11 @@ export class CompiledLimit {
   share(part: number): CompiledLimit {
     const { lease: _, carry: _none, ...settings } = this.settings;
     return new CompiledLimit(shareOf(this.options, part), { ...settings, name: this.name });
+  }
+
+  /** The same limit with counters of its own. */
+  within(scope: string): CompiledLimit {
+    return new CompiledLimit(this.options, { ...this.settings, scope });
   }
 
   /** Milliseconds of the limit's window at `nowMs`. */

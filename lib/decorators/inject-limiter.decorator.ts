@@ -5,10 +5,15 @@ const PREFIX = 'nestjs-sluice:limiter:';
 
 /** Names that anything in this process asks for; it may hold several apps. */
 const recorded = new Set<string>();
+/** What is told of each of them. */
+const listeners: ((name: string) => void)[] = [];
 
-/** The injection token of a defined limit's `Limiter`, for `inject` of a factory and to override it in tests. */
+/** The injection token of a defined limit's `Limiter`, for `inject` of a factory, `app.get`, and to override it in tests. */
 export function getLimiterToken(name: string): string {
-  recorded.add(name);
+  if (!recorded.has(name)) {
+    recorded.add(name);
+    for (const listener of listeners) listener(name);
+  }
   return `${PREFIX}${name}`;
 }
 
@@ -31,9 +36,10 @@ export function InjectLimiter(name: string): PropertyDecorator & ParameterDecora
   };
 }
 
-/** All names that were asked for so far. */
-export function recordedLimiters(): string[] {
-  return [...recorded];
+/** Tells of every name that is asked for, from the first on. */
+export function onLimiterRecorded(listener: (name: string) => void): void {
+  listeners.push(listener);
+  for (const name of recorded) listener(name);
 }
 
 /** The names that a provider asks for: by decorators of its class, or in the `inject` of its factory. */

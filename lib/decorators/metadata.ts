@@ -1,6 +1,5 @@
 import 'reflect-metadata';
 import type { LimitSpec } from '../limit-definition.js';
-import { record } from '../plan/outlasting.js';
 
 /** What a class or a method declares. */
 export interface Declared {
@@ -9,20 +8,43 @@ export interface Declared {
 }
 
 const DECLARED = 'nestjs-sluice:declared';
+const SCOPE = 'nestjs-sluice:scope';
 const NOTHING: Declared = { specs: [], skips: [] };
 
-/** What is declared on a class, which may inherit it, or on a method. */
+/** What is declared on a method, or on a class itself. */
 export function declaredOn(target: object): Declared {
-  return (Reflect.getMetadata(DECLARED, target) as Declared | undefined) ?? NOTHING;
+  return (Reflect.getOwnMetadata(DECLARED, target) as Declared | undefined) ?? NOTHING;
+}
+
+/** A class and those that it extends, the farthest first: what they declare adds up. */
+export function lineageOf(type: object): object[] {
+  const lineage: object[] = [];
+  for (let each: object | null = type; each !== null && each !== Function.prototype;) {
+    lineage.unshift(each);
+    each = Object.getPrototypeOf(each) as object | null;
+  }
+  return lineage;
 }
 
 /** A decorator that adds to what other decorators of the same class or method declared. Decorators run from the last to the first. */
 export function declare(add: (declared: Declared) => Declared): ClassDecorator & MethodDecorator {
   return (target: object, _key?: string | symbol, descriptor?: PropertyDescriptor) => {
-    const host = (descriptor?.value as object | undefined) ?? target;
-    const declared = (Reflect.getOwnMetadata(DECLARED, host) as Declared | undefined) ?? NOTHING;
-    const all = add(declared);
-    record(all.specs);
-    Reflect.defineMetadata(DECLARED, all, host);
+    const host = hostOf(target, descriptor);
+    Reflect.defineMetadata(DECLARED, add(declaredOn(host)), host);
   };
+}
+
+/** A decorator that names what shares the counters of a class or method. */
+export function declareScope(scope: string): ClassDecorator & MethodDecorator {
+  return (target: object, _key?: string | symbol, descriptor?: PropertyDescriptor) =>
+    Reflect.defineMetadata(SCOPE, scope, hostOf(target, descriptor));
+}
+
+/** What shares the counters of a class, which may inherit it, or of a method, if it was named. */
+export function scopeOn(target: object): unknown {
+  return Reflect.getMetadata(SCOPE, target);
+}
+
+function hostOf(target: object, descriptor: PropertyDescriptor | undefined): object {
+  return (descriptor?.value as object | undefined) ?? target;
 }

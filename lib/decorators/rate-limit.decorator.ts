@@ -1,10 +1,10 @@
 import type { LimitSpec } from '../limit-definition.js';
-import { declare } from './metadata.js';
+import { declare, declareScope } from './metadata.js';
 
 /**
  * Says what a route allows, or all routes of a controller together: limits, names of defined limits, or functions of the
- * context that choose among these. Several add up, also those of the controller and the module; of one name, the nearest
- * holds.
+ * context that choose among these. Several add up, also those of the controller, of the classes that it extends, and of the
+ * module; of one name, the nearest holds. A method that overrides another declares its own, as with Nest's decorators.
  *
  * @example
  * ```ts
@@ -16,3 +16,17 @@ export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator
   const given = specs.length > 0 ? specs : [undefined as unknown as LimitSpec];
   return declare((declared) => ({ ...declared, specs: [...given, ...declared.specs] }));
 }
+
+/**
+ * Names what shares the counters of a controller's limits, or of a route's: 1 to 128 printable ASCII characters. Without it
+ * they are known by the path, the version and the host of the controller, and the method and path of the route; a gateway by
+ * its namespace and messages, other handlers by their patterns or fields. So they stay the same whatever a class is called.
+ * A name is needed where these do not tell two of them apart, and keeps the counters when a path changes. Routes of a controller
+ * that is named so are known by its name and that of their method.
+ *
+ * @example
+ * ```ts
+ * @RateLimit.scope('orders')
+ * ```
+ */
+RateLimit.scope = declareScope;

@@ -37,8 +37,30 @@ export const messages = {
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : "none is defined; add it to 'define'"),
   twice: (place: string, name: string) =>
     `${place}: two limits are named '${name}', wants a different 'name' for each limit of one place`,
-  sameScope: (scope: string) =>
-    `@RateLimit on ${scope}: two controllers are named ${scope} and would share their counters, wants different class names`,
+  noScope: (place: string) =>
+    `${place}: nothing that stays the same over builds tells its counters from those of others, wants ` +
+    "@RateLimit.scope('<a name of its own>')",
+  scopeTwice: (place: string, scope: string) =>
+    `${place}: the scope ${show(scope)} is that of another place, too, wants @RateLimit.scope with a name of its own`,
+  wrongScope: (place: string, got: unknown) => `${place}: got ${show(got)}, wants 1 to 128 printable ASCII characters`,
+  secondModule: () =>
+    'RateLimitModule: forRoot or forRootAsync is imported more than once in this app, and only one of them would hold; wants one ' +
+    "for the whole app, with all 'limits' and 'define'; other modules add named limits with forFeature",
+  unguarded: (routes: readonly string[]) =>
+    `RateLimitModule: option 'guard' is false, and no RateLimitGuard checks ${routes.join(', ')}; wants ` +
+    "@UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom' if a guard of your own calls it or they are to rest",
+  earlierGuards: (names: readonly string[]) =>
+    `global guards run before the rate limits, so requests that they refuse are not counted: ${names.join(', ')}. Import ` +
+    "RateLimitModule before the modules that bind them; if that is meant, set 'guard: false' and bind " +
+    '{ provide: APP_GUARD, useExisting: RateLimitGuard } behind them',
+  noAnswer: (place: string) =>
+    `${place}: the function gave undefined, wants a limit, a name, several of these, or null for none on purpose`,
+  noInterceptor: (place: string) =>
+    `${place}: its limits go on after the guards, and Nest was told of its class too late for that; wants a class among the ` +
+    "'controllers' or 'providers' of a module, as itself or with useClass",
+  sameDefaultName: (place: string, name: string) =>
+    `${place}: a limit without a name would replace one of another place ('${name}') that counts by another function; wants a ` +
+    "'name' for each",
   definedTwice: (name: string) =>
     `define: the limit '${name}' is defined twice with different options, wants one definition a name`,
   unknownOption: (place: string, option: string, known: readonly string[]) =>
@@ -88,6 +110,8 @@ export const messages = {
   wrongCost: (got: unknown) => `cost is ${show(got)}, wants a whole number >= 1`,
   wrongUnits: (got: unknown) => `units is ${show(got)}, wants a whole number >= 1`,
   wrongKey: (got: unknown) => `key is ${show(got)}, wants a string that is not empty`,
+  wrongResolvedKey: (limit: string, got: unknown) =>
+    `the key of limit '${limit}' resolved to ${show(got)}, wants a string, a finite number, or nothing`,
   notChecks: (got: unknown) => `check got ${show(got)}, wants a list of { limit, key }`,
   emptyCheck: () => 'check got no limits, wants at least one { limit, key }',
   tooManyLimits: (got: number, most: number) => `check got ${got} limits, wants at most ${most}`,

@@ -15,7 +15,15 @@ interface SendableResponse {
   readonly sent?: boolean;
   readonly header?: unknown;
   readonly setHeader?: unknown;
+  readonly getHeader?: unknown;
 }
+
+/** What a response says of headers so far: Node, Express and Fastify read it alike. */
+interface ReadableResponse {
+  getHeader(name: string): unknown;
+}
+
+const EXPOSED = 'Access-Control-Expose-Headers';
 
 /** Sets the headers that tell of limits, on any response that has headers. */
 @Injectable()
@@ -37,11 +45,29 @@ export class ResponseHeaders {
       all.result.allowed || retryJitter === 0 ? all.result : spreadWaits(all.result, this.random() * retryJitter);
     const now = Date.now();
     const infos = limits.map((limit) => limitInfo(limit, now));
+    const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
     for (const formatter of formatters) {
-      for (const [name, value] of Object.entries(formatter(result, infos))) this.set(response, name, value);
+      for (const [name, value] of Object.entries(formatter(result, infos))) {
+        this.set(response, name, value);
+        exposed?.push(name);
+      }
     }
     const seconds = retryAfter(result, infos);
-    if (seconds !== undefined) this.set(response, 'Retry-After', seconds);
+    if (seconds !== undefined) {
+      this.set(response, 'Retry-After', seconds);
+      exposed?.push('Retry-After');
+    }
+    if (exposed !== undefined) this.expose(response as ReadableResponse, exposed);
+  }
+
+  /** Adds to what the app exposes, or what an earlier check of the request did. */
+  private expose(response: ReadableResponse, names: readonly string[]): void {
+    const before = response.getHeader(EXPOSED);
+    const listed = (Array.isArray(before) ? before : [before ?? '']).join(',').split(',');
+    const exposed = listed.map((name) => name.trim()).filter((name) => name !== '');
+    const known = new Set(exposed.map((name) => name.toLowerCase()));
+    const added = names.filter((name) => !known.has(name.toLowerCase()));
+    if (added.length > 0) this.set(response, EXPOSED, [...exposed, ...added].join(', '));
   }
 
   set(response: object | undefined, name: string, value: string): void {
@@ -50,4 +76,11 @@ export class ResponseHeaders {
     if (typeof header !== 'function' && typeof setHeader !== 'function') return;
     this.host.httpAdapter?.setHeader(response, name, value);
   }
+}
+
+/** Whether the app lets another origin read the response: CORS says so before any guard runs. */
+function isCrossOrigin(response: object): boolean {
+  const { getHeader }: SendableResponse = response;
+  if (typeof getHeader !== 'function') return false;
+  return (response as ReadableResponse).getHeader('Access-Control-Allow-Origin') !== undefined;
 }

@@ -1,8 +1,8 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { RequestParts } from '../transports/request-reader.js';
 
-/** What a key resolver gives: the identity, or nothing if the request has none. */
-export type ResolvedKey = string | null | undefined;
+/** What a key resolver gives: the identity, of a number its decimal text, or nothing if the request has none. */
+export type ResolvedKey = string | number | bigint | null | undefined;
 
 /** An injectable class that says whom a request counts for. */
 export interface KeyResolver {
@@ -10,7 +10,7 @@ export interface KeyResolver {
   resolve(context: ExecutionContext): ResolvedKey | Promise<ResolvedKey>;
 }
 
-/** A function that says whom a request counts for. Its string is the identity as it is. */
+/** A function that says whom a request counts for. Its string, or the decimal text of its number, is the identity as it is. */
 export type KeyFunction = (context: ExecutionContext) => ResolvedKey | Promise<ResolvedKey>;
 
 /** Whom a limit counts. */

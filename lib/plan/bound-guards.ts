@@ -1,4 +1,4 @@
-/** Marks our own guard, which finds no user. */
+/** Marks our own guard, which finds no user: `true` if it checks, and `'follows'` if it only goes on with a check. */
 export const OWN_GUARD = 'nestjs-sluice:guard';
 
 /** Where `@UseGuards` keeps what it was given, in Nest 11 and 12. */
@@ -6,18 +6,23 @@ export const GUARDS = '__guards__';
 
 /** Whether a class or handler has guards of its own that may find a user. */
 export function bindsOtherGuard(target: object): boolean {
-  return boundGuards(target).some((guard) => !isOwn(guard));
+  return boundGuards(target).some((guard) => markOf(guard) === undefined);
 }
 
 /** Whether our own guard stands on a class or handler itself. */
 export function bindsOwnGuard(target: object): boolean {
-  return boundGuards(target).some(isOwn);
+  return boundGuards(target).some(isOwnGuard);
 }
 
 function boundGuards(target: object): readonly object[] {
   return (Reflect.getMetadata(GUARDS, target) as object[] | undefined) ?? [];
 }
 
-function isOwn(guard: object): boolean {
-  return Reflect.getMetadata(OWN_GUARD, typeof guard === 'function' ? guard : guard.constructor) === true;
+/** Whether a guard is ours, or a class of the app's own that extends it. */
+export function isOwnGuard(guard: object): boolean {
+  return markOf(guard) === true;
+}
+
+function markOf(guard: object): unknown {
+  return Reflect.getMetadata(OWN_GUARD, typeof guard === 'function' ? guard : guard.constructor);
 }

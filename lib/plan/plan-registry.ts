@@ -1,31 +1,34 @@
 import { Injectable } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { declaredOn } from '../decorators/metadata.js';
+import { declaredOn, lineageOf } from '../decorators/metadata.js';
 import { limitersOf } from '../decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { LimitDefinition, LimitSpec } from '../limit-definition.js';
-import { bindsOtherGuard } from './bound-guards.js';
+import type { LimitAnswer, LimitDefinition, LimitSpec } from '../limit-definition.js';
+import { bindsOtherGuard, bindsOwnGuard } from './bound-guards.js';
+import { GuardCheck } from './guard-check.js';
 import { LimitRegistry } from './limit-registry.js';
 import { isSource, type Place, Plan, type RuleSource } from './plan.js';
 import { type Rule } from './rule.js';
+import { classNameOf, type HandlerClass, type Scoped, Scopes } from './scopes.js';
 
-/** A controller, or a provider whose methods are called like one's (a resolver, a gateway). */
-type HandlerClass = abstract new (...args: never[]) => unknown;
 type Handler = object;
 
 /** Knows the plan of every route. Plans are made at start-up, so that mistakes show there and requests only look them up. */
 @Injectable()
 export class PlanRegistry {
   private readonly plans = new WeakMap<HandlerClass, Map<Handler, Plan>>();
+  private hasInterceptor = false;
 
   constructor(
     private readonly registry: LimitRegistry,
     private readonly modules: ModulesContainer,
     private readonly scanner: MetadataScanner,
+    private readonly scopes: Scopes,
+    private readonly guards: GuardCheck,
   ) {}
 
-  /** The plan of a route. One that a lazily loaded module brings is made on its first request. */
+  /** The plan of a route. One of a class that Nest did not know of at start-up is made on its first request. */
   of(type: HandlerClass, handler: Handler): Plan {
     let plans = this.plans.get(type);
     if (plans === undefined) this.plans.set(type, (plans = new Map()));
@@ -34,80 +37,149 @@ export class PlanRegistry {
     return plan;
   }
 
+  /**
+   * Whether a limit of any route matters after the guards, so that an interceptor has to see its requests: most apps have none,
+   * and Nest takes longer for a request that an interceptor sees than all limits do. Can be asked once Nest has found all
+   * modules; the answer is kept to.
+   */
+  needInterceptor(): boolean {
+    const goesOn = (spec: LimitSpec) =>
+      typeof spec === 'function' || this.registry.rule(spec, { place: '', scope: '' }).goesOn;
+    try {
+      this.hasInterceptor =
+        this.registry.moduleRules.some((rule) => rule.goesOn) ||
+        this.classes().some((type) => this.targets(type).some((target) => declaredOn(target).specs.some(goesOn)));
+    } catch {
+      // What is wrong with them is told at start-up.
+      this.hasInterceptor = true;
+    }
+    return this.hasInterceptor;
+  }
+
   /** Makes all plans of the app. Throws `RateLimitConfigError` for what no request could be checked against. */
   prepare(): void {
-    const scopes = new Map<string, HandlerClass>();
     for (const module of this.modules.values()) {
       for (const { metatype, inject } of [...module.controllers.values(), ...module.providers.values()]) {
         this.refuseUnknownLimiters(metatype, inject);
       }
-      const controllers = [...module.controllers.values()].map(({ metatype }) => metatype);
-      const providers = [...module.providers.values()].map(({ metatype }) => metatype);
-      for (const type of [...controllers, ...providers.filter((each) => isClass(each) && this.declares(each))]) {
-        if (isClass(type)) this.prepareClass(type, scopes);
-      }
     }
+    const classes = this.classes();
+    this.scopes.assign(classes.flatMap((type) => this.scoped(type)));
+    for (const type of classes) {
+      // Also for a controller without routes, whose own limits would else go unread.
+      this.placesOf(type);
+      for (const handler of this.handlers(type).values()) this.of(type, handler);
+    }
+    if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
+    // Where the guard has nothing to check, its place does not matter.
+    if (classes.some((type) => this.plansOf(type).some(({ isEmpty }) => !isEmpty))) this.guards.warnOfEarlier();
   }
 
-  /** Whether a route has limits, or may be given some. Can be asked before all limits are defined: then it takes them by their names. */
+  /** Whether a route has limits, or may be given some. */
   mayLimit(type: HandlerClass, handler: Handler): boolean {
     const names = new Set<unknown>(this.registry.moduleRules.map(({ name }) => name));
-    for (const target of [type, handler]) {
+    for (const target of [...lineageOf(type), handler]) {
       const { specs, skips } = declaredOn(target);
       if (skips === 'all') names.clear();
       else for (const name of skips) names.delete(name);
       // A function that chooses limits stands for itself: it cannot be skipped by a name.
-      for (const spec of specs) names.add(typeof spec === 'object' ? this.nameOf(spec, type) : spec);
+      for (const spec of specs) names.add(typeof spec === 'object' ? this.nameOf(spec) : spec);
     }
     return names.size > 0;
   }
 
-  private nameOf(definition: LimitDefinition, type: HandlerClass): unknown {
+  private nameOf(definition: LimitDefinition): unknown {
     try {
-      return this.registry.rule(definition, { place: '', scope: type.name }).name;
+      return this.registry.rule(definition, { place: '', scope: '' }).name;
     } catch {
       // What is wrong with it is told at start-up.
       return definition;
     }
   }
 
-  private prepareClass(type: HandlerClass, scopes: Map<string, HandlerClass>): void {
-    const handlers = this.handlers(type);
-    if (
-      [type, ...handlers.values()].some((target) => declaredOn(target).specs.some((spec) => typeof spec !== 'string'))
-    ) {
-      const other = scopes.get(type.name);
-      if (other !== undefined && other !== type) throw new RateLimitConfigError(messages.sameScope(type.name));
-      scopes.set(type.name, type);
-    }
-    // Also for a controller without routes, whose own limits would else go unread.
-    this.place(`@RateLimit on ${type.name}`, type.name, type);
-    for (const handler of handlers.values()) this.of(type, handler);
+  /** All controllers, and all providers that declare limits. */
+  private classes(): HandlerClass[] {
+    const types = [...this.modules.values()].flatMap(({ controllers, providers }) => [
+      ...[...controllers.values()].map(({ metatype }) => metatype).filter(isClass),
+      ...[...providers.values()].map(({ metatype }) => metatype).filter((type) => isClass(type) && this.declares(type)),
+    ]);
+    return [...new Set(types as HandlerClass[])];
+  }
+
+  /** What of a class needs a scope: limits of a name share their counters by that. */
+  private scoped(type: HandlerClass): Scoped[] {
+    const perRoute = this.registry.moduleRules.some((rule) => rule.perRoute);
+    const methods = [...this.handlers(type)].filter(
+      ([, handler]) => declaresOwn(handler) || (perRoute && isRoute(handler)),
+    );
+    return [...(lineageOf(type).some(declaresOwn) ? [{ type }] : []), ...methods.map(([method]) => ({ type, method }))];
+  }
+
+  private plansOf(type: HandlerClass): Plan[] {
+    return [...this.handlers(type).values()].map((handler) => this.of(type, handler));
+  }
+
+  private refuseUnguarded(classes: readonly HandlerClass[]): void {
+    const unguarded = classes.flatMap((type) => this.unguarded(type));
+    if (unguarded.length > 0) throw new RateLimitConfigError(messages.unguarded(unguarded));
+    if (this.registry.moduleRules.every(({ phase }) => phase === 'middleware')) return;
+    const types = [...this.modules.values()].flatMap(({ controllers, providers }) =>
+      [...controllers.values(), ...providers.values()].map(({ metatype }) => metatype),
+    );
+    const bound = types.some((type) => isClass(type) && [type, ...this.handlers(type).values()].some(bindsOwnGuard));
+    if (!bound) throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]));
+  }
+
+  private unguarded(type: HandlerClass): string[] {
+    if (bindsOwnGuard(type)) return [];
+    const ofClass = lineageOf(type).some((target) => declaredOn(target).specs.length > 0);
+    return [...this.handlers(type)]
+      .filter(([, handler]) => (ofClass ? isRoute(handler) : declaredOn(handler).specs.length > 0))
+      .filter(([, handler]) => !this.of(type, handler).isEmpty && !bindsOwnGuard(handler))
+      .map(([method]) => `${classNameOf(type)}.${method}`);
   }
 
   private plan(type: HandlerClass, handler: Handler): Plan {
-    const method = [...this.handlers(type)].find(([, each]) => each === handler)?.[0] ?? (handler as Function).name;
-    const name = `${type.name}.${method}`;
+    const method = [...this.handlers(type)].find(([, each]) => each === handler)?.[0];
+    const name = `${classNameOf(type)}.${method ?? (handler as Function).name}`;
+    const scoped = { type, ...(method !== undefined && { method }) };
+    const everywhere = this.registry.moduleRules.map((rule) =>
+      rule.perRoute ? rule.within(this.scopes.of(scoped)) : rule,
+    );
     const places = [
-      { place: 'limits', skips: [], specs: this.registry.moduleRules },
-      this.place(`@RateLimit on ${type.name}`, type.name, type),
-      this.place(`@RateLimit on ${name}`, name, handler),
+      { place: 'limits', skips: [], specs: everywhere },
+      ...this.placesOf(type),
+      this.place(`@RateLimit on ${name}`, handler, scoped),
     ];
     this.refuseIdleSkips(places);
-    return new Plan(places, bindsOtherGuard(type) || bindsOtherGuard(handler));
+    const plan = new Plan(places, bindsOtherGuard(type) || bindsOtherGuard(handler));
+    if (plan.mayGoOn && !this.hasInterceptor) {
+      throw new RateLimitConfigError(messages.noInterceptor(`@RateLimit on ${name}`));
+    }
+    return plan;
   }
 
-  private place(place: string, scope: string, target: object): Place {
+  /** What a class declares, and the classes that it extends. */
+  private placesOf(type: HandlerClass): Place[] {
+    return lineageOf(type)
+      .filter((target) => target === type || declares(target))
+      .map((target) => this.place(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
+  }
+
+  private place(place: string, target: object, scoped: Scoped): Place {
     const { specs, skips } = declaredOn(target);
-    return { place, skips, specs: specs.map((spec) => this.compile(spec, place, scope)) };
+    return { place, skips, specs: specs.map((spec) => this.compile(spec, place, scoped)) };
   }
 
-  private compile(spec: LimitSpec, place: string, scope: string): Rule | RuleSource {
-    if (typeof spec !== 'function') return this.registry.rule(spec, { place, scope });
+  private compile(spec: LimitSpec, place: string, scoped: Scoped): Rule | RuleSource {
+    if (typeof spec === 'string') return this.registry.rule(spec, { place, scope: '' });
+    if (typeof spec !== 'function') return this.registry.rule(spec, { place, scope: this.scopes.of(scoped) });
+    const scope = this.scopes.of(scoped);
     return {
       ask: spec,
-      rules: (answer) => {
-        const limits = Array.isArray(answer) ? answer : answer === null || answer === undefined ? [] : [answer];
+      rules: (answer: LimitAnswer) => {
+        if (answer === undefined) throw new RateLimitConfigError(messages.noAnswer(place));
+        const limits = Array.isArray(answer) ? answer : answer === null ? [] : [answer];
         return limits.map((limit: Exclude<LimitSpec, Function>) => this.registry.rule(limit, { place, scope }));
       },
     };
@@ -137,10 +209,12 @@ export class PlanRegistry {
   }
 
   private declares(type: HandlerClass): boolean {
-    return [type, ...this.handlers(type).values()].some((target) => {
-      const { specs, skips } = declaredOn(target);
-      return specs.length > 0 || skips.length > 0;
-    });
+    return this.targets(type).some(declares);
+  }
+
+  /** All that decorators of a route may stand on. */
+  private targets(type: HandlerClass): object[] {
+    return [...lineageOf(type), ...this.handlers(type).values()];
   }
 
   /** The methods of a class by their names. A wrapped method may have lost its own. */
@@ -149,6 +223,21 @@ export class PlanRegistry {
     const names = this.scanner.getAllMethodNames(prototype);
     return new Map(names.map((name) => [name, prototype[name] as Handler]));
   }
+}
+
+function declares(target: object): boolean {
+  const { specs, skips } = declaredOn(target);
+  return specs.length > 0 || skips.length > 0;
+}
+
+/** Whether some of what is declared has no name that its counters are known by. */
+function declaresOwn(target: object): boolean {
+  return declaredOn(target).specs.some((spec) => typeof spec !== 'string');
+}
+
+/** Whether other decorators than ours stand on a method, as those do that make it a route. */
+function isRoute(handler: Handler): boolean {
+  return Reflect.getMetadataKeys(handler).length > 0;
 }
 
 function isClass(type: object | null): type is HandlerClass {

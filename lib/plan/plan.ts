@@ -2,14 +2,14 @@ import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { RequestParts } from '../transports/request-reader.js';
-import type { LimitFunction } from '../limit-definition.js';
+import type { LimitAnswer, LimitFunction } from '../limit-definition.js';
 import { type Awaitable, mapAll } from './promises.js';
 import type { Rule } from './rule.js';
 
 /** A function in `@RateLimit`, with what makes rules of its answers. */
 export interface RuleSource {
   readonly ask: LimitFunction;
-  readonly rules: (answer: Awaited<ReturnType<LimitFunction>>) => Rule[];
+  readonly rules: (answer: LimitAnswer) => Rule[];
 }
 
 /** What is declared in one place: the module, a controller, a route. */
@@ -48,6 +48,11 @@ export class Plan {
     this.authenticated = rules.filter(({ phase }) => phase === 'authenticated');
   }
 
+  /** Whether the interceptor has to see its requests. */
+  get mayGoOn(): boolean {
+    return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.goesOn);
+  }
+
   /** Whether nothing is ever checked in the guard or after it. */
   get isEmpty(): boolean {
     return this.guard.length === 0 && !this.goesOn;
@@ -74,7 +79,10 @@ export class Plan {
   ask(context: ExecutionContext): Awaitable<Rule[]> {
     const answers = mapAll(this.sources, (source) => source.ask(context));
     const merged = (given: Awaited<typeof answers>) =>
-      merge(this.places, new Map(this.sources.map((source, index) => [source, source.rules(given[index])])));
+      merge(
+        this.places,
+        new Map(this.sources.map((source, index) => [source, source.rules(given[index] as LimitAnswer)])),
+      );
     return Array.isArray(answers) ? merged(answers) : answers.then(merged);
   }
 }
@@ -89,6 +97,9 @@ function merge(places: readonly Place[], answers: Answers): Rule[] {
     for (const rule of specs.flatMap((spec) => (isSource(spec) ? (answers.get(spec) ?? []) : [spec]))) {
       if (here.has(rule.name)) throw new RateLimitConfigError(messages.twice(place, rule.name));
       here.add(rule.name);
+      if (merged.get(rule.name)?.countsOtherwise(rule) === true) {
+        throw new RateLimitConfigError(messages.sameDefaultName(place, rule.name));
+      }
       merged.set(rule.name, rule);
     }
   }

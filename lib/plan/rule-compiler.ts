@@ -5,7 +5,8 @@ import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithm
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
-import type { CommonLimitOptions, LimitDefinition } from '../limit-definition.js';
+import type { LimitKey } from '../key-resolvers/key-resolver.js';
+import type { CommonLimitOptions, Count, LimitDefaults, LimitDefinition } from '../limit-definition.js';
 import {
   ON_MISSING_KEY,
   RATE_LIMIT_SETTINGS,
@@ -24,6 +25,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'blockFor',
   'lease',
   'scope',
+  'perRoute',
   'mode',
   'nearLimit',
   'phase',
@@ -32,6 +34,10 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'message',
   'body',
 ];
+
+/** What only a limit itself can say. */
+const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = ['name', 'lease', 'perRoute', 'phase'];
+export const DEFAULTS = COMMON.filter((option) => !NO_DEFAULTS.includes(option)) as (keyof LimitDefaults)[];
 
 /** What a structured field's String can hold, since the name goes into the headers. */
 const NAME = /^[\x20-\x7e]{1,128}$/;
@@ -55,10 +61,22 @@ export interface Declaration {
 /** Reads what users write as a limit. */
 @Injectable()
 export class RuleCompiler {
+  private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
+
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly keys: KeyResolverFactory,
-  ) {}
+  ) {
+    const { defaults } = settings.options;
+    if (defaults === undefined) return;
+    for (const option of Object.keys(defaults)) {
+      if ((DEFAULTS as string[]).includes(option)) continue;
+      throw new RateLimitConfigError(messages.unknownOption('defaults', option, DEFAULTS));
+    }
+    // What is wrong with them is told of them, not of the first limit that has them.
+    this.compile({ ...defaults, algo: 'fixed-window', rate: 1, interval: 1 }, { place: 'defaults', scope: '' });
+    this.defaults = givenOptions(defaults, DEFAULTS);
+  }
 
   compile(definition: LimitDefinition, declaration: Declaration): Rule {
     const { place, scope, everywhere = false, generation = 0, carry } = declaration;
@@ -67,13 +85,16 @@ export class RuleCompiler {
       throw new RateLimitConfigError(messages.notALimit(place, definition));
     }
     refuseUnknownOptions(definition, place);
-    const common = givenOptions<CommonLimitOptions>(definition, COMMON);
+    const common = withDefaults(givenOptions<CommonLimitOptions>(definition, COMMON), this.defaults);
     const { name = givenName, cost, skip, mode = 'enforce', message, body, key = 'ip', count = 'all' } = common;
+    const { perRoute = false } = common;
     check(place, 'name', name, '1 to 128 printable ASCII characters', isName);
     check(place, 'skip', skip, 'a function of the context', isFunction);
     check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
     check(place, 'message', message, 'a string or a function that makes one', isMessage);
     check(place, 'body', body, 'a function that makes an object', isFunction);
+    check(place, 'perRoute', perRoute, 'true or false', (value) => typeof value === 'boolean');
+    check(place, 'perRoute', perRoute, "false, but in the module's 'limits'", (value) => value === false || everywhere);
     check(place, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const { phase = key === 'user' ? 'authenticated' : 'guard' } = common;
@@ -82,6 +103,7 @@ export class RuleCompiler {
       place,
       scope,
       name,
+      nameEnd: this.nameEnd(key, count),
       blockFor: common.blockFor === undefined ? 0 : duration(place, 'blockFor', common.blockFor),
       lease: leaseTerms(common, place),
       // Requests that may not count in the end, or cost something else, give units back at any time.
@@ -104,12 +126,31 @@ export class RuleCompiler {
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },
+      perRoute,
+      unnamed: name === undefined,
     });
+  }
+
+  /** What tells limits of one rate apart that count others, or other requests. */
+  private nameEnd(key: LimitKey, count: Count): string {
+    const { key: usualKey = 'ip', count: usualCount = 'all' } = this.defaults;
+    const ends = [key === usualKey ? '' : key, count === usualCount ? '' : count];
+    return ends.map((end) => (typeof end === 'function' ? ':custom' : end && `:${end}`)).join('');
   }
 }
 
+/** What a limit says, and of what it says nothing, what all of the app have. */
+function withDefaults(own: CommonLimitOptions, defaults: LimitDefaults): CommonLimitOptions {
+  const left = Object.entries(defaults).filter(([option]) => own[option as keyof LimitDefaults] === undefined);
+  return Object.assign(own, Object.fromEntries(left));
+}
+
 /** A middleware sees a request before anything is known of it but its address and its headers. */
-function refuseWhatNeedsARoute({ key, cost, skip }: CommonLimitOptions, place: string, everywhere: boolean): void {
+function refuseWhatNeedsARoute(
+  { key, cost, skip, perRoute }: CommonLimitOptions,
+  place: string,
+  everywhere: boolean,
+): void {
   const refuse = (option: string, got: unknown, wants: string) => {
     throw new RateLimitConfigError(messages.wrongOption(place, option, got, wants));
   };
@@ -118,6 +159,7 @@ function refuseWhatNeedsARoute({ key, cost, skip }: CommonLimitOptions, place: s
   if (!isEarly) refuse('key', key, "'ip', 'global' or 'header:<name>' in phase 'middleware'");
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
+  if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }
 
 /** The common options are no algorithm's business. */

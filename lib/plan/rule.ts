@@ -29,6 +29,10 @@ export interface RuleSettings {
   readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
   readonly answer: RefusalAnswer;
+  /** Whether each route has a counter of its own. */
+  readonly perRoute: boolean;
+  /** Whether its name is that of its algorithm and rate. */
+  readonly unnamed: boolean;
 }
 
 const logger = new Logger('RateLimit');
@@ -49,6 +53,22 @@ export class Rule {
   /** The limit that decides now. */
   get limit(): CompiledLimit {
     return this.effective;
+  }
+
+  /** Whether each route has a counter of its own, and so a rule. */
+  get perRoute(): boolean {
+    return this.settings.perRoute;
+  }
+
+  /** The same rule with counters of its own. */
+  within(scope: string): Rule {
+    return new RouteRule(this, this.settings, `${this.configured.scope} ${scope}`);
+  }
+
+  /** Whether another limit got the same name without being given it, though it counts by another function. */
+  countsOtherwise({ settings: { key, count, unnamed } }: Rule): boolean {
+    const own = this.settings;
+    return own.unnamed && unnamed && (isOtherFunction(own.key, key) || isOtherFunction(own.count, count));
   }
 
   get name(): string {
@@ -72,6 +92,11 @@ export class Rule {
   /** Whether the cost of a request is its own. */
   get hasCost(): boolean {
     return this.settings.hasCost;
+  }
+
+  /** Whether it matters after the guards. */
+  get goesOn(): boolean {
+    return this.settings.phase === 'authenticated' || this.waitsForEnd;
   }
 
   /** Whether the end of a request matters: it may not count, or it ends what is held. */
@@ -109,8 +134,9 @@ export class Rule {
 
   private identity(key: ResolvedKey, context: ExecutionContext, parts: RequestParts): string | undefined {
     if (key === undefined || key === null || key === '') return this.missing(context, parts);
-    if (typeof key !== 'string') throw new RateLimitArgumentError(messages.wrongKey(key));
-    return key;
+    if (typeof key === 'string') return key;
+    if (Number.isFinite(key) || typeof key === 'bigint') return String(key);
+    throw new RateLimitArgumentError(messages.wrongResolvedKey(this.name, key));
   }
 
   private missing(context: ExecutionContext, parts: RequestParts): string | undefined {
@@ -139,6 +165,33 @@ export class Rule {
       return { rule: this, limit, identity, cost: units };
     });
   }
+}
+
+/** A rule of all routes, as one of them meets it: it follows when the rate changes. */
+class RouteRule extends Rule {
+  private source: CompiledLimit;
+
+  constructor(
+    private readonly whole: Rule,
+    settings: RuleSettings,
+    private readonly scope: string,
+  ) {
+    super(whole.configured.within(scope), settings);
+    this.source = whole.configured;
+  }
+
+  override get limit(): CompiledLimit {
+    const { limit } = this.whole;
+    if (limit !== this.source) {
+      this.source = limit;
+      this.decideBy(limit.within(this.scope));
+    }
+    return super.limit;
+  }
+}
+
+function isOtherFunction(one: unknown, other: unknown): boolean {
+  return typeof one === 'function' && one !== other;
 }
 
 function describeKey(key: LimitKey): string {

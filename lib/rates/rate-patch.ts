@@ -9,7 +9,7 @@ const OPTIONS: readonly (keyof SetRateOptions)[] = ['expiresIn', 'state'];
 
 /** A definition with a patch over it. What the options are worth is left to who compiles it. */
 export function patched(definition: LimitDefinition, patch: RatePatch): LimitDefinition {
-  return { ...definition, ...patch };
+  return { ...definition, ...patch } as LimitDefinition;
 }
 
 /** The options that a patch sets. Refuses what is no option of the limit's algorithm, and a patch that sets nothing. */

@@ -15,7 +15,7 @@ const interceptor: NestInterceptor = {
 };
 
 /** Does what the app's interceptor does before the handler runs; apps can share it, too. */
-@SetMetadata(OWN_GUARD, true)
+@SetMetadata(OWN_GUARD, 'follows')
 class LastGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return (

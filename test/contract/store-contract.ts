@@ -251,7 +251,7 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
     });
 
     it('has more than a thousand units a second', async () => {
-      const options = { ...five[algo], rate: 20_000 };
+      const options = { ...five[algo], rate: 20_000 } as AlgorithmOptions;
       if ('interval' in options) options.interval = '1s';
       if ('queue' in options) options.queue = 19_999;
       const limit = compile(options);

@@ -101,7 +101,7 @@ describe('other options', () => {
     [
       "guard: 'no'",
       () => RateLimitModule.forRoot({ guard: 'no' as never }),
-      "option 'guard' is 'no', wants true or false",
+      "option 'guard' is 'no', wants true, false or 'custom'",
     ],
   ])('%s', async (_, call, message) => {
     const reason = await reasonOf(call);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get, Injectable } from '@nestjs/common';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
-import type { KeyResolver, LimitKey } from '../../lib/key-resolvers/key-resolver.js';
+import type { KeyFunction, KeyResolver, LimitKey } from '../../lib/key-resolvers/key-resolver.js';
 import type { CommonLimitOptions } from '../../lib/limit-definition.js';
 import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
 import type { Check } from '../../lib/stores/store.js';
@@ -181,8 +181,19 @@ describe.each(frameworks)('keys over %s', (framework) => {
     expect((await lenient.get('/')).status).toBe(200);
   });
 
-  it('answers 500 to a function that gives no string', async () => {
-    const { get, identities } = await start({ key: () => 42 as unknown as string });
+  it.each<[string, () => unknown, string]>([
+    ['a number', () => 42, '42'],
+    ['a part', () => -0.5, '-0.5'],
+    ['a bigint', () => 2n ** 64n, '18446744073709551616'],
+    ['none', () => 0, '0'],
+  ])('takes a number by its decimal text: %s', async (_, key, identity) => {
+    const { get, identities } = await start({ key: key as KeyFunction });
+    expect((await get('/')).status).toBe(200);
+    expect(identities).toEqual([identity]);
+  });
+
+  it.each([NaN, Infinity, -Infinity, true, {}, Symbol('key')])('answers 500 to a key that is %p', async (key) => {
+    const { get, identities } = await start({ key: () => key as never });
     expect((await get('/')).status).toBe(500);
     expect(identities).toEqual([]);
   });

@@ -27,7 +27,7 @@ class UserGuard implements CanActivate {
 }
 
 let handled = 0;
-const burst: LimitDefinition = { name: 'burst', algo: 'fixed-window', rate: 2, interval: '1m' };
+const burst = { name: 'burst', algo: 'fixed-window', rate: 2, interval: '1m' } satisfies LimitDefinition;
 
 @Controller()
 class Routes {

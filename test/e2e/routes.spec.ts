@@ -165,7 +165,7 @@ describe.each(frameworks)('routes over %s', (framework) => {
 
   describe('limit functions', () => {
     const plans: Record<string, LimitDefinition> = { free: limit('plan', 2), pro: limit('plan', 20) };
-    const ask = jest.fn((plan: string | undefined) => (plan === undefined ? null : plans[plan]));
+    const ask = jest.fn((plan: string | undefined) => (plan === undefined ? null : plans[plan]!));
 
     @Controller()
     @RateLimit(limit('plan', 100))
@@ -186,7 +186,7 @@ describe.each(frameworks)('routes over %s', (framework) => {
 
       @Get('user')
       @UseGuards(AuthGuard)
-      @RateLimit((context) => plans[context.switchToHttp().getRequest<{ user: { plan: string } }>().user.plan])
+      @RateLimit((context) => plans[context.switchToHttp().getRequest<{ user: { plan: string } }>().user.plan]!)
       user() {}
     }
 
@@ -258,7 +258,7 @@ describe.each(frameworks)('routes over %s', (framework) => {
     });
 
     it('checks nothing after the guards where no guard of ours stood', async () => {
-      const { get } = bound(await start({ controllers: [AccountController], limits: { guard: false } }));
+      const { get } = bound(await start({ controllers: [AccountController], limits: { guard: 'custom' } }));
       expect(left(await get('/', { 'x-user': '1' }))).toEqual({});
     });
   });

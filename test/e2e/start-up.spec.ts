@@ -39,7 +39,7 @@ const wrong = (more: object): LimitDefinition => ({ ...login, ...more });
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
   const common =
-    'name, key, cost, skip, count, blockFor, lease, scope, mode, nearLimit, phase, onStoreError, onMissingKey, message, body';
+    'name, key, cost, skip, count, blockFor, lease, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
@@ -90,7 +90,7 @@ describe('start-up errors', () => {
   });
 
   it('two limits of one name in one place', async () => {
-    const told = await messageOf(startUp({}, [controllerWith(login, { ...login, key: 'user' })]));
+    const told = await messageOf(startUp({}, [controllerWith(login, { ...login, blockFor: '1h' })]));
     expect(told).toBe(
       `${place}: two limits are named 'fixed-window:3/1m', wants a different 'name' for each limit of one place`,
     );
@@ -127,22 +127,24 @@ describe('start-up errors', () => {
     );
   });
 
-  it('two controllers of one name that both have limits of their own', async () => {
+  it('two routes that nothing tells apart', async () => {
     await expect(startUp({ define: { login } }, [controllerWith('login'), controllerWith('login')])).resolves.toBe(
       undefined,
     );
     expect(await messageOf(startUp({}, [controllerWith(login), controllerWith(login)]))).toBe(
-      '@RateLimit on ReportsController: two controllers are named ReportsController and would share their counters, ' +
-        'wants different class names',
+      `${place}: nothing that stays the same over builds tells its counters from those of others, wants ` +
+        "@RateLimit.scope('<a name of its own>')",
     );
   });
 
   it.each<[object, string]>([
-    [{ header: false }, "option 'header' is unknown, wants only redis, limits, define, headers"],
+    [{ header: false }, "option 'header' is unknown, wants only redis, limits, define, defaults, headers"],
     [{ retryJitter: 1.5 }, "option 'retryJitter' is 1.5, wants a number from 0 to 1"],
     [{ retryJitter: '0.5' }, "option 'retryJitter' is '0.5', wants a number from 0 to 1"],
     [{ problem: 'yes' }, "option 'problem' is 'yes', wants true or false"],
     [{ body: {} }, "option 'body' is {}, wants a function that makes an object"],
+    [{ exposeHeaders: 'all' }, "option 'exposeHeaders' is 'all', wants true or false"],
+    [{ defaults: [] }, "option 'defaults' is [], wants an object of options of limits"],
     [{ headers: 'draft-9' }, "option 'headers' is 'draft-9', wants one of draft-8, draft-6, legacy, a function"],
     [{ timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
     [

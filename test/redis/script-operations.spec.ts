@@ -182,7 +182,7 @@ describe.each(algorithms)('keys of %s', (algo) => {
 });
 
 function shortened(options: AlgorithmOptions): AlgorithmOptions {
-  return { ...options, ...('ttl' in options ? { ttl: 800 } : { interval: 800 }) };
+  return { ...options, ...('ttl' in options ? { ttl: 800 } : { interval: 800 }) } as AlgorithmOptions;
 }
 
 describe('what is reserved', () => {

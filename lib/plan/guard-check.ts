@@ -1,0 +1,34 @@
+import { Inject, Injectable, Logger, type Type } from '@nestjs/common';
+import { ApplicationConfig } from '@nestjs/core';
+import { messages } from '../errors/messages.js';
+import { isOwnGuard } from './bound-guards.js';
+
+/** The token of the option `guard`. */
+export const RATE_LIMIT_GUARD_OPTION = Symbol('RATE_LIMIT_GUARD_OPTION');
+
+const logger = new Logger('RateLimitModule');
+
+/** Looks at start-up whether the guard will see what it has to see, once it is known which guards there are. */
+@Injectable()
+export class GuardCheck {
+  constructor(
+    @Inject(RATE_LIMIT_GUARD_OPTION) private readonly option: boolean | 'custom',
+    private readonly config: ApplicationConfig,
+  ) {}
+
+  /** Whether the guard holds for every route, or nobody wants to know. */
+  get isEverywhere(): boolean {
+    if (this.option !== false) return true;
+    const scoped = this.config.getGlobalRequestGuards().map(({ metatype }) => metatype as object | null);
+    return [...this.config.getGlobalGuards(), ...scoped].some((guard) => guard !== null && isOwnGuard(guard));
+  }
+
+  /** What an earlier guard refuses is not counted. An app that binds ours itself has chosen its place. */
+  warnOfEarlier(): void {
+    if (this.option !== true) return;
+    const guards: object[] = this.config.getGlobalGuards();
+    const earlier = guards.slice(0, Math.max(guards.findIndex(isOwnGuard), 0));
+    if (earlier.length === 0) return;
+    logger.warn(messages.earlierGuards(earlier.map((guard) => (guard.constructor as Type).name)));
+  }
+}

@@ -1,0 +1,80 @@
+import { RequestMethod } from '@nestjs/common';
+
+/** Where Nest keeps what makes a class or a method a route, in Nest 11 and 12. */
+const CONTROLLER = '__controller__';
+const PATH = 'path';
+const HOST = 'host';
+const VERSION = '__version__';
+const METHOD = 'method';
+const GATEWAY = 'websockets:is_gateway';
+const GATEWAY_OPTIONS = 'websockets:gateway_options';
+const PORT = 'port';
+const MESSAGE_MAPPING = 'websockets:message_mapping';
+const MESSAGE = 'message';
+const PATTERN = 'microservices:pattern';
+const TRANSPORT = 'microservices:transport';
+const RESOLVER_TYPE = 'graphql:resolver_type';
+const RESOLVER_NAME = 'graphql:resolver_name';
+const RESOLVED_FIELD = 'graphql:resolve_property';
+const RESOLVED_REFERENCE = 'graphql:resolve_reference';
+
+const read = (key: string, target: object): unknown => Reflect.getMetadata(key, target);
+
+/**
+ * What a class is called by those who call it, which no build and no start changes: the path of a controller, the namespace of
+ * a gateway, the type of a resolver. Nothing if it is none of these.
+ *
+ * @param prefixes the paths of the modules that it belongs to
+ */
+export function nameOfClass(type: object, prefixes: readonly string[]): string | undefined {
+  if (read(GATEWAY, type) === true) {
+    const { path, namespace } = (read(GATEWAY_OPTIONS, type) ?? {}) as Record<string, unknown>;
+    return words('ws', read(PORT, type) || undefined, path, namespace);
+  }
+  if (read(CONTROLLER, type) === true) {
+    return words(listed(read(HOST, type)), version(type), joined(listed(prefixes), listed(read(PATH, type))));
+  }
+  if (Reflect.hasMetadata(RESOLVER_TYPE, type)) return words('graphql', read(RESOLVER_NAME, type));
+  return undefined;
+}
+
+/** The same of one of its methods: the method and path of a request, a message, a pattern, a field. */
+export function nameOfRoute(className: string, method: string, handler: object): string | undefined {
+  if (Reflect.hasMetadata(METHOD, handler)) {
+    const verb = RequestMethod[read(METHOD, handler) as number];
+    return words(verb, joined(className, listed(read(PATH, handler))), version(handler));
+  }
+  if (Reflect.hasMetadata(PATTERN, handler)) {
+    return words(className, listed(read(PATTERN, handler)), read(TRANSPORT, handler));
+  }
+  if (read(MESSAGE_MAPPING, handler) === true) return words(className, shown(read(MESSAGE, handler)));
+  const isField = read(RESOLVED_FIELD, handler) === true || read(RESOLVED_REFERENCE, handler) === true;
+  if (isField || Reflect.hasMetadata(RESOLVER_TYPE, handler)) {
+    return words(className, isField ? undefined : read(RESOLVER_TYPE, handler), read(RESOLVER_NAME, handler) ?? method);
+  }
+  return undefined;
+}
+
+function version(target: object): string | undefined {
+  const declared = read(VERSION, target);
+  return declared === undefined ? undefined : `v${listed(declared)}`;
+}
+
+function words(...parts: readonly unknown[]): string {
+  return parts.filter((part) => part !== undefined && part !== '').join(' ');
+}
+
+/** One path behind another, with one slash before each. */
+function joined(...paths: readonly string[]): string {
+  const parts = paths.map((path) => path.replaceAll(/^\/+|\/+$/g, '')).filter((path) => path !== '');
+  return `/${parts.join('/')}`;
+}
+
+function listed(value: unknown): string {
+  return (Array.isArray(value) ? value : [value]).map(shown).join(',');
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}

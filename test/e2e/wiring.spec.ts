@@ -1,0 +1,432 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  type CallHandler,
+  type CanActivate,
+  Controller,
+  type DynamicModule,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  Logger,
+  Module,
+  type NestInterceptor,
+  type Type,
+  UnauthorizedException,
+  UseGuards,
+} from '@nestjs/common';
+import { APP_GUARD, APP_INTERCEPTOR, ApplicationConfig, LazyModuleLoader } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { of } from 'rxjs';
+import { getLimiterToken, InjectLimiter } from '../../lib/decorators/inject-limiter.decorator.js';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import type { Limiter } from '../../lib/limiter.js';
+import { RateLimitGuard } from '../../lib/rate-limit.guard.js';
+import { RateLimitInterceptor } from '../../lib/rate-limit.interceptor.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import { type Framework, frameworks } from './http-app.js';
+
+const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;
+const login: LimitDefinition = minute;
+
+/** Finds a user for every request, as a session would. */
+@Injectable()
+class SessionGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<{ user?: object }>();
+    request.user = { id: 'u1' };
+    return true;
+  }
+}
+
+@Injectable()
+class NobodyGuard implements CanActivate {
+  canActivate(): boolean {
+    throw new UnauthorizedException();
+  }
+}
+
+/** Answers all requests by itself. */
+@Injectable()
+class CacheInterceptor implements NestInterceptor {
+  intercept(_: ExecutionContext, _next: CallHandler) {
+    return of('cached');
+  }
+}
+
+/** A module whose file is loaded when this is called, not before. */
+function loaded(spec: LimitDefinition | (() => LimitDefinition)): { module: Type; ran: () => number } {
+  let ran = 0;
+
+  @Controller()
+  class LoadedController {
+    @Get()
+    @UseGuards(SessionGuard)
+    @RateLimit(spec)
+    list() {
+      ran += 1;
+    }
+  }
+  @Module({ controllers: [LoadedController] })
+  class LoadedModule {}
+  return { module: LoadedModule, ran: () => ran };
+}
+
+const later = <T>(value: () => T) => new Promise<T>((resolve) => void setTimeout(() => resolve(value()), 5));
+
+let close: (() => Promise<void>) | undefined;
+afterEach(async () => {
+  await close?.();
+  close = undefined;
+  jest.restoreAllMocks();
+});
+
+async function start(
+  imports: (DynamicModule | Type | Promise<DynamicModule | Type>)[],
+  framework: Framework = 'express',
+  configure?: (app: { useGlobalGuards(...guards: CanActivate[]): unknown }) => void,
+) {
+  const testing = await Test.createTestingModule({ imports: imports as Type[] }).compile();
+  testing.useLogger(false);
+  const nest =
+    framework === 'fastify' ? testing.createNestApplication(new FastifyAdapter()) : testing.createNestApplication();
+  close = () => nest.close();
+  configure?.(nest);
+  await nest.listen(0, '127.0.0.1');
+  const url = await nest.getUrl();
+  const statuses = async (count: number, path = '/') => {
+    const seen: number[] = [];
+    while (seen.length < count) seen.push((await fetch(url + path, { headers: { connection: 'close' } })).status);
+    return seen;
+  };
+  const intercepts = () =>
+    nest
+      .get(ApplicationConfig)
+      .getGlobalInterceptors()
+      .some((each) => each instanceof RateLimitInterceptor);
+  return { nest, statuses, intercepts };
+}
+
+describe.each(frameworks)('limits that go on after the guards over %s', (framework) => {
+  const byUser: LimitDefinition = { ...minute, key: 'user' };
+
+  it.each<[string, LimitDefinition | (() => LimitDefinition)]>([
+    ['by user', byUser],
+    ['of a phase', { ...minute, phase: 'authenticated' }],
+    ['that a function gives', () => byUser],
+  ])('hold in a module that is loaded behind the module: %s', async (_, spec) => {
+    const calls: (() => number)[] = [];
+    const behind = later(() => {
+      const { module, ran } = loaded(spec);
+      calls.push(ran);
+      return module;
+    });
+    const { statuses } = await start([RateLimitModule.forRoot(), behind], framework);
+    expect(await statuses(5)).toEqual([200, 200, 429, 429, 429]);
+    expect(calls[0]?.()).toBe(2);
+  });
+
+  it('hold if the module’s definition was spread before', async () => {
+    const root = { ...RateLimitModule.forRoot(), global: true };
+    expect(await (await start([root, loaded(byUser).module], framework)).statuses(3)).toEqual([200, 200, 429]);
+  });
+
+  it.each<[string, () => (DynamicModule | Promise<DynamicModule>)[]]>([
+    ['define', () => [RateLimitModule.forRoot({ define: { late: byUser } })]],
+    [
+      'forRootAsync',
+      () => [RateLimitModule.forRootAsync({ useFactory: () => later(() => ({ define: { late: byUser } })) })],
+    ],
+    ['forFeature', () => [RateLimitModule.forRoot(), RateLimitModule.forFeature({ late: byUser })]],
+    [
+      'several features, one of them loaded behind',
+      () => [
+        RateLimitModule.forFeature({ other: login }),
+        RateLimitModule.forRoot(),
+        later(() => RateLimitModule.forFeature({ late: byUser })),
+      ],
+    ],
+  ])('hold if they are named in %s', async (_, imports) => {
+    const { module } = loaded('late' as never);
+    expect(await (await start([...imports(), module], framework)).statuses(3)).toEqual([200, 200, 429]);
+  });
+});
+
+describe('the interceptor', () => {
+  it('is not there where no limit needs it, whatever other apps have', async () => {
+    const { intercepts } = await start([RateLimitModule.forRoot({ limits: [minute] }), loaded(login).module]);
+    expect(intercepts()).toBe(false);
+  });
+
+  it.each<[string, DynamicModule]>([
+    ['forRoot', RateLimitModule.forRoot({ limits: [{ ...minute, key: 'user' }] })],
+    [
+      'forRootAsync',
+      RateLimitModule.forRootAsync({ useFactory: () => ({ limits: [{ ...minute, count: 'failed' }] }) }),
+    ],
+    ['defaults', RateLimitModule.forRoot({ limits: [minute], defaults: { key: 'user' } })],
+  ])('is there for limits of all routes: %s', async (_, module) => {
+    expect((await start([module])).intercepts()).toBe(true);
+  });
+
+  it('is not there for forRootAsync without such limits', async () => {
+    const module = RateLimitModule.forRootAsync({ useFactory: () => ({ limits: [minute] }) });
+    expect((await start([module])).intercepts()).toBe(false);
+  });
+
+  it('runs before those of modules that are imported earlier, so that no cache answers what is not counted', async () => {
+    @Module({ providers: [{ provide: APP_INTERCEPTOR, useClass: CacheInterceptor }] })
+    class CacheModule {}
+    const { statuses } = await start([
+      CacheModule,
+      RateLimitModule.forRoot(),
+      loaded({ ...minute, key: 'user' }).module,
+    ]);
+    expect(await statuses(4)).toEqual([200, 200, 429, 429]);
+  });
+
+  it('is asked for by a class that Nest could not know of in time: an error, and no request without its limit', async () => {
+    const { nest } = await start([RateLimitModule.forRoot()]);
+    class Unknown {
+      @RateLimit({ ...minute, key: 'user' })
+      run(this: void) {}
+    }
+    const context = { getClass: () => Unknown, getHandler: () => Unknown.prototype.run };
+    expect(() => nest.get(RateLimitGuard).canActivate(context as unknown as ExecutionContext)).toThrow(
+      '@RateLimit on Unknown.run: its limits go on after the guards, and Nest was told of its class too late',
+    );
+  });
+});
+
+describe('limiters by their tokens', () => {
+  it('can be got of an app in which no class asks for them', async () => {
+    const { nest } = await start([
+      RateLimitModule.forRoot({ define: { asked: login } }),
+      RateLimitModule.forFeature({ featured: login }),
+    ]);
+    for (const name of ['asked', 'featured']) {
+      const limiter = nest.get<Limiter>(getLimiterToken(name));
+      expect(await limiter.consume('user:1')).toMatchObject({ limit: name, remaining: 1 });
+    }
+    expect(() => nest.get(getLimiterToken('nobody'))).toThrow('nobody');
+  });
+
+  it('are injected in files that are loaded behind the module, or though its definition was spread', async () => {
+    const classes: Type<{ limiter: Limiter }>[] = [];
+    const asking = (name: string) => {
+      @Injectable()
+      class Asking {
+        constructor(@InjectLimiter(name) readonly limiter: Limiter) {}
+      }
+      @Module({ providers: [Asking] })
+      class AskingModule {}
+      classes.push(Asking);
+      return AskingModule;
+    };
+    const define = { behind: login, spread: login };
+    const root = { ...RateLimitModule.forRoot({ define }), global: true };
+    const { nest } = await start([root, asking('spread'), later(() => asking('behind'))]);
+    for (const type of classes) expect(await nest.get(type).limiter.consume('user:1')).toMatchObject({ remaining: 1 });
+  });
+
+  it('are injected in modules that are loaded lazily, of their own features, too', async () => {
+    const { nest } = await start([RateLimitModule.forRoot({ define: { early: login } })]);
+    const load = nest.get(LazyModuleLoader);
+
+    @Injectable()
+    class Lazy {
+      constructor(
+        @InjectLimiter('early') readonly early: Limiter,
+        @InjectLimiter('lazy') readonly lazy: Limiter,
+      ) {}
+    }
+    @Module({ imports: [RateLimitModule.forFeature({ lazy: login })], providers: [Lazy] })
+    class LazyModule {}
+    const lazy = (await load.load(() => LazyModule)).get(Lazy);
+    expect(await lazy.early.consume('user:1')).toMatchObject({ limit: 'early', remaining: 1 });
+    expect(await lazy.lazy.consume('user:1')).toMatchObject({ limit: 'lazy', remaining: 1 });
+  });
+});
+
+describe('a second forRoot', () => {
+  it.each<[string, () => DynamicModule]>([
+    ['forRoot', () => RateLimitModule.forRoot({ limits: [minute] })],
+    ['forRootAsync', () => RateLimitModule.forRootAsync({ useFactory: () => ({}) })],
+  ])('does not start: %s', async (_, second) => {
+    @Module({ imports: [second()] })
+    class OtherModule {}
+    const starting = start([RateLimitModule.forRoot(), OtherModule]);
+    await expect(starting).rejects.toThrow(RateLimitConfigError);
+    await expect(starting).rejects.toThrow('more than once in this app, and only one of them would hold');
+  });
+
+  it('is refused to a module that is loaded lazily', async () => {
+    const { nest } = await start([RateLimitModule.forRoot()]);
+    await expect(nest.get(LazyModuleLoader).load(() => RateLimitModule.forRoot({ limits: [minute] }))).rejects.toThrow(
+      'more than once in this app',
+    );
+  });
+
+  it('may be one definition that several modules import', async () => {
+    const root = RateLimitModule.forRoot({ limits: [minute] });
+    @Module({ imports: [root] })
+    class OtherModule {}
+    expect(await (await start([root, OtherModule, loaded(login).module])).statuses(3)).toEqual([200, 200, 429]);
+  });
+});
+
+const root = () => RateLimitModule.forRoot({ guard: false });
+
+describe('guard: false', () => {
+  it('does not start where routes declare limits that no guard checks, and names them', async () => {
+    @Controller()
+    @RateLimit(login)
+    class ShopController {
+      @Get('a')
+      list() {}
+
+      @Get('b')
+      @UseGuards(RateLimitGuard)
+      guarded() {}
+
+      helper() {}
+    }
+    @Controller()
+    class OtherController {
+      @Get('c')
+      @RateLimit(login)
+      other() {}
+
+      @Get('d')
+      free() {}
+    }
+    @Module({ controllers: [ShopController, OtherController] })
+    class ShopModule {}
+    const starting = start([root(), ShopModule]);
+    await expect(starting).rejects.toThrow(RateLimitConfigError);
+    await expect(starting).rejects.toThrow(
+      "option 'guard' is false, and no RateLimitGuard checks ShopController.list, OtherController.other; " +
+        "wants @UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom'",
+    );
+  });
+
+  it.each<[string, () => DynamicModule, Type?]>([
+    ['the app binds it for all routes', root, boundModule({ provide: APP_GUARD, useExisting: RateLimitGuard })],
+    [
+      'of a class that extends it',
+      root,
+      boundModule({ provide: APP_GUARD, useClass: class extends RateLimitGuard {} }),
+    ],
+  ])('starts where %s', async (_, module, binding) => {
+    const { statuses } = await start([module(), binding!, loaded(login).module]);
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+  });
+
+  it('starts where main.ts binds it', async () => {
+    const { statuses } = await start([root(), loaded(login).module], 'express', (app) =>
+      app.useGlobalGuards((app as unknown as { get(type: Type): RateLimitGuard }).get(RateLimitGuard)),
+    );
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+  });
+
+  it("lets 'custom' rest them on purpose", async () => {
+    const { statuses } = await start([RateLimitModule.forRoot({ guard: 'custom' }), loaded(login).module]);
+    expect(await statuses(3)).toEqual([200, 200, 200]);
+  });
+
+  it('does not start with limits of the module and no guard at all, but with one that a gateway binds', async () => {
+    const limits = { guard: false, limits: [minute] };
+    await expect(start([RateLimitModule.forRoot(limits)])).rejects.toThrow(
+      "no RateLimitGuard checks the module's 'limits'",
+    );
+    @Injectable()
+    @UseGuards(RateLimitGuard)
+    class ChatGateway {}
+    await expect(start([RateLimitModule.forRoot(limits), boundModule(ChatGateway)])).resolves.toBeDefined();
+    await close?.();
+    const early = RateLimitModule.forRoot({ guard: false, limits: [{ ...minute, phase: 'middleware' }] });
+    await expect(start([early])).resolves.toBeDefined();
+  });
+
+  it('does not take the guard that follows server-sent events for one that checks', async () => {
+    @Controller()
+    class EventsController {
+      @Get()
+      @RateLimit(login)
+      events() {}
+    }
+    Reflect.defineMetadata(
+      '__sse__',
+      true,
+      (EventsController.prototype as unknown as Record<string, object>)['events']!,
+    );
+    @Module({ controllers: [EventsController] })
+    class EventsModule {}
+    await expect(start([root(), EventsModule])).rejects.toThrow('EventsController.events');
+  });
+});
+
+function boundModule(...providers: NonNullable<DynamicModule['providers']>): Type {
+  @Module({ providers })
+  class BoundModule {}
+  return BoundModule;
+}
+
+/** Collects what is warned of guards. */
+const warnings = () => {
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  return () => warn.mock.calls.map(([message]) => String(message)).filter((each) => each.includes('global guards'));
+};
+
+describe('the order of global guards', () => {
+  const auth = { provide: APP_GUARD, useClass: NobodyGuard };
+
+  it('is warned of once if others run before, with what to do', async () => {
+    const warned = warnings();
+    const { statuses } = await start([
+      boundModule(auth),
+      RateLimitModule.forRoot({ limits: [minute] }),
+      loaded(login).module,
+    ]);
+    // They refuse before anything is counted.
+    expect(await statuses(4)).toEqual([401, 401, 401, 401]);
+    expect(warned()).toEqual([
+      'global guards run before the rate limits, so requests that they refuse are not counted: NobodyGuard. Import ' +
+        "RateLimitModule before the modules that bind them; if that is meant, set 'guard: false' and bind " +
+        '{ provide: APP_GUARD, useExisting: RateLimitGuard } behind them',
+    ]);
+  });
+
+  it.each<[string, () => ReturnType<typeof start>]>([
+    [
+      'a module that is imported later',
+      () => start([RateLimitModule.forRoot({ limits: [minute] }), boundModule(auth), loaded(login).module]),
+    ],
+    [
+      'app.useGlobalGuards',
+      () =>
+        start([RateLimitModule.forRoot({ limits: [minute] }), loaded(login).module], 'express', (app) =>
+          app.useGlobalGuards(new NobodyGuard()),
+        ),
+    ],
+  ])('is right with guards of %s: what they refuse is counted', async (_, starting) => {
+    const warned = warnings();
+    expect(await (await starting()).statuses(4)).toEqual([401, 401, 429, 429]);
+    expect(warned()).toEqual([]);
+  });
+
+  it('does not matter where nothing is checked', async () => {
+    const warned = warnings();
+    await start([boundModule(auth), RateLimitModule.forRoot({ define: { login } })]);
+    expect(warned()).toEqual([]);
+  });
+
+  it('is the app’s own matter if it binds the guard itself', async () => {
+    const warned = warnings();
+    const own = { provide: APP_GUARD, useExisting: RateLimitGuard };
+    await start([RateLimitModule.forRoot({ guard: false }), boundModule(auth, own), loaded(login).module]);
+    expect(warned()).toEqual([]);
+  });
+});

@@ -1,0 +1,63 @@
+import { expect, it } from '@jest/globals';
+import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { defineLimit, defineLimits } from '../../lib/define-limit.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { RateLimitModule } from '../../lib/rate-limit.module.js';
+
+// The type check is what tests these: each line below says that the next one does not compile.
+
+it('compiles no wrong mix in what a factory gives', () => {
+  RateLimitModule.forRootAsync({
+    useFactory: () => ({ limits: [{ algo: 'gcra', rate: 1, interval: '1s', burst: 5, key: 'user' }] }),
+  });
+  RateLimitModule.forRootAsync({
+    useFactory: () => Promise.resolve({ define: { login: { algo: 'concurrency', limit: 1, ttl: '1s' } } }),
+  });
+  RateLimitModule.forRootAsync({
+    // @ts-expect-error -- queue belongs to leaky-bucket
+    useFactory: () => ({ limits: [{ algo: 'gcra', rate: 1, interval: '1s', queue: 5 }] }),
+  });
+  RateLimitModule.forRootAsync({
+    // @ts-expect-error -- slices belong to sliding-window
+    useFactory: () => ({ define: { login: { algo: 'sliding-log', rate: 1, interval: '1s', slices: 5 } } }),
+  });
+  RateLimitModule.forRootAsync({
+    // @ts-expect-error -- a promise makes no difference
+    useFactory: async () => ({ limits: [{ algo: 'concurrency', limit: 1, ttl: '1s', rate: 1 }] }),
+  });
+  RateLimitModule.forRootAsync({
+    // @ts-expect-error -- the interval is missing
+    useFactory: () => ({ limits: [{ algo: 'gcra', rate: 1 }] }),
+  });
+  RateLimitModule.forRootAsync({
+    // @ts-expect-error -- no option of the module has such a value
+    useFactory: () => ({ onStoreError: 'open' }),
+  });
+});
+
+it('compiles no wrong mix in what a function gives', () => {
+  RateLimit(() => ({ algo: 'gcra', rate: 1, interval: '1s' }));
+  RateLimit(() => Promise.resolve(null));
+  RateLimit((context) => (context.getType() === 'http' ? ['login', { algo: 'gcra', rate: 1, interval: '1s' }] : null));
+  // @ts-expect-error -- burst belongs to the buckets
+  RateLimit(() => ({ algo: 'fixed-window', rate: 1, interval: '1s', burst: 5 }));
+  // @ts-expect-error -- burst belongs to the buckets
+  RateLimit(() => [{ algo: 'fixed-window', rate: 1, interval: '1s', burst: 5 }]);
+  // @ts-expect-error -- there may be no such plan, and that is not the same as none on purpose
+  RateLimit(() => ({ free: defineLimit({ algo: 'gcra', rate: 1, interval: '1s' }) })['pro' as string]);
+});
+
+it('finds misspelt options in what defineLimit and defineLimits take, and gives it back', () => {
+  const login: LimitDefinition = { algo: 'sliding-log', rate: 5, interval: '15m' };
+  expect(defineLimit(login)).toBe(login);
+  const limits = defineLimits({ login });
+  expect(limits.login).toBe(login);
+  // @ts-expect-error -- nothing is defined by that name
+  expect(limits.logout).toBe(undefined);
+  // @ts-expect-error -- burts is misspelt
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', burts: 5 });
+  // @ts-expect-error -- burts is misspelt
+  defineLimits({ login: { algo: 'gcra', rate: 1, interval: '1s', burts: 5 } });
+  // @ts-expect-error -- slices belong to sliding-window
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', slices: 5 });
+});
