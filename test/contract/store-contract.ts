@@ -710,10 +710,8 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
         '%s: scales with it, parts of a unit, too',
         async (algo) => {
-          const limit = (rate: number) =>
-            algo === 'leaky-bucket'
-              ? ({ algo, rate, interval: '1h', queue: rate - 1 } as const)
-              : ({ algo, rate, interval: '1h' } as const);
+          const limit = (rate: number): AlgorithmOptions =>
+            algo === 'leaky-bucket' ? { algo, rate, interval: '1h', queue: rate - 1 } : { algo, rate, interval: '1h' };
           await ask(store, one(limit(3)), { cost: 2 });
           // 0.8 of a unit flow in 16 minutes: 1.8 of 3 are left.
           at(16 * 60_000);
