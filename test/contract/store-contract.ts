@@ -754,20 +754,20 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
         const limit = (rate: number) =>
           one(
             algo === 'leaky-bucket'
-              ? { algo, rate, interval: '1m', queue: 48 }
-              : { algo, rate, interval: '1m', burst: 49 },
+              ? { algo, rate, interval: '1m', queue: 19 }
+              : { algo, rate, interval: '1m', burst: 20 },
           );
-        await ask(store, limit(49), { cost: 48 });
-        await expect(ask(store, limit(3), { cost: 49 })).resolves.toMatchObject({
-          allowed: false,
-          resetAfterMs: 960_000,
-        });
-        await expect(ask(store, limit(7), { peek: true })).resolves.toMatchObject({ remaining: 1 });
-        for (const rate of [11, 13, 17, 19, 3, 49]) {
-          await expect(ask(store, limit(rate), { cost: 49 })).resolves.toMatchObject({
-            remaining: 1,
-            resetAfterMs: Math.ceil((48 * 60_000) / rate),
-          });
+        await ask(store, limit(7), { cost: 20 });
+        // 7 / 3 units have flowed off.
+        at(20_000);
+        for (const [rate, resetAfterMs] of [
+          [1, 1_060_000],
+          [2, 530_000],
+          [4, 265_000],
+          [8, 132_500],
+          [16, 66_250],
+        ] as const) {
+          await expect(ask(store, limit(rate), { peek: true })).resolves.toMatchObject({ resetAfterMs });
         }
       },
     );
