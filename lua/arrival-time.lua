@@ -3,8 +3,12 @@
 -- flows off a tick, at the end of every `step` ticks.
 -- Stored: five doubles: time (a tick), debt, unit, speed, step; the step is negative where a tick is a millisecond. What is owed
 -- is owed under any quota: a smaller one makes nobody owe less.
+-- A counter that `grows_empty` begins with what it had when its quota grows, and the rest has to flow in. For that it keeps the
+-- largest quota that it was charged or refused under, as a single-precision number, which takes no more memory.
 
-local function arrival_time()
+local function arrival_time(grows_empty)
+  local layout = grows_empty and '<dddddf' or '<ddddd'
+
   -- The tick at which a weight has flowed off.
   local function flowed(p, s, weight)
     local ticks, step = max(0, ceil(weight / p[2])), p[5]
@@ -17,8 +21,9 @@ local function arrival_time()
     local tick = floor(now / tick_length)
     s = s or {}
     s.now, s.moved, s.debt, s.time = now, false, 0, tick
+    if grows_empty then s.burst = p.quota <= 2 ^ 24 and p.quota or (unpack_doubles('<f', pack('<f', p.quota))) end
     if not raw then return s end
-    local time, debt, old_unit, old_speed, old_step = unpack_doubles('<ddddd', raw)
+    local time, debt, old_unit, old_speed, old_step, burst = unpack_doubles(layout, raw)
     if old_unit ~= unit or old_speed ~= speed or old_step ~= (tick_length == 1 and step or -step) then
       local old_length = old_step < 0 and 1000 or 1
       old_step = old_step < 0 and -old_step or old_step
@@ -41,6 +46,14 @@ local function arrival_time()
     elseif time - tick >= interval then
       time = tick
       s.moved = true
+    end
+    if grows_empty and debt > 0 then
+      if burst < s.burst then
+        debt = debt + (s.burst - burst) * unit
+        s.moved = true
+      else
+        s.burst = burst
+      end
     end
     s.debt, s.time = debt, time
     return s
@@ -76,7 +89,7 @@ local function arrival_time()
 
   local function raw(p, s)
     local step = p[5] or 1
-    return pack('<ddddd', s.time, s.debt, p[1], p[2], p[3] == 1 and step or -step)
+    return pack(layout, s.time, s.debt, p[1], p[2], p[3] == 1 and step or -step, s.burst)
   end
 
   return {

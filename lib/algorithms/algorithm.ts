@@ -10,6 +10,8 @@ export interface State {
    * been translated. It is then written even if the check is refused, or its waits would start anew with every refusal.
    */
   moved: boolean;
+  /** The largest quota that it was charged or refused under, where a quota that grows has to be filled first. */
+  burst?: number;
 }
 
 /** What every algorithm knows about a limit once its options have been read. */
