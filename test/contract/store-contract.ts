@@ -48,6 +48,8 @@ const one = (options: AlgorithmOptions) => compile(options, 'one');
 const atOnce = (rate: number, interval: string, burst = rate) =>
   one({ algo: 'token-bucket', rate, interval, burst, refill: 'intervally' });
 
+const aMinute = (burst: number) => one({ algo: 'token-bucket', rate: 1, interval: '1m', burst });
+
 const hourly = { algo: 'gcra', rate: 3, interval: '1h' } as const;
 
 /** A limit that carries over what was left of another quota. */
@@ -710,10 +712,9 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
     );
 
     it('token-bucket: a bucket that grew fills at its rate, also if it was refused and nobody came meanwhile', async () => {
-      const limit = (burst: number) => one({ algo: 'token-bucket', rate: 1, interval: '1m', burst });
       const minute = 60_000;
-      await ask(store, limit(2), { cost: 2 });
-      await expect(ask(store, limit(100), { cost: 50 })).resolves.toMatchObject({
+      await ask(store, aMinute(2), { cost: 2 });
+      await expect(ask(store, aMinute(100), { cost: 50 })).resolves.toMatchObject({
         allowed: false,
         remaining: 0,
         retryAfterMs: 50 * minute,
@@ -722,13 +723,13 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       for (const ms of [2 * minute, 17 * minute, 50 * minute - 1]) {
         at(ms);
         const wait = 50 * minute - ms;
-        await expect(ask(store, limit(100), { cost: 50 })).resolves.toMatchObject({ retryAfterMs: wait });
+        await expect(ask(store, aMinute(100), { cost: 50 })).resolves.toMatchObject({ retryAfterMs: wait });
       }
       at(50 * minute);
-      await expect(ask(store, limit(100), { cost: 50 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
+      await expect(ask(store, aMinute(100), { cost: 50 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
       // It has not grown once more for who saw it small meanwhile.
-      await expect(ask(store, limit(2))).resolves.toMatchObject({ allowed: false });
-      await expect(ask(store, limit(100), { peek: true })).resolves.toMatchObject({ resetAfterMs: 100 * minute });
+      await expect(ask(store, aMinute(2))).resolves.toMatchObject({ allowed: false });
+      await expect(ask(store, aMinute(100), { peek: true })).resolves.toMatchObject({ resetAfterMs: 100 * minute });
     });
 
     describe('what is left of another quota', () => {
