@@ -61,8 +61,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   take(parameters: P, state: S, cost: number): void;
   /**
    * Gives `units` back, never more than were taken. `place` is what `place()` or `covered()` said when they were taken: units
-   * that were reserved behind them stay reserved. `at` is the time when they were taken: those that count no longer by now are
-   * not given back once more.
+   * that were reserved behind them stay reserved, whenever they come back. `at` is the time when they were taken: those that
+   * count no longer by now are not given back once more.
    */
   give(parameters: P, state: S, units: number, place?: number, at?: number): void;
   /** What has to be stored. */
