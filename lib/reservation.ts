@@ -31,7 +31,7 @@ export class Reservation implements Decision {
   }
 
   /**
-   * Gives the units back, except what others reserved behind them. Does nothing if they were refused, cancelled or settled
+   * Gives the units back, except what others reserved behind them, at whatever time. Does nothing if they were refused, cancelled or settled
    * before. Rejects with `RateLimitStoreError`.
    */
   async cancel(): Promise<void> {

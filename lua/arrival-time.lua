@@ -3,27 +3,17 @@
 -- flows off a tick, at the end of every `step` ticks.
 -- Stored: five doubles: time (a tick), debt, unit, speed, step; the step is negative where a tick is a millisecond. What is owed
 -- is owed under any quota: a smaller one makes nobody owe less.
+-- A counter that `grows_empty` begins with what it had when its quota grows, and the rest has to flow in. For that it keeps the
+-- largest quota that it was charged or refused under, as a single-precision number, which takes no more memory.
 
-local function arrival_time()
-  local function whole_steps(p, ticks)
-    local step = p[5]
-    return step and step > 1 and ceil(ticks / step) * step or ticks
-  end
+local function arrival_time(grows_empty)
+  local layout = grows_empty and '<dddddf' or '<ddddd'
 
   -- The tick at which a weight has flowed off.
-  local function flowed(p, s, weight) return s.time + whole_steps(p, max(0, ceil(weight / p[2]))) end
-
-  -- What is left of a debt by now, and from when on it flows off as other parameters say.
-  local function rescaled(p, now, time, debt, old_unit, old_speed, old_step)
-    local tick_length, step, old_length = p[3], p[5] or 1, old_step < 0 and 1000 or 1
-    old_step = old_step < 0 and -old_step or old_step
-    local elapsed = max(0, floor(now / old_length) - time)
-    local part = old_step > 1 and elapsed % old_step or 0
-    local left = max(0, debt - (elapsed - part) * old_speed)
-    -- Of an interval that is not over nothing has flowed, but it has begun: unless the new ones are shorter, it goes on.
-    local begun = ceil((time + elapsed - (step > 1 and part or 0)) * old_length / tick_length)
-    local over = step > 1 and max(0, floor(now / tick_length) - begun) or 0
-    return begun + (over - over % step), left == 0 and 0 or in_proportion(left, p[1], old_unit)
+  local function flowed(p, s, weight)
+    local ticks, step = max(0, ceil(weight / p[2])), p[5]
+    if step and step > 1 then ticks = ceil(ticks / step) * step end
+    return s.time + ticks
   end
 
   local function open(p, raw, now, _, s)
@@ -31,10 +21,20 @@ local function arrival_time()
     local tick = floor(now / tick_length)
     s = s or {}
     s.now, s.moved, s.debt, s.time = now, false, 0, tick
+    if grows_empty then s.burst = p.quota <= 2 ^ 24 and p.quota or (unpack_doubles('<f', pack('<f', p.quota))) end
     if not raw then return s end
-    local time, debt, old_unit, old_speed, old_step = unpack_doubles('<ddddd', raw)
+    local time, debt, old_unit, old_speed, old_step, burst = unpack_doubles(layout, raw)
     if old_unit ~= unit or old_speed ~= speed or old_step ~= (tick_length == 1 and step or -step) then
-      time, debt = rescaled(p, now, time, debt, old_unit, old_speed, old_step)
+      local old_length = old_step < 0 and 1000 or 1
+      old_step = old_step < 0 and -old_step or old_step
+      local elapsed = max(0, floor(now / old_length) - time)
+      local part = old_step > 1 and elapsed % old_step or 0
+      debt = max(0, debt - (elapsed - part) * old_speed)
+      if debt > 0 then debt = in_proportion(debt, unit, old_unit) end
+      -- Of an interval that is not over nothing has flowed, but it has begun: unless the new ones are shorter, it goes on.
+      time = ceil((time + elapsed - (step > 1 and part or 0)) * old_length / tick_length)
+      local over = step > 1 and max(0, tick - time) or 0
+      time = time + over - over % step
       s.moved = true
     end
     if tick >= time then
@@ -46,6 +46,14 @@ local function arrival_time()
     elseif time - tick >= interval then
       time = tick
       s.moved = true
+    end
+    if grows_empty and debt > 0 then
+      if burst < s.burst then
+        debt = debt + (s.burst - burst) * unit
+        s.moved = true
+      else
+        s.burst = burst
+      end
     end
     s.debt, s.time = debt, time
     return s
@@ -61,8 +69,9 @@ local function arrival_time()
   -- from then until no more is owed than the quota.
   local function give(p, s, units, place, at)
     local usable = max(place, floor(at / p[3]))
-    local gone = usable < 0 and 0 or max(0, covered(p, s) - usable)
-    s.debt = max(0, s.debt - max(0, units * p[1] - whole_steps(p, gone) * p[2]))
+    local gone, step = usable < 0 and 0 or max(0, covered(p, s) - usable), p[5]
+    if step and step > 1 then gone = ceil(gone / step) * step end
+    s.debt = max(0, s.debt - max(0, units * p[1] - gone * p[2]))
   end
 
   -- Beyond, weights are no whole numbers.
@@ -72,15 +81,15 @@ local function arrival_time()
 
   local function remaining(p, s) return floor((p.quota * p[1] - s.debt) / p[1]) end
 
-  local function until_flowed(p, s, weight) return flowed(p, s, weight) * p[3] - s.now end
+  local function retry(p, s, cost)
+    return flowed(p, s, s.debt + (cost * p[1] - p.quota * p[1])) * p[3] - s.now
+  end
 
-  local function retry(p, s, cost) return until_flowed(p, s, s.debt + (cost * p[1] - p.quota * p[1])) end
-
-  local function reset(p, s) return s.debt > 0 and until_flowed(p, s, s.debt) or 0 end
+  local function reset(p, s) return s.debt > 0 and flowed(p, s, s.debt) * p[3] - s.now or 0 end
 
   local function raw(p, s)
     local step = p[5] or 1
-    return pack('<ddddd', s.time, s.debt, p[1], p[2], p[3] == 1 and step or -step)
+    return pack(layout, s.time, s.debt, p[1], p[2], p[3] == 1 and step or -step, s.burst)
   end
 
   return {

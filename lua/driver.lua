@@ -65,10 +65,13 @@ end
 -- The state of a counter some of whose units were left under a smaller quota. Under a smaller one nobody owes less: those who
 -- still decide by the larger one would find it as room.
 local function carry_over(p, value, key, quota)
-  local s = p.algorithm.open(p, value, now, key)
-  if not s or p.algorithm.renew or quota >= p.quota then return s end
-  local left = p.algorithm.remaining(setmetatable({ quota = quota }, { __index = p }), s)
+  if p.algorithm.renew or quota >= p.quota then return p.algorithm.open(p, value, now, key) end
+  local before = setmetatable({ quota = quota }, { __index = p })
+  local s = p.algorithm.open(before, value, now, key)
+  if not s then return s end
+  local left = p.algorithm.remaining(before, s)
   local proportional = p.carry == PROPORTIONAL and left >= 0
+  if s.burst then s.burst = max(s.burst, p.quota) end
   if proportional and p.algorithm.scale_used then
     p.algorithm.scale_used(p, s, p.quota, quota)
     s.moved = true

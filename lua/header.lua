@@ -6,8 +6,8 @@
 --            slack    milliseconds added to every time to live (tests)
 --            limits   their number, then each limit's
 --                       algorithm, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all),
---                       what becomes of the units that were left under another quota (0: the algorithm says so itself,
---                       1: they scale with the quota, 2: they grow by what it grew), the quota before the last change,
+--                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
+--                       1: they grow with the quota, 2: by what it grew), the quota before the last change,
 --                       number of parameters, parameters
 --            checks   until the end, each check's
 --                       operation, number of entries, entries; an entry is

@@ -10,6 +10,8 @@ export interface State {
    * been translated. It is then written even if the check is refused, or its waits would start anew with every refusal.
    */
   moved: boolean;
+  /** The largest quota that it was charged or refused under, where a quota that grows has to be filled first. */
+  burst?: number;
 }
 
 /** What every algorithm knows about a limit once its options have been read. */
@@ -59,8 +61,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   take(parameters: P, state: S, cost: number): void;
   /**
    * Gives `units` back, never more than were taken. `place` is what `place()` or `covered()` said when they were taken: units
-   * that were reserved behind them stay reserved. `at` is the time when they were taken: those that count no longer by now are
-   * not given back once more.
+   * that were reserved behind them stay reserved, whenever they come back. `at` is the time when they were taken: those that
+   * count no longer by now are not given back once more.
    */
   give(parameters: P, state: S, units: number, place?: number, at?: number): void;
   /** What has to be stored. */

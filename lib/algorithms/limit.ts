@@ -23,7 +23,7 @@ export type OnStoreError =
 
 export const STORE_ERROR_POLICIES: readonly StoreErrorPolicy[] = ['local', 'allow', 'deny'];
 
-/** What becomes of units that were left before a quota changed: they scale with it, or grow by as much as it grew. */
+/** What becomes of units that were left before a quota grew: they grow with it, or by as much. */
 export interface CarryOver {
   readonly mode: 'proportional' | 'additive';
   readonly quotaBefore: number;

@@ -42,8 +42,13 @@ export interface TokenBucketOptions {
   refill?: 'greedy' | 'intervally';
 }
 
+export interface TokenBucketState extends ArrivalState {
+  /** The size of the bucket that lacks the debt; in single precision, as the script stores it. */
+  burst: number;
+}
+
 /** The tokens that a bucket lacks are what is owed: it is full when nothing is. */
-export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, ArrivalState> = {
+export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, TokenBucketState> = {
   name: 'token-bucket',
   code: 'tb',
   options: ['rate', 'interval', 'burst', 'refill'],
@@ -60,7 +65,17 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Arriv
   window: ({ scale }) => scale.interval * scale.tick,
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval, scale.step],
 
-  open: openArrival,
+  open(parameters, stored, now) {
+    const state = openArrival(parameters, stored, now) as TokenBucketState;
+    state.burst = Math.fround(parameters.quota);
+    if (stored === undefined || state.debt === 0) return state;
+    // A larger bucket holds what the smaller one held, and the rest has to flow in; one that was full is full.
+    if (stored.burst < state.burst) {
+      state.debt += (state.burst - stored.burst) * parameters.scale.unit;
+      state.moved = true;
+    } else state.burst = stored.burst;
+    return state;
+  },
   fits: arrivalFits,
   take: takeArrival,
   give: giveArrival,

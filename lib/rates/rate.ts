@@ -3,8 +3,8 @@ import type { Duration } from '../algorithms/options.js';
 
 /**
  * What happens to what was counted when a rate changes: `'keep'` leaves it to the algorithm, whose page says what it does
- * under other parameters, `'proportional'` scales what is left with the quota, `'additive'` lets what is left grow by as much
- * as the quota grew, `'reset'` starts all counters of the limit anew.
+ * under other parameters, `'proportional'` lets what is left grow with the quota, `'additive'` by as much as the quota grew;
+ * under a smaller quota what is used stays used in all three. `'reset'` starts all counters of the limit anew.
  */
 export type RateState = 'keep' | 'proportional' | 'additive' | 'reset';
 

@@ -357,12 +357,15 @@ export class MemoryStore implements Store {
 
 /** The state as of now, with what was left of a smaller quota carried over. */
 function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: Entry | undefined, now: number): State {
-  const state = algorithm.open(parameters, stored?.state, now);
   const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
   // Under a smaller quota nobody owes less: those who still decide by the larger one would find it as room.
-  if (before === undefined || before >= quota || algorithm.renew) return state;
+  if (before === undefined || before >= quota || algorithm.renew) {
+    return algorithm.open(parameters, stored?.state, now);
+  }
   const old = algorithm.withQuota?.(parameters, before) ?? { ...parameters, quota: before };
+  const state = algorithm.open(old, stored?.state, now);
   const left = algorithm.remaining(old, state);
+  if (state.burst !== undefined) state.burst = Math.max(state.burst, Math.fround(quota));
   const isProportional = carry!.mode === 'proportional' && left >= 0;
   if (isProportional && algorithm.scaleUsed) {
     algorithm.scaleUsed(parameters, state, quota, before);

@@ -2,8 +2,8 @@
 -- interval where all tokens of one flow at once.
 
 algorithms['token-bucket'] = function()
-  local token_bucket = arrival_time()
-  token_bucket.size = 40
+  local token_bucket = arrival_time(true)
+  token_bucket.size = 44
   function token_bucket.save(p, s, key) put(key, token_bucket.raw(p, s), token_bucket.reset(p, s)) end
   return token_bucket
 end

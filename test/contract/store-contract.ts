@@ -48,6 +48,8 @@ const one = (options: AlgorithmOptions) => compile(options, 'one');
 const atOnce = (rate: number, interval: string, burst = rate) =>
   one({ algo: 'token-bucket', rate, interval, burst, refill: 'intervally' });
 
+const aMinute = (burst: number) => one({ algo: 'token-bucket', rate: 1, interval: '1m', burst });
+
 const hourly = { algo: 'gcra', rate: 3, interval: '1h' } as const;
 
 /** A limit that carries over what was left of another quota. */
@@ -279,11 +281,13 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
 
     it('keeps what it counted when more or less is allowed from now on', async () => {
       await ask(store, sized(algo, 5), { cost: 4 });
-      await expect(ask(store, sized(algo, 10), { peek: true })).resolves.toMatchObject({ remaining: 6, quota: 10 });
+      // A token bucket has room for more, which flows in; what it lacks is the same in all others.
+      const left = algo === 'token-bucket' ? 1 : 6;
+      await expect(ask(store, sized(algo, 10), { peek: true })).resolves.toMatchObject({ remaining: left, quota: 10 });
       await expect(ask(store, sized(algo, 5), { peek: true })).resolves.toMatchObject({ remaining: 1 });
       await expect(ask(store, sized(algo, 3))).resolves.toMatchObject({ allowed: false, remaining: 0 });
       // Whoever looks, what is used stays used.
-      await expect(ask(store, sized(algo, 10), { peek: true })).resolves.toMatchObject({ remaining: 6 });
+      await expect(ask(store, sized(algo, 10), { peek: true })).resolves.toMatchObject({ remaining: left });
     });
 
     it('is a counter of its own beside other algorithms, names and identities', async () => {
@@ -668,16 +672,17 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
               : { algo, rate, interval: '10s', burst: units },
           );
         await ask(store, limit(10, 10), { cost: 8 });
-        for (const [units, remaining] of [
-          [10, 2],
-          [20, 12],
-          [5, 0],
-        ] as const) {
+        for (const units of [10, 5]) {
+          const remaining = units === 10 ? 2 : 0;
           await expect(ask(store, limit(1, units), { peek: true })).resolves.toMatchObject({
             remaining,
             resetAfterMs: 80_000,
           });
         }
+        // What a token bucket has more room for flows in.
+        await expect(ask(store, limit(1, 20), { peek: true })).resolves.toMatchObject(
+          algo === 'token-bucket' ? { remaining: 2, resetAfterMs: 180_000 } : { remaining: 12, resetAfterMs: 80_000 },
+        );
         // A refusal keeps what was made of the debt, or its wait would begin anew each time.
         await expect(ask(store, limit(1, 5), { cost: 2 })).resolves.toMatchObject({
           allowed: false,
@@ -705,6 +710,27 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
         expect(allowed).toBeLessThanOrEqual(100 + 30);
       },
     );
+
+    it('token-bucket: a bucket that grew fills at its rate, also if it was refused and nobody came meanwhile', async () => {
+      const minute = 60_000;
+      await ask(store, aMinute(2), { cost: 2 });
+      await expect(ask(store, aMinute(100), { cost: 50 })).resolves.toMatchObject({
+        allowed: false,
+        remaining: 0,
+        retryAfterMs: 50 * minute,
+        resetAfterMs: 100 * minute,
+      });
+      for (const ms of [2 * minute, 17 * minute, 50 * minute - 1]) {
+        at(ms);
+        const wait = 50 * minute - ms;
+        await expect(ask(store, aMinute(100), { cost: 50 })).resolves.toMatchObject({ retryAfterMs: wait });
+      }
+      at(50 * minute);
+      await expect(ask(store, aMinute(100), { cost: 50 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
+      // It has not grown once more for who saw it small meanwhile.
+      await expect(ask(store, aMinute(2))).resolves.toMatchObject({ allowed: false });
+      await expect(ask(store, aMinute(100), { peek: true })).resolves.toMatchObject({ resetAfterMs: 100 * minute });
+    });
 
     describe('what is left of another quota', () => {
       it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
@@ -752,20 +778,20 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
         const limit = (rate: number) =>
           one(
             algo === 'leaky-bucket'
-              ? { algo, rate, interval: '1m', queue: 48 }
-              : { algo, rate, interval: '1m', burst: 49 },
+              ? { algo, rate, interval: '1m', queue: 19 }
+              : { algo, rate, interval: '1m', burst: 20 },
           );
-        await ask(store, limit(49), { cost: 48 });
-        await expect(ask(store, limit(3), { cost: 49 })).resolves.toMatchObject({
-          allowed: false,
-          resetAfterMs: 960_000,
-        });
-        await expect(ask(store, limit(7), { peek: true })).resolves.toMatchObject({ remaining: 1 });
-        for (const rate of [11, 13, 17, 19, 3, 49]) {
-          await expect(ask(store, limit(rate), { cost: 49 })).resolves.toMatchObject({
-            remaining: 1,
-            resetAfterMs: Math.ceil((48 * 60_000) / rate),
-          });
+        await ask(store, limit(7), { cost: 20 });
+        // 7 / 3 units have flowed off.
+        at(20_000);
+        for (const [rate, resetAfterMs] of [
+          [1, 1_060_000],
+          [2, 530_000],
+          [4, 265_000],
+          [8, 132_500],
+          [16, 66_250],
+        ] as const) {
+          await expect(ask(store, limit(rate), { peek: true })).resolves.toMatchObject({ resetAfterMs });
         }
       },
     );
@@ -775,13 +801,14 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
         await ask(store, atOnce(1000, '1h'), { cost: 1000 });
         const minute = 60_000;
         expect(await peekAfter(30 * minute, atOnce(2000, '1h', 1000))).toEqual([0, 30 * minute]);
-        await expect(ask(store, atOnce(2000, '1h'), { cost: 1001 })).resolves.toMatchObject({
+        expect(await peekAfter(30 * minute, atOnce(2000, '1h'))).toEqual([0, 30 * minute]);
+        await expect(ask(store, atOnce(2000, '1h'), { cost: 2000 })).resolves.toMatchObject({
           allowed: false,
-          remaining: 1000,
+          remaining: 0,
           retryAfterMs: 30 * minute,
         });
         at(60 * minute - 1);
-        await expect(ask(store, atOnce(2000, '1h'), { cost: 1001 })).resolves.toMatchObject({ retryAfterMs: 1 });
+        await expect(ask(store, atOnce(2000, '1h'))).resolves.toMatchObject({ allowed: false, retryAfterMs: 1 });
         at(60 * minute);
         await expect(ask(store, atOnce(2000, '1h'), { cost: 2000 })).resolves.toMatchObject({ allowed: true });
       });
