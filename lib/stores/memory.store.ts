@@ -222,7 +222,10 @@ export class MemoryStore implements Store {
       } else {
         this.store({ limit, identity, key, stored, state, block: undefined, cost, fits: allowed, delay: undefined });
       }
-    } else if (stored !== undefined) this.touch(key, stored);
+    } else if (stored !== undefined) {
+      this.liveOn(stored, now + reset);
+      this.touch(key, stored);
+    }
     return {
       allowed,
       limit: limit.name,
@@ -260,8 +263,16 @@ export class MemoryStore implements Store {
       decision.resetAfterMs = toMs(algorithm.resetAfter(parameters, state));
     }
     if (charged || refusedFirst || (state.moved && !peek)) this.store(view);
-    else if (view.stored !== undefined) this.touch(view.key, view.stored);
+    else if (view.stored !== undefined) {
+      if (!view.fits && !peek) this.liveOn(view.stored, state.now + keepFor(view));
+      this.touch(view.key, view.stored);
+    }
     return decision;
+  }
+
+  /** A counter that refused lives as long as its wait: it was stored under parameters by which it may be fresh sooner. */
+  private liveOn(entry: Entry, until: number): void {
+    entry.expiresAt = Math.max(entry.expiresAt, until + this.slackMs * 1000);
   }
 
   private view({ limit, identity }: Counter, now: number): View {
@@ -278,12 +289,12 @@ export class MemoryStore implements Store {
     return { limit, identity, key, stored, state, block, cost: 0, fits: false, delay: undefined };
   }
 
-  private store({ key, limit, state, block, stored }: View): void {
-    const { algorithm, parameters } = limit;
-    const saved = algorithm.save(parameters, state);
-    const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
-    const keepFor = Math.max(needed, block === undefined ? 0 : block.until - state.now);
-    if (keepFor <= 0) {
+  private store(view: View): void {
+    const { key, limit, state, block, stored } = view;
+    const saved = limit.algorithm.save(limit.parameters, state);
+    const needed = keepFor(view);
+    const lives = Math.max(needed, block === undefined ? 0 : block.until - state.now);
+    if (lives <= 0) {
       this.entries.delete(key);
       return;
     }
@@ -291,7 +302,7 @@ export class MemoryStore implements Store {
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;
     entry.carried = limit.carry && limit.quota;
-    entry.expiresAt = state.now + keepFor + this.slackMs * 1000;
+    entry.expiresAt = state.now + lives + this.slackMs * 1000;
     this.touch(key, entry, stored !== undefined);
   }
 
@@ -348,6 +359,11 @@ function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: En
   if (taken < 0) algorithm.give(parameters, state, -taken);
   state.moved ||= taken !== 0;
   return state;
+}
+
+/** How long the state has to be kept, in microseconds. */
+function keepFor({ limit: { algorithm, parameters }, state }: View): number {
+  return algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
 }
 
 function fits({ limit, state, cost }: View): boolean {

@@ -68,6 +68,8 @@ algorithms['sliding-window'] = function()
       return until_slice_ends(p, s, age)
     end,
     reset = reset,
+    lives = reset,
+    packed = true,
     save = function(p, s, key)
       local old = { p[3], s.newest }
       for age = 0, p[2] do old[age + 3] = s[age] end

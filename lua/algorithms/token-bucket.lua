@@ -71,6 +71,7 @@ algorithms['token-bucket'] = function()
     remaining = function(p, s) return floor(s.level / p[1]) end,
     retry = function(p, s, cost) return until_filled(p, s, cost * p[1]) end,
     reset = reset,
+    lives = reset,
     raw = raw,
     save = function(p, s, key) put(key, raw(p, s), reset(p, s)) end,
   }
