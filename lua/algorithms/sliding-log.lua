@@ -83,11 +83,11 @@ algorithms['sliding-log'] = function()
     lives = reset,
 
     save = function(p, s, key)
-      if s.used == 0 then return redis.call('DEL', key) end
+      if s.used == 0 then return redis.call('UNLINK', key) end
       local base = after(s.base, s.given)
       local keep = s.collapsed and s.length + 1 or s.given > 0 and reaching(s, s.given + 1) or s.first
       if keep > s.length then
-        if s.length > 0 then redis.call('DEL', key) end
+        if s.length > 0 then redis.call('UNLINK', key) end
         redis.call('RPUSH', key, base, s.time, after(base, s.used))
       else
         if keep > 1 then redis.call('LTRIM', key, 2 * (keep - 1), -1) end

@@ -81,7 +81,9 @@ describe.each(years)('in the year %i the stores decide alike', (year) => {
   it.each([...algorithmNames, 'concurrency' as const])(
     '%s, blocked and carried over',
     async (algo) => {
-      const options = { ...optionsOf, concurrency: concurrencyOptions }[algo] as fc.Arbitrary<AlgorithmOptions>;
+      const any = { ...optionsOf, concurrency: concurrencyOptions }[algo] as fc.Arbitrary<AlgorithmOptions>;
+      // No wait may reach beyond June 2255.
+      const options = any.filter((each) => !('interval' in each && ['30d', '1y'].includes(String(each.interval))));
       const nudge = fc.integer({ min: 0, max: 600 });
       await fc.assert(
         fc.asyncProperty(options, options, nudge, steps, async (first, second, nudge, history) => {

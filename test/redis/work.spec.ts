@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { connect, createClient } from '../../lib/redis/client.js';
+import { RedisStore } from '../../lib/stores/redis.store.js';
+import { type RedisServer, startRedis } from '../support/redis-servers.js';
+import { ask, compile, ManualClock } from '../support/stores.js';
+
+/** What the server may be kept busy for by one check, and by one call of many: microseconds. */
+const MOST_A_CHECK = 1000;
+const identity = 'user:42';
+
+let server: RedisServer;
+let redis: Redis;
+let clock: ManualClock;
+let store: RedisStore;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = (await createClient(server.url)) as Redis;
+  await connect(redis);
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+beforeEach(async () => {
+  await redis.flushall();
+  clock = new ManualClock();
+  store = new RedisStore(redis, { clock, prefix: 'work', timeoutMs: 60_000 });
+  await store.open();
+});
+
+/** Calls of the script since the last reset of the counts, and how long they took on the server. */
+async function calls(): Promise<{ count: number; micros: number }> {
+  const [, count, micros] = /cmdstat_evalsha:calls=(\d+),usec=(\d+)/.exec(await redis.info('commandstats')) ?? [];
+  return { count: Number(count ?? 0), micros: Number(micros ?? 0) };
+}
+
+/** How long the script took on the server: the least of several times, since other processes may have stopped it. */
+async function microsOf(act: () => Promise<unknown>, times = 7): Promise<number> {
+  const all = [];
+  for (let time = 0; time < times; time++) {
+    await redis.config('RESETSTAT');
+    await act();
+    all.push((await calls()).micros);
+  }
+  return Math.min(...all);
+}
+
+const check = (options: AlgorithmOptions, cost = 1) => ask(store, compile(options, options.algo), { identity, cost });
+
+function expectToBeShort(times: Record<string, number>): void {
+  for (const [what, micros] of Object.entries(times)) {
+    expect([what, micros < MOST_A_CHECK ? 'short' : micros]).toEqual([what, 'short']);
+  }
+}
+
+async function fill(options: AlgorithmOptions, count: number, cost = 1, everyMs = 0.01): Promise<void> {
+  const entry = { limit: compile(options, options.algo), identity, cost };
+  for (let done = 0; done < count; done += 5000) {
+    await Promise.all(
+      Array.from({ length: 10 }, () => store.check(Array.from({ length: 500 }, () => ({ entries: [entry] })))),
+    );
+    clock.advanceMs(everyMs * 5000);
+  }
+}
+
+const held = (limit: number) => ({ algo: 'concurrency', limit, ttl: '1h' }) as const;
+
+describe('one check keeps the server busy for less than a millisecond', () => {
+  it('concurrency, with 50,000 leases', async () => {
+    await fill(held(50_000), 50_000);
+    const times = {
+      refused: await microsOf(() => check(held(50_000))),
+      'refused a large cost': await microsOf(() => check(held(50_000), 30_000)),
+      'refused by a limit that shrank': await microsOf(() => check(held(10))),
+      granted: await microsOf(() => check(held(60_000))),
+      released: await microsOf(async () => {
+        const limit = compile(held(60_000), 'concurrency');
+        const { place } = await ask(store, limit, { identity });
+        await store.refund([{ limit, identity, units: 1, place }]);
+      }),
+    };
+    expectToBeShort(times);
+  }, 60_000);
+
+  it('concurrency, with 50,000 leases of which many have ended, or all were given by a clock that was set back', async () => {
+    await fill(held(50_000), 50_000);
+    const full = clock.now();
+    clock.advanceMs(3_600_000 - 250);
+    const times: Record<string, number> = { 'half have ended': await microsOf(() => check(held(50_000))) };
+    // Though few of them are taken away by a check, none that has ended counts.
+    await expect(check(held(50_000))).resolves.toMatchObject({ allowed: true });
+    expect((await check(held(50_000))).remaining).toBeGreaterThan(20_000);
+    clock.micros = full - 86_400_000_000;
+    times['set back'] = await microsOf(() => check(held(50_000)));
+    clock.micros = full + 3_600_000_000;
+    times['all have ended'] = await microsOf(() => check(held(50_000)));
+    expectToBeShort(times);
+  }, 60_000);
+});
