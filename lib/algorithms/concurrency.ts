@@ -56,6 +56,7 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
   defaultName: ({ algo, limit, ttl }) => `${algo}:${limit}/${showDuration(ttl)}`,
   window: ({ ttl }) => ttl,
   scriptParameters: ({ ttl }) => [ttl, newIdentifier()],
+  work: () => 4,
 
   open({ ttl }, stored, now) {
     const leases = stored?.leases ?? new Leases();
