@@ -44,17 +44,21 @@ local states, owners, changed = {}, {}, {}
 
 local BLOCKED, CARRIED = 255, 254
 
+-- Whether a value begins with a mark. The first byte of a double may be any, so where a value is made of doubles, its length
+-- tells: 8 divides that of a plain value, and of no other.
+local function is_marked(value, mark, packed)
+  return string.byte(value) == mark and (packed or #value % 8 > 0)
+end
+
 -- What stands before a value: until when the counter is blocked and for how long, and the quota that its units are for.
-local function unwrapped(value)
-  local first = string.byte(value)
+local function unwrapped(value, packed)
   local stop, duration, quota
-  if first == BLOCKED then
+  if is_marked(value, BLOCKED, packed) then
     if #value < 17 then return nil end
     stop, duration = unpack_doubles('<dd', value, 2)
     value = string.sub(value, 18)
-    first = string.byte(value)
   end
-  if first == CARRIED then
+  if is_marked(value, CARRIED, packed) then
     if #value < 9 then return nil end
     quota = unpack_doubles('<d', value, 2)
     value = string.sub(value, 10)
@@ -106,7 +110,7 @@ local function read(p, key)
     if not value or #value == size then return p.algorithm.open(p, value, now, KEYS[key]) end
   end
   local value, stop, duration, quota = raw[p.algorithm.apart and key + 1 or key], nil, nil, nil
-  if value then value, stop, duration, quota = unwrapped(value) end
+  if value then value, stop, duration, quota = unwrapped(value, p.algorithm.packed) end
   if value and size and #value ~= size then value = nil end
   local carried_to = quota
   quota = quota or p.quota_before
@@ -181,6 +185,23 @@ local function open(p, key)
   end
   if s then owners[key], states[key] = p, s end
   return s
+end
+
+-- Makes a counter that refused live as long as its wait. It was stored under parameters by which it may be fresh sooner. Once
+-- in a call is enough for what has been `seen`: a value, or a state.
+local seen_last, seen_by = {}, {}
+
+local function keep_alive(key, micros)
+  if micros > (redis.call('PTTL', key) + 1) * 1000 then redis.call('PEXPIRE', key, time_to_live(micros)) end
+end
+
+local function live_on(p, s, key, seen)
+  if seen_last[key] == seen and seen_by[key] == p then return end
+  seen_last[key], seen_by[key] = seen, p
+  local micros = p.algorithm.lives(p, s)
+  if micros <= 0 then return end
+  keep_alive(KEYS[key], micros)
+  if p.algorithm.apart and s.was_carried then keep_alive(KEYS[key + 1], micros) end
 end
 
 local reply, size = {}, 0
@@ -274,6 +295,8 @@ local function decide(operation, count)
         if operation == RESERVE and p.algorithm.covered then place = p.algorithm.covered(p, s) end
       elseif s.moved then
         changed[key] = true
+      elseif not fits and p.algorithm.lives and not changed[key] then
+        live_on(p, s, key, s)
       end
       if not fits and operation ~= RESERVE and p.block_for > 0 and not s.blocked then
         set_block(s, now + p.block_for, p.block_for)
@@ -332,6 +355,8 @@ local function decide_plainly(count, key)
         redis.call('DEL', KEYS[key])
       end
       raw[key] = value
+    elseif not fits and algorithm.lives then
+      live_on(p, s, key, raw[key])
     end
     if fits then
       reply[size + 1] = milliseconds(reset) * 4 + 1
@@ -358,7 +383,11 @@ local function decide_alone(p, key, cost)
     algorithm.take(p, s, cost)
     changed[key] = true
   else
-    if s.moved then changed[key] = true end
+    if s.moved then
+      changed[key] = true
+    elseif algorithm.lives and not changed[key] then
+      live_on(p, s, key, s)
+    end
     if p.block_for > 0 and not s.blocked then
       set_block(s, now + p.block_for, p.block_for)
       changed[key] = true
@@ -371,7 +400,7 @@ end
 local function decide_alone_plainly(times, p, key, step, cost)
   local algorithm = p.algorithm
   local length, open_plain, fits, take = algorithm.size, algorithm.open, algorithm.fits, algorithm.take
-  local reset_of, remaining, raw_of = algorithm.reset, algorithm.remaining, algorithm.raw
+  local reset_of, remaining, raw_of, lives = algorithm.reset, algorithm.remaining, algorithm.raw, algorithm.lives
   local possible, s = cost <= p.quota, nil
   for _ = 1, times do
     local value = raw[key]
@@ -391,6 +420,8 @@ local function decide_alone_plainly(times, p, key, step, cost)
           redis.call('DEL', KEYS[key])
         end
         raw[key] = value
+      elseif lives then
+        live_on(p, s, key, value)
       end
       if taken then
         reply[size + 1] = milliseconds(reset) * 4 + 1

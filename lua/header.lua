@@ -29,12 +29,14 @@
 --
 -- A refused check writes nothing, unless a state was made under other parameters or the clock was set back by an
 -- interval or more: then the translated state is kept, so that its waits do not start anew. A limit that blocks whom it
--- refuses writes down until when, except of a reservation, which can be tried again.
+-- refuses writes down until when, except of a reservation, which can be tried again. Where other parameters may have given a
+-- counter less time to live than its wait takes, a refusal gives it more, and leaves its value.
 --
 -- A counter that is blocked is stored as the byte 255, two doubles (until when; for how long), and its value; one whose
 -- units were carried over from another quota, as the byte 254, a double (the quota that they are for), and its value. No
--- other value begins so: they begin with a time, as a double, or as a MessagePack array. An algorithm that keeps no string
--- keeps these in a key of its own, which follows the counter's in KEYS.
+-- other value can be taken for these: one of doubles has a length that 8 divides, which these have not (17, 9 or 26 more),
+-- and a MessagePack array begins with neither byte. An algorithm that keeps no string keeps these in a key of its own, which
+-- follows the counter's in KEYS.
 --
 -- A fragment in algorithms/ adds one function to `algorithms` that makes a table:
 --   open(p, raw, now, key, spare)  the state as of now: a table with `now` and `moved`, which may be `spare`, an earlier one of
@@ -52,7 +54,9 @@
 --   save(p, s, key)         writes the state
 --   history(p, s, key)      start, end, count of windows, the newest last; optional
 --   renew(p, s, units, place)   whether what is held is held anew; optional
+--   lives(p, s)             microseconds for which what is stored has to be kept, where that depends on parameters; optional
 --   apart                   true if it keeps no string
+--   packed                  true if its value is a MessagePack array; else its value is made of doubles
 --   raw(p, s)               its value, if it has a size and save writes nothing else, for as long as reset says
 --   size                    the length of its value in bytes, if that never changes; a value of another length is none
 -- where p holds the limit's parameters by position, and `quota`.

@@ -52,6 +52,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   window(parameters: P, now: number): number;
   /** The numbers that the script needs, in the order in which its fragment reads them. */
   scriptParameters(parameters: P, now: number): number[];
+  /** How much a check asks of the script, in checks of a plain counter: 1 unless given. */
+  work?(parameters: P): number;
 
   /** The state as of now. Leaves `stored` as it was. */
   open(parameters: P, stored: S | undefined, now: number): S;

@@ -1,4 +1,5 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
+import { Leases } from './leases.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 
 /**
@@ -18,20 +19,21 @@ export interface ConcurrencyParameters extends Parameters {
   readonly ttl: number;
 }
 
-interface HeldUnits {
-  readonly id: number;
-  readonly units: number;
-  /** When they are free again, in microseconds. */
-  readonly end: number;
-}
-
 export interface ConcurrencyState extends State {
-  /** The one that ends first comes first. */
-  leases: readonly HeldUnits[];
-  held: number;
+  /** All that are stored, also those that have ended; they change when the state is stored. */
+  readonly leases: Leases;
+  /** How many of them have ended, and their units. */
+  ended: { readonly count: number; readonly units: number };
+  /** The clock was set back: all that have not ended count as given now. */
+  collapsed: boolean;
+  /** The longest time that one of them was given. */
+  readonly longest: number;
   /** The identifier of the next lease. */
   next: number;
 }
+
+/** How many leases are looked at for the exact wait; beyond, each counts as one unit, as in the script. */
+const MOST = 256;
 
 /** Identifiers are random, so that two calls never use the same, and well below 2^53, where every client reads them exactly. */
 const CALLS = 2 ** 42;
@@ -54,59 +56,71 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
   defaultName: ({ algo, limit, ttl }) => `${algo}:${limit}/${showDuration(ttl)}`,
   window: ({ ttl }) => ttl,
   scriptParameters: ({ ttl }) => [ttl, newIdentifier()],
+  work: () => 4,
 
   open({ ttl }, stored, now) {
-    const next = newIdentifier();
-    const leases = stored?.leases ?? [];
-    const last = leases.at(-1)?.end ?? now;
-    const moved = last - now >= 2 * ttl;
-    // The clock was set back: all leases count as given now.
-    const running = moved
-      ? leases.map((lease) => ({ ...lease, end: now + ttl }))
-      : leases.filter(({ end }) => end > now);
-    return { now, moved, leases: running, held: sum(running), next };
+    const leases = stored?.leases ?? new Leases();
+    const longest = Math.max(ttl, leases.longest);
+    const collapsed = (leases.lastEnd ?? now) - now >= 2 * longest;
+    return {
+      now,
+      moved: collapsed,
+      leases,
+      ended: leases.endedAt(now),
+      collapsed,
+      longest,
+      next: newIdentifier(),
+    };
   },
-  fits: ({ quota }, { held }, cost) => held + cost <= quota,
+  fits: ({ quota }, state, cost) => held(state) + cost <= quota,
   take({ ttl }, state, cost) {
-    hold(state, { id: state.next++, units: cost, end: state.now + ttl });
+    settle(state);
+    state.leases.add({ id: state.next++, units: cost, end: state.now + ttl }, ttl);
   },
   give(_, state, units, place) {
     release(state, units, place);
   },
-  save: (_, state) => state,
-  bytes: ({ leases }) => 100 * leases.length,
-
-  remaining: ({ quota }, { held }) => quota - held,
-  retryAfter({ quota }, { leases, held, now }, cost) {
-    let excess = held + cost - quota;
-    const freeing = leases.find(({ units }) => (excess -= units) <= 0);
-    return freeing!.end - now;
+  save(_, state) {
+    settle(state);
+    return state;
   },
-  resetAfter: (_, { leases, now }) => (leases.length > 0 ? leases.at(-1)!.end - now : 0),
+  bytes: ({ leases }) => 100 * leases.count,
+
+  remaining: ({ quota }, state) => quota - held(state),
+  retryAfter({ quota }, state, cost) {
+    const { leases, ended, collapsed, longest, now } = state;
+    if (collapsed) return longest;
+    return leases.freeing(held(state) + cost - quota, ended.count, MOST).end - now;
+  },
+  resetAfter: (_, { leases, ended, collapsed, longest, now }) =>
+    leases.count === ended.count ? 0 : collapsed ? longest : leases.lastEnd! - now,
   /** Nothing is delayed; the place is the identifier of the lease. */
   delay: () => 0,
   place: (_, { next }) => next,
   renew({ ttl }, state, units, place) {
     const held = release(state, units, place);
-    if (held) hold(state, { id: place, units, end: state.now + ttl });
+    if (held) state.leases.add({ id: place, units, end: state.now + ttl }, ttl);
     return held;
   },
 };
 
-function sum(leases: readonly HeldUnits[]): number {
-  return leases.reduce((held, { units }) => held + units, 0);
+function held({ leases, ended }: ConcurrencyState): number {
+  return leases.units - ended.units;
 }
 
-function hold(state: ConcurrencyState, lease: HeldUnits): void {
-  const after = state.leases.findLastIndex(({ end }) => end <= lease.end) + 1;
-  state.leases = state.leases.toSpliced(after, 0, lease);
-  state.held += lease.units;
+/** Forgets what has ended, and writes down what a clock that was set back means for the rest. */
+function settle(state: ConcurrencyState): void {
+  const { leases, now, longest } = state;
+  leases.dropEnded(now);
+  state.ended = { count: 0, units: 0 };
+  if (state.collapsed) leases.endAllAt(now + longest);
+  state.collapsed = false;
 }
 
 function release(state: ConcurrencyState, units: number, place: number | undefined): boolean {
-  const leases = state.leases.filter(({ id, units: held }) => id !== place || held !== units);
-  const found = leases.length < state.leases.length;
-  if (found) state.held -= units;
-  state.leases = leases;
-  return found;
+  const lease = state.leases.find(place, units);
+  if (lease === undefined || lease.end <= state.now) return false;
+  settle(state);
+  state.leases.remove(state.leases.find(place, units)!);
+  return true;
 }

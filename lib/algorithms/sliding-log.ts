@@ -65,6 +65,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   window: ({ interval }) => interval,
   scriptParameters: ({ interval }) => [interval],
+  work: () => 4,
   lease: {
     // What is used in any stretch of `interval` was charged in one of interval + ttl.
     parameters: ({ quota, interval }, ttl) => ({ quota, interval: interval + ttl }),

@@ -26,14 +26,23 @@ export interface SlidingWindowParameters extends Parameters {
   readonly length: number;
 }
 
-export interface SlidingWindowState extends State {
+/** Counts of slices of one length. */
+interface Slices {
   readonly length: number;
   /** The absolute number of the newest slice: the time at which it starts / length. */
   readonly newest: number;
-  /** slices + 1 counts, the newest slice's first. */
+  /** Those of as many slices as the interval has, and of one more; the newest slice's first. */
   readonly counts: number[];
-  total: number;
 }
+
+export interface SlidingWindowState extends State, Slices {
+  total: number;
+  /** What is stored if nothing is charged or given back: it was stored for a shorter interval, and has to last longer. */
+  kept: Slices | undefined;
+}
+
+/** The most slices that a window is cut into. */
+const MOST_SLICES = 1000;
 
 export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParameters, SlidingWindowState> = {
   name: 'sliding-window',
@@ -43,42 +52,59 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   compile(options, place) {
     const quota = wholeNumber(place, 'rate', options.rate);
     const interval = duration(place, 'interval', options.interval);
-    const slices = wholeNumber(place, 'slices', orElse(options.slices, 10), { max: 1000 });
+    const slices = wholeNumber(place, 'slices', orElse(options.slices, 10), { max: MOST_SLICES });
     return windowOf(quota, interval, slices);
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   window: ({ interval }) => interval,
   scriptParameters: ({ interval, slices, length }) => [interval, slices, length],
+  work: ({ slices }) => 1 + Math.ceil(slices / 25),
 
-  open({ interval, slices, length }, stored, now) {
+  open(parameters, stored, now) {
+    const { interval, slices, length } = parameters;
     const current = Math.floor(now / length);
     const counts = Array.from({ length: slices + 1 }, () => 0);
-    if (stored === undefined) return { now, moved: false, length, newest: current, counts, total: 0 };
-    const moved = stored.length !== length || stored.counts.length !== counts.length;
+    if (stored === undefined) return { now, moved: false, length, newest: current, counts, total: 0, kept: undefined };
+    const isSame = stored.length === length && stored.counts.length === counts.length;
+    const kept = isSame ? undefined : lengthened(parameters, stored, now);
+    const old = kept ?? stored;
     // A slice of another length counts at its last microsecond.
     const slice = (age: number) =>
-      moved ? Math.floor(((stored.newest - age + 1) * stored.length - 1) / length) : stored.newest - age;
+      isSame ? old.newest - age : Math.floor(((old.newest - age + 1) * old.length - 1) / length);
     const newest = Math.max(current, slice(0));
-    const time = Math.max(now, newest * length);
-    const setBack = time - now >= interval;
+    const oldest = Math.max(now, newest * length) - interval;
+    // When in its slice the last unit came is not known: it may have been at the end.
+    const setBack = (newest + 1) * length - 1 - now >= interval;
     let total = 0;
-    for (const [age, count] of stored.counts.entries()) {
+    for (const [age, count] of old.counts.entries()) {
+      if (count === 0) continue;
       const number = slice(age);
-      if (count === 0 || (number + 1) * length - 1 <= time - interval) continue;
+      if ((number + 1) * length - 1 <= oldest) continue;
       counts[setBack ? 0 : newest - number]! += count;
       total += count;
     }
-    return { now, moved: setBack, length, newest: setBack ? current : newest, counts, total };
+    const isKept = kept !== undefined && total > 0 && !setBack;
+    return {
+      now,
+      moved: setBack || isKept,
+      length,
+      newest: setBack ? current : newest,
+      counts,
+      total,
+      kept: isKept ? kept : undefined,
+    };
   },
   fits: ({ quota }, { total }, cost) => total + cost <= quota,
   take(_, state, cost) {
     state.counts[0]! += cost;
     state.total += cost;
+    state.kept = undefined;
   },
   give({ interval }, state, units, _place, at) {
     const { now, newest, length } = state;
     const time = Math.max(now, newest * length);
     if (at !== undefined && (Math.floor(at / length) + 1) * length - 1 <= time - interval) return;
+    state.kept = undefined;
     // The oldest units go first: what is left then counts no shorter than it should.
     for (let age = state.counts.length - 1; age >= 0 && units > 0; age--) {
       const given = Math.min(units, state.counts[age]!);
@@ -87,7 +113,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
       units -= given;
     }
   },
-  save: (_, state) => state,
+  save: (_, state) => (state.kept === undefined ? state : { ...state, ...state.kept, kept: undefined }),
   bytes: ({ counts }) => 8 * counts.length,
 
   remaining: ({ quota }, { total }) => quota - total,
@@ -116,6 +142,25 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
       return { start: Math.floor(start / 1000), end: Math.floor((start + length) / 1000), count };
     }),
 };
+
+/**
+ * What was stored, with the slices that it takes until its units count no longer, if it has fewer: of the same length, or of a
+ * multiple where there were too many. What had left by the slices that it has does not come back.
+ */
+function lengthened({ interval, length }: SlidingWindowParameters, old: Slices, now: number): Slices | undefined {
+  const span = old.length * (old.counts.length - 1);
+  const reach = interval + length;
+  if (reach <= span) return undefined;
+  const factor = Math.max(1, Math.ceil(reach / (old.length * MOST_SLICES)));
+  const newest = Math.floor(old.newest / factor);
+  const counts = Array.from({ length: Math.ceil(reach / (old.length * factor)) + 1 }, () => 0);
+  const left = Math.max(now, old.newest * old.length) - span;
+  for (const [age, count] of old.counts.entries()) {
+    const number = old.newest - age;
+    if (count > 0 && (number + 1) * old.length - 1 > left) counts[newest - Math.floor(number / factor)]! += count;
+  }
+  return { length: old.length * factor, newest, counts };
+}
 
 /** Microseconds until none of the slice of that age is in the window. */
 function untilSliceEnds({ newest, length, now }: SlidingWindowState, age: number, interval: number): number {

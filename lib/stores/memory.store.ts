@@ -109,7 +109,12 @@ export class MemoryStore implements Store {
    * @param options how it counts
    */
   constructor(options: MemoryStoreOptions = {}) {
-    const { maxKeys = 100_000, maxBytes = maxKeys * BYTES_A_KEY, clock = () => Date.now() * 1000, slackMs = 0 } = options;
+    const {
+      maxKeys = 100_000,
+      maxBytes = maxKeys * BYTES_A_KEY,
+      clock = () => Date.now() * 1000,
+      slackMs = 0,
+    } = options;
     this.maxKeys = maxKeys;
     this.entries = new BoundedMap(maxKeys, maxBytes);
     this.clock = clock;
@@ -242,7 +247,10 @@ export class MemoryStore implements Store {
       } else {
         this.store({ limit, identity, key, stored, state, block: undefined, cost, fits: allowed, delay: undefined });
       }
-    } else if (stored !== undefined) this.entries.touch(stored);
+    } else if (stored !== undefined) {
+      this.liveOn(stored, now + reset);
+      this.entries.touch(stored);
+    }
     return {
       allowed,
       limit: limit.name,
@@ -280,8 +288,16 @@ export class MemoryStore implements Store {
       decision.resetAfterMs = toMs(algorithm.resetAfter(parameters, state));
     }
     if (charged || refusedFirst || (state.moved && !peek)) this.store(view);
-    else if (view.stored !== undefined) this.entries.touch(view.stored);
+    else if (view.stored !== undefined) {
+      if (!view.fits && !peek) this.liveOn(view.stored, state.now + keepFor(view));
+      this.entries.touch(view.stored);
+    }
     return decision;
+  }
+
+  /** A counter that refused lives as long as its wait: it was stored under parameters by which it may be fresh sooner. */
+  private liveOn(entry: Entry, until: number): void {
+    entry.expiresAt = Math.max(entry.expiresAt, until + this.slackMs * 1000);
   }
 
   private view({ limit, identity }: Counter, now: number): View {
@@ -298,12 +314,12 @@ export class MemoryStore implements Store {
     return { limit, identity, key, stored, state, block, cost: 0, fits: false, delay: undefined };
   }
 
-  private store({ key, limit, state, block, stored }: View): void {
-    const { algorithm, parameters } = limit;
-    const saved = algorithm.save(parameters, state);
-    const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
-    const keepFor = Math.max(needed, block === undefined ? 0 : block.until - state.now);
-    if (keepFor <= 0) {
+  private store(view: View): void {
+    const { key, limit, state, block, stored } = view;
+    const saved = limit.algorithm.save(limit.parameters, state);
+    const needed = keepFor(view);
+    const lives = Math.max(needed, block === undefined ? 0 : block.until - state.now);
+    if (lives <= 0) {
       this.forget(key);
       return;
     }
@@ -311,9 +327,9 @@ export class MemoryStore implements Store {
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;
     // What was carried over is not carried over again, whoever charges it meanwhile.
-    const isUsed = needed > 0 && algorithm.resetAfter(parameters, state) > 0;
+    const isUsed = needed > 0 && limit.algorithm.resetAfter(limit.parameters, state) > 0;
     entry.carried = isUsed ? (limit.carry ? limit.quota : entry.carried) : undefined;
-    entry.expiresAt = state.now + keepFor + this.slackMs * 1000;
+    entry.expiresAt = state.now + lives + this.slackMs * 1000;
     this.keep(limit, entry);
   }
 
@@ -380,6 +396,11 @@ function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: En
     state.moved = true;
   }
   return state;
+}
+
+/** How long the state has to be kept, in microseconds. */
+function keepFor({ limit: { algorithm, parameters }, state }: View): number {
+  return algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
 }
 
 function fits({ limit, state, cost }: View): boolean {

@@ -1,6 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import type { Cluster } from 'ioredis';
 import type { WindowCount } from '../algorithms/algorithm.js';
+import type { CompiledLimit } from '../algorithms/limit.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { connect, CONNECT_TIMEOUT_MS, isCluster, type RedisClient } from '../redis/client.js';
@@ -54,6 +55,8 @@ interface Job {
   readonly reject: (error: RateLimitStoreError) => void;
   /** The keys that it needs, at most. */
   readonly keys: number;
+  /** How much it asks of the server, in checks of a plain counter. */
+  readonly work: number;
   /** When it was asked, on the process's monotonic clock. */
   readonly since: number;
   tries: number;
@@ -61,6 +64,8 @@ interface Job {
 
 /** The jobs and the keys of one call at most; more are sent in further calls. Lua can pass no more than 8,000 arguments. */
 const MAX_JOBS = 500;
+/** The work of one call at most: a plain counter takes some two microseconds, and nobody else is served meanwhile. */
+const MAX_WORK = 1000;
 /**
  * Load is sustained after so many turns with so many jobs or more, each within milliseconds of the last one. Then, if no call is
  * in flight, half of the jobs wait for the next turn: or server and client would take turns, and each wait for the other.
@@ -205,7 +210,8 @@ export class RedisStore implements Store {
       check.entries[0]!,
       (program) => program.check(check),
       (reply) => reply.check(check),
-      check.entries.reduce((keys, { limit }) => keys + 1 + (limit.algorithm.companions?.length ?? 0), 0),
+      check.entries.reduce((keys, { limit }) => keys + keysOf(limit), 0),
+      check.entries.reduce((work, { limit }) => work + workOf(limit), 0),
     );
     if (deadline === Infinity) return decided;
     return withDeadline(decided, deadline - performance.now(), this.timeoutMs).catch((error: unknown) => {
@@ -228,7 +234,8 @@ export class RedisStore implements Store {
     counter: Counter,
     write: Job['write'],
     read: (reply: Reply) => T | undefined,
-    keys = 1 + (counter.limit.algorithm.companions?.length ?? 0),
+    keys = keysOf(counter.limit),
+    work = workOf(counter.limit),
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.queue.length === 0) {
@@ -236,7 +243,7 @@ export class RedisStore implements Store {
         setImmediate(() => this.flush());
       }
       const settle = resolve as Job['resolve'];
-      this.queue.push({ counter, write, read, resolve: settle, reject, keys, since: this.since, tries: 0 });
+      this.queue.push({ counter, write, read, resolve: settle, reject, keys, work, since: this.since, tries: 0 });
     });
   }
 
@@ -382,18 +389,30 @@ export function asStoreError(error: unknown): RateLimitStoreError {
   return new RateLimitStoreError(messages.storeFailed(reason), { cause: error });
 }
 
+function keysOf({ algorithm }: CompiledLimit): number {
+  return 1 + (algorithm.companions?.length ?? 0);
+}
+
+function workOf({ algorithm, parameters }: CompiledLimit): number {
+  return algorithm.work?.(parameters) ?? 1;
+}
+
 /** Cuts jobs into calls. */
 function* batches(jobs: readonly Job[]): Generator<Job[]> {
   let batch: Job[] = [];
   let keys = 0;
+  let work = 0;
   for (const job of jobs) {
-    if (batch.length === MAX_JOBS || (batch.length > 0 && keys + job.keys > MAX_KEYS)) {
+    const isFull = batch.length === MAX_JOBS || keys + job.keys > MAX_KEYS || work + job.work > MAX_WORK;
+    if (isFull && batch.length > 0) {
       yield batch;
       batch = [];
       keys = 0;
+      work = 0;
     }
     batch.push(job);
     keys += job.keys;
+    work += job.work;
   }
   if (batch.length > 0) yield batch;
 }

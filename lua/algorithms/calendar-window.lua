@@ -7,6 +7,8 @@ algorithms['calendar-window'] = function()
 
   local function history_key(key) return key .. ':history' end
 
+  local function lives(p, s) return s.count > 0 and s.stop - s.now + p[3] or 0 end
+
   return {
     size = 32,
     open = function(p, raw, now)
@@ -34,6 +36,9 @@ algorithms['calendar-window'] = function()
     retry = window_count.retry,
     reset = window_count.reset,
 
+    -- It depends on the window alone, unless it is kept for longer.
+    lives = function(p, s) return p[3] > 0 and lives(p, s) or 0 end,
+
     save = function(p, s, key)
       local retain = p[3]
       if s.finished then
@@ -42,7 +47,7 @@ algorithms['calendar-window'] = function()
         while s.now >= redis.call('LINDEX', list, 1) + retain do redis.call('LTRIM', list, 3, -1) end
         redis.call('PEXPIRE', list, ceil((s.finished[2] + retain - s.now) / 1000) + time_to_live_slack)
       end
-      put(key, window_count.raw(p, s), s.count > 0 and s.stop - s.now + retain or 0)
+      put(key, window_count.raw(p, s), lives(p, s))
     end,
 
     history = function(p, s, key)

@@ -1,39 +1,62 @@
 -- Concurrency. Parameters: time to live, an identifier that no other call uses.
--- Stored: a sorted set with a member `id:units` for each lease, by when it ends, and the member '' with the units that are
--- held, as a negative score.
+-- Stored: a sorted set with a member `id:units` for each lease, by when it ends, and two more by a negative score: '' by the
+-- units of all leases that are in the set, and '~' by the longest time to live that one of them was given.
+--
+-- A check looks at so many leases at most, and takes away so many that have ended. If more have ended, each of the others
+-- counts as one unit less, which is what it holds unless it holds more, until later checks have taken it away.
 
 algorithms['concurrency'] = function()
+  local MOST = 256
+
   local function member(units, id) return string.format('%.0f:%.0f', id, units) end
 
   -- What is no lease holds nothing.
   local function units_of(lease) return tonumber(string.match(lease, ':(%d+)$') or 0) end
 
-  -- When a lease ends, if it has not.
-  local function end_of(s, lease)
-    local score = tonumber(redis.call('ZSCORE', s.key, lease) or 0)
-    return score > s.now and score or nil
+  local function sum(leases)
+    local units = 0
+    for i = 1, #leases do units = units + units_of(leases[i]) end
+    return units
   end
+
+  local function after(time) return '(' .. string.format('%.0f', time) end
+
+  local function count(s, from, to) return redis.call('ZCOUNT', s.key, from, to) end
+
+  local function is_running(s, lease) return tonumber(redis.call('ZSCORE', s.key, lease) or 0) > s.now end
 
   -- When the last lease ends.
   local function last_end(s) return max(s.now, tonumber(redis.call('ZREVRANGE', s.key, 0, 0, 'WITHSCORES')[2])) end
+
+  local function hold(p, s, lease)
+    -- Of a time to live that is there already, the longer one stays.
+    return min(1, redis.call('ZADD', s.key, 'LT', s.now + p[1], lease, -p[1], '~'))
+  end
 
   return {
     apart = true,
 
     open = function(p, _, now, key)
-      local s = { now = now, moved = false, key = key, held = 0, expired = {}, last = 0 }
-      local held = redis.call('ZSCORE', key, '')
-      if not held then return s end
-      s.held = -tonumber(held)
+      local s = { now = now, moved = false, key = key, held = 0, stored = 0, added = 0, ended = {}, last = 0 }
+      local stored = redis.call('ZSCORE', key, '')
+      if not stored then return s end
+      s.stored = -tonumber(stored)
       s.last = tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
-      s.collapsed = s.last - now >= 2 * p[1]
-      if s.collapsed then
+      s.ended = redis.call('ZRANGEBYSCORE', key, '(0', now, 'LIMIT', 0, MOST)
+      s.held = s.stored - sum(s.ended)
+      if #s.ended == MOST then
+        local all, ended = count(s, '(0', '+inf'), count(s, '(0', now)
+        s.held = all == s.stored and all - ended or s.held - (ended - MOST)
         s.moved = true
-        s.last = now + p[1]
-        return s
       end
-      s.expired = redis.call('ZRANGEBYSCORE', key, '(0', now)
-      for _, lease in ipairs(s.expired) do s.held = s.held - units_of(lease) end
+      if s.last - now >= 2 * p[1] then
+        s.longest = max(p[1], -tonumber(redis.call('ZSCORE', key, '~') or 0))
+        s.collapsed = s.last - now >= 2 * s.longest
+        if s.collapsed then
+          s.moved = true
+          s.last = now + s.longest
+        end
+      end
       return s
     end,
 
@@ -44,25 +67,27 @@ algorithms['concurrency'] = function()
 
     take = function(p, s, cost)
       -- A client that sends a call twice, since it lost the answer to the first, adds no lease with the second.
-      local added = redis.call('ZADD', s.key, s.now + p[1], member(cost, p[2] + (p.granted or 0)))
+      local added = hold(p, s, member(cost, p[2] + (p.granted or 0))) * cost
       p.granted = (p.granted or 0) + 1
-      s.held = s.held + cost * added
+      s.held, s.stored, s.added = s.held + added, s.stored + added, s.added + added
       s.last = max(s.last, s.now + p[1])
     end,
 
     give = function(p, s, units, place)
       local lease = member(units, place)
-      if s.collapsed and redis.call('ZSCORE', s.key, lease) or end_of(s, lease) then
+      if is_running(s, lease) then
         redis.call('ZREM', s.key, lease)
-        s.held = s.held - units
+        s.held, s.stored = s.held - units, s.stored - units
         if not s.collapsed then s.last = last_end(s) end
       end
     end,
 
     renew = function(p, s, units, place)
       local lease = member(units, place)
-      if not (s.collapsed and redis.call('ZSCORE', s.key, lease) or end_of(s, lease)) then return false end
-      redis.call('ZADD', s.key, s.now + p[1], lease)
+      if not is_running(s, lease) then return false end
+      redis.call('ZREM', s.key, lease)
+      hold(p, s, lease)
+      s.added = s.added + units
       if not s.collapsed then s.last = last_end(s) end
       return true
     end,
@@ -71,29 +96,42 @@ algorithms['concurrency'] = function()
 
     -- Leases end one after the other until enough is free. Few have to, as a rule, so few are looked at first.
     retry = function(p, s, cost)
-      if s.collapsed then return p[1] end
-      local excess, from, count = s.held + cost - p.quota, 0, 32
-      local now = '(' .. string.format('%.0f', s.now)
+      local excess = s.held + cost - p.quota
+      if s.collapsed then return excess <= s.added and p[1] or s.longest end
+      local now, from, to, ends = after(s.now), 0, 32, nil
       repeat
-        local ends = redis.call('ZRANGEBYSCORE', s.key, now, '+inf', 'WITHSCORES', 'LIMIT', from, count)
+        ends = redis.call('ZRANGEBYSCORE', s.key, now, '+inf', 'WITHSCORES', 'LIMIT', from, to - from)
         for i = 1, #ends, 2 do
           excess = excess - units_of(ends[i])
           if excess <= 0 then return ends[i + 1] - s.now end
         end
-        from, count = from + count, count * 4
-      until #ends == 0
-      return p[1]
+        from, to = to, MOST
+      until #ends == 0 or from == MOST
+      if #ends == 0 then return p[1] end
+      local behind = max(0, count(s, now, '+inf') - from - excess)
+      return redis.call('ZREVRANGE', s.key, behind, behind, 'WITHSCORES')[2] - s.now
     end,
 
     reset = function(p, s) return s.held > 0 and s.last - s.now or 0 end,
 
     save = function(p, s, key)
-      if s.held <= 0 then return redis.call('DEL', key) end
-      for _, lease in ipairs(s.expired) do redis.call('ZREM', key, lease) end
-      if s.collapsed then
-        for _, lease in ipairs(redis.call('ZRANGEBYSCORE', key, '(0', '+inf')) do redis.call('ZADD', key, s.last, lease) end
+      if s.held <= 0 then return redis.call('UNLINK', key) end
+      if #s.ended > 0 then
+        redis.call('ZREM', key, unpack(s.ended))
+        s.stored = s.stored - sum(s.ended)
+        s.ended = {}
       end
-      redis.call('ZADD', key, -s.held, '')
+      if s.collapsed then
+        local late, ends = redis.call('ZREVRANGE', key, 0, MOST - 1, 'WITHSCORES'), {}
+        for i = 1, #late, 2 do
+          if tonumber(late[i + 1]) > s.now then
+            ends[#ends + 1] = s.last
+            ends[#ends + 1] = late[i]
+          end
+        end
+        redis.call('ZADD', key, unpack(ends))
+      end
+      redis.call('ZADD', key, -s.stored, '')
       redis.call('PEXPIRE', key, ceil((s.last - s.now) / 1000) + time_to_live_slack)
     end,
   }

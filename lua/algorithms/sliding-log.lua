@@ -36,6 +36,8 @@ algorithms['sliding-log'] = function()
 
   local function last_time(s) return (s.added > 0 or s.collapsed) and s.time or s.last end
 
+  local function reset(p, s) return s.used > 0 and last_time(s) + p[1] - s.now or 0 end
+
   return {
     apart = true,
 
@@ -77,14 +79,15 @@ algorithms['sliding-log'] = function()
       local freed = s.collapsed and s.length + 1 or reaching(s, excess)
       return (freed <= s.length and time_of(s, freed) or s.time) + p[1] - s.now
     end,
-    reset = function(p, s) return s.used > 0 and last_time(s) + p[1] - s.now or 0 end,
+    reset = reset,
+    lives = reset,
 
     save = function(p, s, key)
-      if s.used == 0 then return redis.call('DEL', key) end
+      if s.used == 0 then return redis.call('UNLINK', key) end
       local base = after(s.base, s.given)
       local keep = s.collapsed and s.length + 1 or s.given > 0 and reaching(s, s.given + 1) or s.first
       if keep > s.length then
-        if s.length > 0 then redis.call('DEL', key) end
+        if s.length > 0 then redis.call('UNLINK', key) end
         redis.call('RPUSH', key, base, s.time, after(base, s.used))
       else
         if keep > 1 then redis.call('LTRIM', key, 2 * (keep - 1), -1) end

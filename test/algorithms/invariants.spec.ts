@@ -219,20 +219,20 @@ async function untilRefused(world: World, cost: number): Promise<StoreDecision> 
   return world.ask(cost);
 }
 
-/** How much longer a key may be blocked when the clock was set back: one interval, as exactly as the state tells it. */
-function longestBlockMs(options: RateOptions, intervalMs: number): number {
+/** How long a request may have to wait when the clock was set back, which would else wait for `waitMs`: one interval longer. */
+function longestWaitMs(options: RateOptions, intervalMs: number, waitMs: number): number {
   switch (options.algo) {
     case 'calendar-window':
       // Another window of the calendar is longer by up to three days of 28.
-      return intervalMs * 1.12;
+      return waitMs + intervalMs * 1.12;
     case 'sliding-window':
-      // When it was charged last is known to a slice.
-      return intervalMs + Math.ceil((intervalMs * 1000) / (options.slices ?? 10)) / 1000;
+      // Or as long as what is charged now counts: for a slice longer than the interval.
+      return Math.max(waitMs + intervalMs, intervalMs + Math.ceil((intervalMs * 1000) / (options.slices ?? 10)) / 1000);
     case 'token-bucket':
       // With tokens that come all at once only the last refill is known, which is less than an interval before.
-      return options.refill === 'intervally' ? intervalMs * 2 : intervalMs;
+      return waitMs + (options.refill === 'intervally' ? intervalMs * 2 : intervalMs);
     default:
-      return intervalMs;
+      return waitMs + intervalMs;
   }
 }
 
@@ -508,7 +508,7 @@ describe('a clock that is set back blocks a key for no more than one interval lo
           world.clock.advanceMs(-back * interval);
           const { allowed, retryAfterMs } = await world.ask(cost);
           expect(allowed).toBe(false);
-          expect(retryAfterMs).toBeLessThanOrEqual(wait + longestBlockMs(options, interval) + 1);
+          expect(retryAfterMs).toBeLessThanOrEqual(longestWaitMs(options, interval, wait) + 1);
         }),
       ),
     );

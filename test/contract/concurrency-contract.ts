@@ -295,16 +295,52 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
       await expect(peek(sized(3, '1m'))).resolves.toMatchObject({ remaining: 1, resetAfterMs: 50_000 });
     });
 
-    it('to a much shorter time holds nothing longer than that from now', async () => {
-      const lease = await hold(sized(3, '1m'), 3);
-      await expect(take(sized(3, '1s'))).resolves.toMatchObject({ allowed: false, retryAfterMs: 1000 });
-      at(999);
-      await expect(take(sized(3, '1s'))).resolves.toMatchObject({ allowed: false, retryAfterMs: 1 });
-      expect(await renew(sized(3, '1s'), lease)).toBe(true);
-      at(1998);
-      await expect(take(sized(3, '1s'))).resolves.toMatchObject({ allowed: false, retryAfterMs: 1 });
-      at(1999);
-      await expect(take(sized(3, '1s'))).resolves.toMatchObject({ allowed: true });
+    it('to a much shorter time takes nothing from those who hold it by the longer one', async () => {
+      const [long, short] = [sized(2, '1m'), sized(2, '1s')];
+      const leases = [await hold(long), await hold(long)];
+      await expect(take(short)).resolves.toMatchObject({ allowed: false, retryAfterMs: 60_000 });
+      // As often as an instance that still has the longer time renews them.
+      for (let ms = 20_000; ms < 200_000; ms += 20_000) {
+        at(ms);
+        await expect(take(short)).resolves.toMatchObject({ allowed: false, remaining: 0 });
+        for (const lease of leases) expect(await renew(long, lease)).toBe(true);
+      }
+      await release(long, leases[0]!);
+      await hold(short);
+      await expect(take(short)).resolves.toMatchObject({ allowed: false, retryAfterMs: 1000 });
+      at(181_000);
+      await expect(peek(short)).resolves.toMatchObject({ remaining: 1, resetAfterMs: 59_000 });
+      // A renewed lease lasts by the time of whoever renews it.
+      expect(await renew(short, leases[1]!)).toBe(true);
+      await expect(peek(short)).resolves.toMatchObject({ remaining: 1, resetAfterMs: 1000 });
+    });
+
+    it('to a much shorter time revives nothing that has ended', async () => {
+      const [long, short] = [held(3, '1m', 'changing'), sized(3, '1s')];
+      await hold(short);
+      await hold(long);
+      at(1000);
+      await expect(peek(short)).resolves.toMatchObject({ remaining: 2 });
+      await expect(peek(sized(3, '10ms'))).resolves.toMatchObject({ remaining: 2 });
+      // Also where a clock was set back by more than any time to live.
+      at(-200_000);
+      await hold(sized(3, '1m'));
+      at(-DAY);
+      await expect(peek(short)).resolves.toMatchObject({ remaining: 0, resetAfterMs: 60_000 });
+    });
+
+    it('and a clock that is set back: what is held lasts no longer than the longest time from now', async () => {
+      const [long, short] = [sized(2, '1m'), sized(2, '1s')];
+      await hold(long);
+      await hold(short);
+      at(-59_000);
+      await expect(take(short)).resolves.toMatchObject({ allowed: false, retryAfterMs: 60_000 });
+      at(-60_000);
+      await expect(take(short)).resolves.toMatchObject({ allowed: false, retryAfterMs: 60_000 });
+      at(-1);
+      await expect(take(short)).resolves.toMatchObject({ allowed: false, retryAfterMs: 1 });
+      at(0);
+      await expect(peek(short)).resolves.toMatchObject({ remaining: 2 });
     });
   });
 

@@ -69,7 +69,10 @@ const fixedWindow = (interval: string) => one({ algo: 'fixed-window', rate: 1, i
 
 const slidingLog = (interval: string) => one({ algo: 'sliding-log', rate: 3, interval });
 
-const slidingWindow = (slices: number) => one({ algo: 'sliding-window', rate: 3, interval: '10s', slices });
+const slidingWindow = (slices: number, interval: number | string = '10s') =>
+  one({ algo: 'sliding-window', rate: 3, interval, slices });
+
+const tenIn = (interval: string) => one({ algo: 'sliding-window', rate: 10, interval });
 
 /** What every store has to do. `make` makes one that asks the clock for the time. */
 export function storeContract(make: (clock: ManualClock) => Store): void {
@@ -610,6 +613,28 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
         [0, 1, yes(4, 60_000)],
       ]));
 
+    it('by slightly more than an interval: a sliding window sees it, however long its slices are', async () => {
+      for (const [slices, waitMs] of [
+        [1, 119_501],
+        [2, 89_501],
+        [60, 60_501],
+      ] as const) {
+        at(60_500);
+        await store.reset([{ limit: slidingWindow(slices), identity: 'ip:203.0.113.7' }]);
+        await ask(store, slidingWindow(slices, '1m'), { cost: 3 });
+        at(499);
+        const refused = { allowed: false, remaining: 0 };
+        await expect(ask(store, slidingWindow(slices, '1m'))).resolves.toMatchObject({
+          ...refused,
+          retryAfterMs: waitMs,
+        });
+        at(499 + waitMs - 1);
+        await expect(ask(store, slidingWindow(slices, '1m'))).resolves.toMatchObject({ ...refused, retryAfterMs: 1 });
+        at(499 + waitMs);
+        await expect(ask(store, slidingWindow(slices, '1m'))).resolves.toMatchObject({ allowed: true, remaining: 2 });
+      }
+    });
+
     it.each(algorithmNames)('far, %s: what was counted is what happens now', async (algo) => {
       const limit = compile(five[algo]);
       await ask(store, limit, { cost: 5 });
@@ -867,6 +892,58 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       at(16_000);
       await expect(ask(store, slidingWindow(20), { peek: true })).resolves.toMatchObject({ remaining: 3 });
     });
+
+    it('sliding-window: a longer interval brings back nothing that has left, and keeps what has not', async () => {
+      await ask(store, tenIn('10s'), { cost: 6 });
+      at(9500);
+      await ask(store, tenIn('10s'));
+      at(12_000);
+      await expect(ask(store, tenIn('10s'), { peek: true })).resolves.toMatchObject({ remaining: 9 });
+      await expect(ask(store, tenIn('1m'), { peek: true })).resolves.toMatchObject({ remaining: 9 });
+      // The unit counts as one of the second before 10 s, and so of the slice of 6 s that ends at 12 s.
+      const refused = { allowed: false, remaining: 9, retryAfterMs: 60_000 };
+      await expect(ask(store, tenIn('1m'), { cost: 10 })).resolves.toMatchObject(refused);
+      at(30_000);
+      await expect(ask(store, tenIn('10s'), { peek: true })).resolves.toMatchObject({ remaining: 10 });
+      await expect(ask(store, tenIn('1m'), { cost: 10 })).resolves.toMatchObject({ ...refused, retryAfterMs: 42_000 });
+      at(71_999);
+      await expect(ask(store, tenIn('1m'), { cost: 10 })).resolves.toMatchObject({ ...refused, retryAfterMs: 1 });
+      at(72_000);
+      await expect(ask(store, tenIn('1m'), { cost: 10 })).resolves.toMatchObject({ allowed: true });
+    });
+
+    it('sliding-window: fewer and longer slices bring back nothing that has left', async () => {
+      await ask(store, slidingWindow(10), { cost: 2 });
+      at(5000);
+      await ask(store, slidingWindow(10));
+      at(11_000);
+      for (const slices of [10, 1, 2, 3]) {
+        await expect(ask(store, slidingWindow(slices), { peek: true })).resolves.toMatchObject({ remaining: 2 });
+      }
+    });
+
+    it.each<[ms: number, slices: number, otherMs: number, otherSlices: number]>([
+      [10_000, 7, 10_000, 10],
+      [10_000, 1, 10_000, 10],
+      [10_000, 3, 11_000, 4],
+      [1000, 10, 60_000, 10],
+      [1000, 1, 60_000, 7],
+      [60_000, 1, 1000, 10],
+    ])(
+      'sliding-window: of %i ms in %i and %i ms in %i slices that refuse in turn, none keeps alive what counts',
+      async (...[ms, slices, otherMs, otherSlices]) => {
+        const limits = [slidingWindow(slices, ms), slidingWindow(otherSlices, otherMs)];
+        at(700);
+        await ask(store, limits[0]!, { cost: 3 });
+        const end = 700 + Math.max(ms, otherMs) + ms / slices + otherMs / otherSlices;
+        let allowed = false;
+        for (let time = 711; time < end + 333 && !allowed; time += 333) {
+          at(time);
+          for (const limit of limits) allowed ||= (await ask(store, limit, { cost: 3 })).allowed;
+        }
+        expect(allowed).toBe(true);
+      },
+    );
   });
 
   describe('windows of the calendar', () => {

@@ -103,6 +103,13 @@ async function useScript(url: string): Promise<void> {
       await store.block(counter, 0);
       await store.reset([counter]);
     }
+    // More leases than are looked at at once have ended, and the last one is released.
+    const many = compile({ algo: 'concurrency', limit: 1000, ttl: '1m' }, 'many');
+    const entry = { limit: many, identity: 'user:4', cost: 1 };
+    await store.check(Array.from({ length: 300 }, () => ({ entries: [entry] })));
+    clock.advanceMs(60_000);
+    const [last] = await store.check([{ entries: [entry] }]);
+    await store.refund([{ ...entry, units: 1, place: last![0]!.place }]);
     const log = compile(limits['log']!, 'log');
     const refunded = { limit: log, identity: 'user:2', units: 1 };
     for (let count = 0; count < 3; count++) await ask(store, log, { identity: 'user:2' });

@@ -1,0 +1,197 @@
+/** Units that are held until they are released or their time is over. */
+export interface Lease {
+  readonly id: number;
+  readonly units: number;
+  /** When they are free again, in microseconds. */
+  readonly end: number;
+}
+
+/** A lease in its place: of those that end at the same time, the one that was added first comes first. */
+interface PlacedLease extends Lease {
+  readonly order: number;
+}
+
+/** Leases that follow each other, at least one. */
+interface Block {
+  leases: PlacedLease[];
+  units: number;
+}
+
+/** A block is cut in two when it has more. */
+const MAX_BLOCK = 256;
+
+/**
+ * Leases by when they end, in blocks: to add, to find or to release one, and to say how many have ended, takes about as long with
+ * a hundred thousand as with a hundred.
+ */
+export class Leases {
+  private blocks: Block[] = [];
+  /** By identifier; where there is one block only, it is searched. */
+  private index: Map<number, PlacedLease> | undefined;
+  private nextOrder = 0;
+  /** How many there are. */
+  count = 0;
+  /** The units of all of them. */
+  units = 0;
+  /** The longest time that any of them was given. */
+  longest = 0;
+
+  /** When the last one ends. */
+  get lastEnd(): number | undefined {
+    return this.blocks.at(-1)?.leases.at(-1)!.end;
+  }
+
+  /** Adds one that was given for `ttl`. */
+  add({ id, units, end }: Lease, ttl: number): void {
+    const lease = { id, units, end, order: this.nextOrder++ };
+    const number = this.blockOf(lease);
+    const block = this.blocks[number] ?? this.append();
+    if (block.leases.length === 0 || block.leases.at(-1)!.end <= end) block.leases.push(lease);
+    else block.leases.splice(positionOf(block.leases, lease), 0, lease);
+    block.units += units;
+    this.count++;
+    this.units += units;
+    this.longest = Math.max(this.longest, ttl);
+    this.index?.set(id, lease);
+    if (block.leases.length > MAX_BLOCK) this.split(number);
+  }
+
+  /** The lease of an identifier that holds so many units. */
+  find(id: number | undefined, units: number): Lease | undefined {
+    const lease =
+      this.index === undefined ? this.blocks[0]?.leases.find((each) => each.id === id) : this.index.get(id!);
+    return lease?.units === units ? lease : undefined;
+  }
+
+  /** Takes one away that is there. */
+  remove(lease: Lease): void {
+    const number = this.blockOf(lease as PlacedLease);
+    const block = this.blocks[number]!;
+    block.leases.splice(positionOf(block.leases, lease as PlacedLease), 1);
+    block.units -= lease.units;
+    this.count--;
+    this.units -= lease.units;
+    this.index?.delete(lease.id);
+    if (block.leases.length === 0) this.blocks.splice(number, 1);
+  }
+
+  /** How many have ended at a time, and their units. */
+  endedAt(now: number): { count: number; units: number } {
+    const ended = { count: 0, units: 0 };
+    for (const block of this.blocks) {
+      if (block.leases[0]!.end > now) break;
+      if (block.leases.at(-1)!.end <= now) {
+        ended.count += block.leases.length;
+        ended.units += block.units;
+        continue;
+      }
+      for (const { end, units } of block.leases) {
+        if (end > now) break;
+        ended.count++;
+        ended.units += units;
+      }
+    }
+    return ended;
+  }
+
+  /** Forgets those that have ended. */
+  dropEnded(now: number): void {
+    for (let first = this.blocks[0]; first !== undefined && first.leases[0]!.end <= now; first = this.blocks[0]) {
+      let count = 0;
+      for (const { id, end, units } of first.leases) {
+        if (end > now) break;
+        count++;
+        first.units -= units;
+        this.units -= units;
+        this.index?.delete(id);
+      }
+      this.count -= count;
+      if (count < first.leases.length) first.leases.splice(0, count);
+      else this.blocks.shift();
+    }
+  }
+
+  /** Lets all of them end at one time. */
+  endAllAt(end: number): void {
+    for (const block of this.blocks) {
+      block.leases = block.leases.map((lease) => {
+        const moved = { ...lease, end, order: this.nextOrder++ };
+        this.index?.set(moved.id, moved);
+        return moved;
+      });
+    }
+  }
+
+  /**
+   * The first one by whose end so many units are free, of those from `position` on in the order in which they end. It looks at
+   * `most` of them; of what is still missing then, each further one counts as one unit.
+   */
+  freeing(units: number, position: number, most: number): Lease {
+    let missing = units;
+    let left = this.units === this.count ? 0 : most;
+    let target = position + units - 1;
+    let before = 0;
+    for (const { leases } of this.blocks) {
+      for (let at = Math.max(0, position - before); left > 0 && at < leases.length; at++, left--) {
+        missing -= leases[at]!.units;
+        if (missing <= 0) return leases[at]!;
+        target = before + at + missing;
+      }
+      if (left === 0 && target < before + leases.length) return leases[target - before]!;
+      before += leases.length;
+    }
+    return this.blocks.at(-1)!.leases.at(-1)!;
+  }
+
+  /** The block that has a lease or is to have it; one more than there are if it comes after all of them. */
+  private blockOf(lease: PlacedLease): number {
+    const { blocks } = this;
+    const last = blocks.length - 1;
+    let low = 0;
+    let high = last;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (comesBefore(blocks[middle]!.leases.at(-1)!, lease)) low = middle + 1;
+      else high = middle;
+    }
+    // What is added at the end fills blocks one after the other.
+    const isFull = low === last && blocks[low]!.leases.length >= MAX_BLOCK;
+    return isFull && comesBefore(blocks[low]!.leases.at(-1)!, lease) ? low + 1 : low;
+  }
+
+  private append(): Block {
+    const block = { leases: [], units: 0 };
+    this.blocks.push(block);
+    if (this.blocks.length > 1) this.makeIndex();
+    return block;
+  }
+
+  private split(number: number): void {
+    const block = this.blocks[number]!;
+    const leases = block.leases.splice(MAX_BLOCK >>> 1);
+    const units = leases.reduce((sum, lease) => sum + lease.units, 0);
+    block.units -= units;
+    this.blocks.splice(number + 1, 0, { leases, units });
+    this.makeIndex();
+  }
+
+  private makeIndex(): void {
+    this.index ??= new Map(this.blocks.flatMap(({ leases }) => leases).map((lease) => [lease.id, lease]));
+  }
+}
+
+function comesBefore(a: PlacedLease, b: PlacedLease): boolean {
+  return a.end < b.end || (a.end === b.end && a.order < b.order);
+}
+
+/** Where a lease is among others, or is to be. */
+function positionOf(leases: readonly PlacedLease[], lease: PlacedLease): number {
+  let low = 0;
+  let high = leases.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (comesBefore(leases[middle]!, lease)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { connect, createClient } from '../../lib/redis/client.js';
+import { keyOf } from '../../lib/redis/keys.js';
+import { RedisStore } from '../../lib/stores/redis.store.js';
+import { type RedisServer, startRedis } from '../support/redis-servers.js';
+import { ask, compile, ManualClock } from '../support/stores.js';
+
+/** What the server may be kept busy for by one check, and by one call of many: microseconds. */
+const MOST_A_CHECK = 1000;
+const identity = 'user:42';
+const HOUR_MS = 3_600_000;
+
+let server: RedisServer;
+let redis: Redis;
+let clock: ManualClock;
+let store: RedisStore;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = (await createClient(server.url)) as Redis;
+  await connect(redis);
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await server?.stop();
+});
+beforeEach(async () => {
+  await redis.flushall();
+  clock = new ManualClock();
+  store = new RedisStore(redis, { clock, prefix: 'work', timeoutMs: 60_000 });
+  await store.open();
+});
+
+/** Calls of the script since the last reset of the counts, and how long they took on the server. */
+async function calls(): Promise<{ count: number; micros: number }> {
+  const [, count, micros] = /cmdstat_evalsha:calls=(\d+),usec=(\d+)/.exec(await redis.info('commandstats')) ?? [];
+  return { count: Number(count ?? 0), micros: Number(micros ?? 0) };
+}
+
+/** How long the script took on the server: the least of several times, since other processes may have stopped it. */
+async function microsOf(act: () => Promise<unknown>, times = 7): Promise<number> {
+  const all = [];
+  for (let time = 0; time < times; time++) {
+    await redis.config('RESETSTAT');
+    await act();
+    all.push((await calls()).micros);
+  }
+  return Math.min(...all);
+}
+
+const check = (options: AlgorithmOptions, cost = 1) => ask(store, compile(options, options.algo), { identity, cost });
+
+function expectToBeShort(times: Record<string, number>): void {
+  for (const [what, micros] of Object.entries(times)) {
+    expect([what, micros < MOST_A_CHECK ? 'short' : micros]).toEqual([what, 'short']);
+  }
+}
+
+async function fill(options: AlgorithmOptions, count: number, cost = 1, everyMs = 0.01): Promise<void> {
+  const entry = { limit: compile(options, options.algo), identity, cost };
+  for (let done = 0; done < count; done += 5000) {
+    await Promise.all(
+      Array.from({ length: 10 }, () => store.check(Array.from({ length: 500 }, () => ({ entries: [entry] })))),
+    );
+    clock.advanceMs(everyMs * 5000);
+  }
+}
+
+const held = (limit: number) => ({ algo: 'concurrency', limit, ttl: '1h' }) as const;
+
+describe('one check keeps the server busy for less than a millisecond', () => {
+  it('concurrency, with 50,000 leases', async () => {
+    await fill(held(50_000), 50_000);
+    const times = {
+      refused: await microsOf(() => check(held(50_000))),
+      'refused a large cost': await microsOf(() => check(held(50_000), 30_000)),
+      'refused by a limit that shrank': await microsOf(() => check(held(10))),
+      granted: await microsOf(() => check(held(60_000))),
+      released: await microsOf(async () => {
+        const limit = compile(held(60_000), 'concurrency');
+        const { place } = await ask(store, limit, { identity });
+        await store.refund([{ limit, identity, units: 1, place }]);
+      }),
+    };
+    expectToBeShort(times);
+  }, 60_000);
+
+  it('concurrency, with 50,000 leases of which many have ended, or all were given by a clock that was set back', async () => {
+    await fill(held(50_000), 50_000);
+    const full = clock.now();
+    clock.advanceMs(3_600_000 - 250);
+    const times: Record<string, number> = { 'half have ended': await microsOf(() => check(held(50_000))) };
+    // Though few of them are taken away by a check, none that has ended counts.
+    await expect(check(held(50_000))).resolves.toMatchObject({ allowed: true });
+    expect((await check(held(50_000))).remaining).toBeGreaterThan(20_000);
+    clock.micros = full - 86_400_000_000;
+    times['set back'] = await microsOf(() => check(held(50_000)));
+    clock.micros = full + 3_600_000_000;
+    times['all have ended'] = await microsOf(() => check(held(50_000)));
+    expectToBeShort(times);
+  }, 60_000);
+
+  it('sliding-window, with 1,000 slices', async () => {
+    const fine = { algo: 'sliding-window', rate: 1e6, interval: '1h', slices: 1000 } as const;
+    for (let slice = 0; slice < 1000; slice++) {
+      clock.advanceMs(3600);
+      await check(fine, 60_000 % (slice + 900));
+    }
+    const coarse = { ...fine, slices: 7 };
+    expectToBeShort({
+      allowed: await microsOf(() => check(fine)),
+      refused: await microsOf(() => check(fine, 1e6)),
+      'in the next slice': await microsOf(() => {
+        clock.advanceMs(3600);
+        return check(fine);
+      }),
+      'refused under a longer interval': await microsOf(() => check({ ...fine, interval: '1d' }, 1e6)),
+      'under other slices and back': await microsOf(async () => {
+        await check(coarse);
+        await check(fine);
+      }),
+    });
+  }, 60_000);
+
+  it.each([200_000, 1_000_000])(
+    'sliding-log, with %i requests',
+    async (count) => {
+      const log = { algo: 'sliding-log', rate: 8_388_607, interval: '1h' } as const;
+      const limit = compile(log, 'sliding-log');
+      const key = keyOf('work', { limit, identity });
+      // As the script stores them: a millisecond from one to the next, 8 units each.
+      const start = clock.now();
+      await redis.rpush('seed', 0);
+      for (let done = 0; done < count; done += 5000) {
+        const requests = Array.from({ length: 5000 }, (_, index) => {
+          const number = done + index + 1;
+          return [start + number * 1000, ((number * 8 + 2 ** 23) % 2 ** 24) - 2 ** 23];
+        });
+        await redis.rpush('seed', ...requests.flat());
+      }
+      const longer = { ...log, interval: '1d' } as const;
+      const at = (ms: number, act: () => Promise<unknown>) =>
+        microsOf(async () => {
+          await redis.copy('seed', key, 'REPLACE');
+          clock.micros = start + ms * 1000;
+          await act();
+        }, 5);
+      const times = {
+        allowed: await at(count, () => check(longer)),
+        refused: await at(count, () => check(longer, 4_000_000)),
+        'a few have left': await at(HOUR_MS + 100, () => check(log)),
+        'half have left': await at(HOUR_MS + count / 2, () => check(log)),
+        'all have left': await at(HOUR_MS + count, () => check(log)),
+        'set back': await at(-count - 10 * HOUR_MS, () => check(log)),
+      };
+      expectToBeShort(times);
+    },
+    60_000,
+  );
+
+  it('many limits a check', async () => {
+    const limits = Array.from({ length: 100 }, (_, number) =>
+      compile({ algo: 'gcra', rate: 10, interval: '1h' }, `gcra ${number}`),
+    );
+    const entries = limits.map((limit) => ({ limit, identity, cost: 1 }));
+    expectToBeShort({ allowed: await microsOf(() => store.check([{ entries }])) });
+  });
+});
+
+describe('calls are cut by their work', () => {
+  const countOf = async (options: AlgorithmOptions, checks: number) => {
+    const limit = compile(options, options.algo);
+    await redis.config('RESETSTAT');
+    const decisions = await store.check(
+      Array.from({ length: checks }, (_, number) => ({ entries: [{ limit, identity: `user:${number}`, cost: 1 }] })),
+    );
+    expect(decisions.flat().filter(({ allowed }) => allowed)).toHaveLength(checks);
+    return (await calls()).count;
+  };
+
+  it('as few as may be, where each check is cheap', async () => {
+    expect(await countOf({ algo: 'gcra', rate: 1, interval: '1h' }, 1000)).toBe(2);
+    expect(await countOf({ algo: 'sliding-window', rate: 1, interval: '1h' }, 1000)).toBe(2);
+  });
+
+  it('more, where each is dear, and none that asks more than may be asked at once is lost', async () => {
+    expect(await countOf({ algo: 'sliding-window', rate: 1, interval: '1h', slices: 1000 }, 500)).toBe(21);
+    expect(await countOf({ algo: 'sliding-log', rate: 1, interval: '1h' }, 500)).toBe(2);
+    const limits = Array.from({ length: 40 }, (_, number) =>
+      compile({ algo: 'sliding-window', rate: 1, interval: '1h', slices: 1000 }, `window ${number}`),
+    );
+    const entries = limits.map((limit) => ({ limit, identity, cost: 1 }));
+    const [first, second] = await store.check([{ entries }, { entries }]);
+    expect(first!.every(({ allowed }) => allowed)).toBe(true);
+    expect(second!.some(({ allowed }) => allowed)).toBe(false);
+  });
+});
