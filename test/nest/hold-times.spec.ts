@@ -17,10 +17,10 @@ const refusal = (quota: number, remaining: number, retryAfterMs = 9000): StoreDe
   source: 'memory',
 });
 
-describe('the wait for a lease', () => {
-  const told = (limit: CompiledLimit, decision: StoreDecision, now: number, cost = 1) =>
-    withExpectedWait(decision, { limit, cost }, now).retryAfterMs;
+const told = (limit: CompiledLimit, decision: StoreDecision, now: number, cost = 1) =>
+  withExpectedWait(decision, { limit, cost }, now).retryAfterMs;
 
+describe('the wait for a lease', () => {
   it('is that of the store while nothing is known', () => {
     expect(told(compile(1), refusal(1, 0), 0)).toBe(9000);
   });
