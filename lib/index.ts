@@ -37,6 +37,7 @@ export type { HeaderFormat, HeaderFormatter, HeaderOption } from './http/header-
 export type { LimitInfo } from './http/limit-info.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
 export type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
+export { ipIdentity } from './key-resolvers/ip.js';
 export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './key-resolvers/key-resolver.js';
 export type {
   CommonLimitOptions,

@@ -1,5 +1,6 @@
 import { RateLimitStoreError } from './errors/errors.js';
 import type { Charge, Decision, HeldLease, Store, StoreDecision } from './stores/store.js';
+import { leaseBegan, leaseEnded } from './waiting/hold-times.js';
 import type { WaitingRoom } from './waiting/waiting-room.js';
 
 /** A lease is renewed this many times in its time to live. */
@@ -13,6 +14,7 @@ export class Lease implements AsyncDisposable {
   readonly #held: HeldLease | undefined;
   readonly #store: Store;
   readonly #room: WaitingRoom;
+  readonly #since = performance.now();
   #released: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -22,6 +24,7 @@ export class Lease implements AsyncDisposable {
     this.#store = store;
     this.#room = room;
     this.id = held === undefined ? 'none' : String(held.place);
+    if (held !== undefined) leaseBegan(held.limit, this.#since);
   }
 
   /** Frees the units; a second call frees nothing. If the store fails, they are free when `ttl` is over. */
@@ -53,6 +56,7 @@ export class Lease implements AsyncDisposable {
     clearInterval(this.#timer);
     const held = this.#held;
     if (held === undefined) return;
+    leaseEnded(held.limit, performance.now() - this.#since);
     try {
       await this.#store.refund([held]);
     } catch (error) {

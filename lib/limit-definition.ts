@@ -73,7 +73,10 @@ export interface CommonLimitOptions {
    */
   count?: Count;
   /**
-   * Whom the limit refuses, it refuses for so long from then on: milliseconds or a duration such as `'15m'`, at most 1 year.
+   * Whom the limit refuses, it refuses for so long from then on, in place of the wait that it would have told; then it counts
+   * anew. Tries in between change nothing. Shorter than that wait it lets more pass than without: the quota with every block.
+   * Leases that are held, places in a queue and units that are owed outlast it. Milliseconds or a duration such as `'15m'`, at
+   * most 1 year.
    * @default no longer than it has to
    */
   blockFor?: Duration;

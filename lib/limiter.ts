@@ -158,7 +158,10 @@ export class Limiter {
     await this.store.penalize({ ...counter, units });
   }
 
-  /** Refuses a key for a time from now, whatever was counted: milliseconds or a duration such as `'15m'`, at most 1 year. */
+  /**
+   * Refuses a key for a time from now, whatever was counted, which stays and runs out meanwhile: milliseconds or a duration such
+   * as `'15m'`, at most 1 year. It takes the place of a block that is not over yet.
+   */
   async block(key: string, duration: Duration): Promise<void> {
     const counter = this.counter(key);
     const ms = toMs('duration', duration);
@@ -166,7 +169,7 @@ export class Limiter {
     await this.store.block(counter, ms);
   }
 
-  /** Ends a block, also one that `blockFor` began. What was counted stays. */
+  /** Ends a block. Behind one that `blockFor` began, a key begins anew; behind one made by `block`, what was counted stays. */
   async unblock(key: string): Promise<void> {
     const counter = this.counter(key);
     await this.store.block(counter, 0);

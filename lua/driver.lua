@@ -102,6 +102,18 @@ local function set_block(s, stop, duration)
   s.block_changed = true
 end
 
+-- Begins the block of a check that is refused. The counter begins anew when it ends: what was used is forgotten at once. What is
+-- still to come stays: leases that are held, places in a queue, and what is owed beyond the quota. If the same check would
+-- have to wait longer for that, the block lasts as long, so that nothing that is asked meanwhile lengthens its wait.
+local function begin_block(p, s, cost)
+  local algorithm, duration = p.algorithm, p.block_for
+  if not algorithm.delay then algorithm.give(p, s, min(p.quota, p.quota - algorithm.remaining(p, s)), -1, -1) end
+  if cost <= p.quota and not algorithm.renew and not algorithm.fits(p, s, cost) then
+    duration = max(duration, algorithm.retry(p, s, cost))
+  end
+  set_block(s, now + duration, duration)
+end
+
 -- The state of a counter as it is in Redis. A value that has its algorithm's length is neither blocked nor carried over.
 local function read(p, key)
   local size = p.algorithm.size
@@ -299,7 +311,7 @@ local function decide(operation, count)
         live_on(p, s, key, s)
       end
       if not fits and operation ~= RESERVE and p.block_for > 0 and not s.blocked then
-        set_block(s, now + p.block_for, p.block_for)
+        begin_block(p, s, cost)
         changed[key] = true
       end
     end
@@ -389,7 +401,7 @@ local function decide_alone(p, key, cost)
       live_on(p, s, key, s)
     end
     if p.block_for > 0 and not s.blocked then
-      set_block(s, now + p.block_for, p.block_for)
+      begin_block(p, s, cost)
       changed[key] = true
     end
   end

@@ -29,8 +29,8 @@
 --
 -- A refused check writes nothing, unless a state was made under other parameters or the clock was set back by an
 -- interval or more: then the translated state is kept, so that its waits do not start anew. A limit that blocks whom it
--- refuses writes down until when, except of a reservation, which can be tried again. Where other parameters may have given a
--- counter less time to live than its wait takes, a refusal gives it more, and leaves its value.
+-- refuses writes down until when and forgets what was used, except of a reservation, which can be tried again. Where other
+-- parameters may have given a counter less time to live than its wait takes, a refusal gives it more, and leaves its value.
 --
 -- A counter that is blocked is stored as the byte 255, two doubles (until when; for how long), and its value; one whose
 -- units were carried over from another quota, as the byte 254, a double (the quota that they are for), and its value. No

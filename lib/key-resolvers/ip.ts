@@ -3,6 +3,16 @@ import ipaddr from 'ipaddr.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { ProxyWarning } from './proxy-warning.js';
 
+/** The IPv6 addresses in which an IPv4 address stands: how they begin, and which of their eight parts hold it. */
+const EMBEDDING = [
+  { prefix: [0, 0, 0, 0, 0, 0xffff], at: 6 }, // mapped, RFC 4291
+  { prefix: [0, 0, 0, 0, 0, 0], at: 6 }, // compatible, RFC 4291
+  { prefix: [0, 0, 0, 0, 0xffff, 0], at: 6 }, // translated, RFC 7915
+  { prefix: [0x64, 0xff9b, 0, 0, 0, 0], at: 6 }, // NAT64, RFC 6052: else all clients behind it would be one
+  { prefix: [0x2002], at: 1 }, // 6to4, RFC 3056: else one address would be 65,536 clients
+  { prefix: [0x2001, 0], at: 6, mask: 0xffff }, // Teredo, RFC 4380: else all clients of a server would be one
+];
+
 /** What a proxy may put around an address: `203.0.113.7:4711`, `[2001:db8::1]:4711`. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 
@@ -17,8 +27,15 @@ export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress
   };
 }
 
-/** The identity of an address: an IPv6 client has a whole network to itself, so the network counts. */
-export function ipIdentity(address: unknown, ipv6Prefix: number): string | undefined {
+/**
+ * The identity that `key: 'ip'` makes of an address, for keys that are made of an address and something else: `ip:203.0.113.7`,
+ * `ip:2001:db8:1:2::`. An IPv6 client has a whole network to itself, so the network counts. An IPv6 address that stands for an
+ * IPv4 one counts as that one. Nothing if there is no address: then a key function should give nothing, too.
+ *
+ * @param address the client's address, such as `request.ip`
+ * @param ipv6Prefix how many leading bits of an IPv6 address tell clients apart, 64 unless given
+ */
+export function ipIdentity(address: unknown, ipv6Prefix = 64): string | undefined {
   if (typeof address !== 'string' || address === '') return undefined;
   return `ip:${isIPv4(address) ? address : network(address, ipv6Prefix)}`;
 }
@@ -30,10 +47,20 @@ function network(text: string, ipv6Prefix: number): string {
   if (!ipaddr.isValid(address)) return text.slice(0, 64).replaceAll(/[^A-Za-z0-9_.:@-]/g, '_');
   const parsed = ipaddr.parse(address);
   if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
-  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
+  const embedded = embeddedIPv4(parsed.parts);
+  if (embedded !== undefined) return embedded;
   const parts = parsed.parts.map((part, index) => {
     const kept = Math.min(Math.max(ipv6Prefix - index * 16, 0), 16);
     return part & (0xffff << (16 - kept));
   });
   return new ipaddr.IPv6(parts).toRFC5952String();
+}
+
+function embeddedIPv4(parts: readonly number[]): string | undefined {
+  const form = EMBEDDING.find(({ prefix }) => prefix.every((part, index) => parts[index] === part));
+  if (form === undefined) return undefined;
+  const { at, mask = 0 } = form;
+  const octets = [parts[at]!, parts[at + 1]!].flatMap((part) => [(part ^ mask) >> 8, (part ^ mask) & 0xff]);
+  // No host is in 0.0.0.0/8: that is `::`, `::1` and the like.
+  return octets[0] === 0 ? undefined : octets.join('.');
 }

@@ -15,6 +15,7 @@ import { isPromise, mapAll } from '../plan/promises.js';
 import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
+import { withExpectedWait } from '../waiting/hold-times.js';
 import { WaitingRoom } from '../waiting/waiting-room.js';
 import { connectionOf, isGone, isLost } from '../transports/connection.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
@@ -213,8 +214,10 @@ export class RequestLimiter implements Follower {
     refundable: boolean,
   ): Promise<StoreDecision[]> {
     try {
-      const [decisions] = await this.store.check([{ entries, refundable }]);
-      return decisions as StoreDecision[];
+      const [decisions] = (await this.store.check([{ entries, refundable }])) as [StoreDecision[]];
+      if (decisions.every(({ allowed }) => allowed)) return decisions;
+      const now = performance.now();
+      return decisions.map((decision, index) => withExpectedWait(decision, entries[index]!, now));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       throw this.refusals.unavailable(context, response, error);

@@ -275,7 +275,7 @@ export class MemoryStore implements Store {
     const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
     const refusedFirst = !view.fits && blocks && limit.blockFor > 0 && view.block === undefined;
-    if (refusedFirst) view.block = blockFor(limit.blockFor, state);
+    if (refusedFirst) beginBlock(view);
     const charged = allowed && view.fits && !peek;
     // A delay and a place are those that it finds; what remains is what it leaves.
     const isPlaced = algorithm.delay !== undefined || algorithm.place !== undefined;
@@ -420,6 +420,22 @@ function reserve(view: View, longest: number): void {
     view.delay = algorithm.retryAfter(parameters, state, cost);
     view.fits = view.delay <= longest && algorithm.owable!(parameters, state, cost);
   }
+}
+
+/**
+ * Begins the block of a check that is refused. The counter begins anew when it ends: what was used is forgotten at once. What
+ * is still to come stays: leases that are held, places in a queue, and what is owed beyond the quota. If the same check would
+ * have to wait longer for that, the block lasts as long, so that nothing that is asked meanwhile lengthens its wait.
+ */
+function beginBlock(view: View): void {
+  const { limit, state, cost } = view;
+  const { algorithm, parameters, quota } = limit;
+  if (algorithm.delay === undefined) {
+    algorithm.give(parameters, state, Math.min(quota, quota - algorithm.remaining(parameters, state)));
+  }
+  const waits = cost <= quota && algorithm.renew === undefined && !algorithm.fits(parameters, state, cost);
+  const wait = waits ? algorithm.retryAfter(parameters, state, cost) : 0;
+  view.block = blockFor(Math.max(limit.blockFor, wait), state);
 }
 
 function blockFor(duration: number, { now }: State): Block | undefined {

@@ -1,12 +1,12 @@
 /** The names of attributes, after the semantic conventions of OpenTelemetry. */
 export const attribute = {
-  name: 'rate_limit.name',
-  outcome: 'rate_limit.outcome',
-  source: 'rate_limit.source',
-  quota: 'rate_limit.quota',
-  remaining: 'rate_limit.remaining',
-  cost: 'rate_limit.cost',
-  retryAfter: 'rate_limit.retry_after_ms',
-  operation: 'rate_limit.operation',
+  name: 'nestjs_sluice.limit',
+  outcome: 'nestjs_sluice.outcome',
+  source: 'nestjs_sluice.source',
+  quota: 'nestjs_sluice.quota',
+  remaining: 'nestjs_sluice.remaining',
+  cost: 'nestjs_sluice.cost',
+  retryAfter: 'nestjs_sluice.retry_after_ms',
+  operation: 'nestjs_sluice.operation',
   errorType: 'error.type',
 } as const;

@@ -46,7 +46,6 @@ export class Metrics {
     if (isBroken === undefined) return;
     this.breaker = meter.createObservableGauge('nestjs_sluice.store.breaker', {
       description: '1 while the store is not asked, since it failed repeatedly; else 0.',
-      unit: '1',
     });
     this.breaker.addCallback(this.observeBreaker);
   }

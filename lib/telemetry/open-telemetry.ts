@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { VERSION } from '../version.js';
 import { Metrics } from './metrics.js';
 
 type Api = typeof import('@opentelemetry/api');
@@ -29,7 +30,7 @@ export class OpenTelemetry {
   static async load(required: boolean, isBroken: (() => boolean) | undefined): Promise<OpenTelemetry | undefined> {
     const api = await loadApi(required);
     if (api === undefined) return undefined;
-    const meter = api.metrics.getMeter(SCOPE);
+    const meter = api.metrics.getMeter(SCOPE, VERSION);
     // Without a provider every meter is the same one, which measures nothing.
     const metrics = meter === api.createNoopMeter() ? undefined : new Metrics(meter, isBroken);
     return new OpenTelemetry(api, metrics);

@@ -24,8 +24,8 @@ export function tellSpan(
     [attribute.remaining]: remaining,
   });
   for (const event of events) {
-    if (event.outcome !== 'allowed') span.addEvent('rate_limit.refused', attributesOf(event));
-    if (event.nearLimit) span.addEvent('rate_limit.near_limit', attributesOf(event));
+    if (event.outcome !== 'allowed') span.addEvent('nestjs_sluice.refused', attributesOf(event));
+    if (event.nearLimit) span.addEvent('nestjs_sluice.near_limit', attributesOf(event));
   }
 }
 

@@ -1,4 +1,6 @@
+import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { RateLimitHealthIndicator } from 'nestjs-sluice';
 import { AppModule } from './app.module.js';
 import { Settings } from './settings/settings.js';
 import { tour } from './tour.js';
@@ -19,8 +21,15 @@ async function main(): Promise<void> {
   console.log(`
 ${tour((await app.getUrl()).replace(/\/$/, ''))}
 
-Counters: ${settings.store}.
+Counters: ${await counters(app)}.
 Each line asks until the limit refuses: look for RateLimit, 429 and Retry-After.`);
+}
+
+/** Where the counters live at the moment. */
+async function counters(app: INestApplication): Promise<string> {
+  const { store } = app.get(Settings);
+  const { redis } = await app.get(RateLimitHealthIndicator).isHealthy('redis');
+  return redis?.source === 'fallback' ? `in this process, until there is an answer of ${store}` : store;
 }
 
 function isPortTaken(error: unknown): boolean {

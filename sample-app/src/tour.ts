@@ -77,9 +77,9 @@ const STOPS: readonly Stop[] = [
   {
     method: 'POST',
     path: '/rates/search',
-    limit: 'changes the rate of /search for a minute',
+    limit: 'changes the rate of /search from 10 to 30 a minute, for a minute',
     requests: 6,
-    body: 'rate=10',
+    body: 'rate=30',
   },
 ];
 
@@ -92,7 +92,9 @@ export function tour(origin: string): string {
 /** curl repeats a request for every number of `#[1-6]`, which is not sent. */
 function curl(origin: string, { path, requests, headers = [], body, parallel = false }: Stop): string {
   const options = [
-    parallel ? '-iZ' : '-i',
+    // A line end after each answer, whose body has none.
+    '-i -w "\\n"',
+    ...(parallel ? ['-Z --parallel-immediate'] : []),
     ...headers.map((header) => `-H "${header}"`),
     ...(body === undefined ? [] : [`-d "${body}"`]),
   ];

@@ -905,12 +905,64 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
         await expect(take(limit)).resolves.toMatchObject({ allowed: true, remaining: 4 });
       });
 
-      it('is unblocked like any other', async () => {
-        await take(limit, 3);
+      it('leaves nothing when it is over, but what is still to come', async () => {
+        const quick = blocking(five[algo], 1500);
+        const waits = algo === 'leaky-bucket' ? 2000 : 1500;
+        await take(quick, 5);
+        const refused = await take(quick);
+        expect(refused).toMatchObject({ allowed: false, retryAfterMs: algo === 'concurrency' ? 10_000 : waits });
+        at(1499);
+        await expect(take(quick)).resolves.toMatchObject({ allowed: false, retryAfterMs: refused.retryAfterMs - 1499 });
+        at(waits);
+        if (algo === 'concurrency') {
+          await expect(take(quick)).resolves.toMatchObject({ allowed: false, retryAfterMs: 8500 });
+          return;
+        }
+        await expect(take(quick)).resolves.toMatchObject({
+          allowed: true,
+          remaining: algo === 'leaky-bucket' ? 0 : 4,
+          delayMs: algo === 'leaky-bucket' ? 8000 : 0,
+        });
+      });
+
+      it('begins anew when it is unblocked', async () => {
+        const taken = await take(limit, 3);
         await take(limit, 3);
         await unblock(limit);
-        await expect(take(limit, 2)).resolves.toMatchObject({ allowed: true, remaining: 0 });
+        const left = algo === 'leaky-bucket' || algo === 'concurrency' ? 2 : 5;
+        await expect(peek(limit)).resolves.toMatchObject({ allowed: true, remaining: left });
+        // What was forgotten cannot be given back.
+        await giveBack(limit, 3, taken);
+        await expect(peek(limit)).resolves.toMatchObject({ allowed: true, remaining: 5, resetAfterMs: 0 });
       });
+
+      it('does not come back with a clock that is set back', async () => {
+        await take(limit, 5);
+        await take(limit);
+        at(PENALTY);
+        await take(limit);
+        at(PENALTY - 1);
+        await expect(take(limit)).resolves.toMatchObject({ allowed: true, remaining: 3 });
+      });
+
+      if (algo !== 'concurrency') {
+        it('lets stand what is owed beyond the quota', async () => {
+          await penalize(limit, 8);
+          await take(limit);
+          await unblock(limit);
+          await expect(peek(limit)).resolves.toMatchObject(
+            algo === 'leaky-bucket' ? { allowed: false, remaining: 0 } : { allowed: true, remaining: 2 },
+          );
+        });
+
+        it('has a penalty count that is charged meanwhile', async () => {
+          const quick = blocking(five[algo], 1000);
+          await take(quick, 6);
+          await penalize(quick, 3);
+          at(1000);
+          await expect(peek(quick)).resolves.toMatchObject({ allowed: true, remaining: 2 });
+        });
+      }
 
       it('holds at once for the next checks of the same call', async () => {
         const answers = (await store.check([5, 1, 5, 1].map((cost) => checkOf([[limit, cost]])))).flat();
@@ -921,6 +973,42 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
           blocked(PENALTY),
         ]);
       });
+    });
+
+    it.each(['token-bucket', 'gcra'] as const)('%s: leaves units reserved that are still to come', async (algo) => {
+      const limit = blocking(five[algo], 1000);
+      await take(limit, 5);
+      await expect(reserve(limit, 2)).resolves.toMatchObject({ allowed: true, delayMs: 4000 });
+      await expect(take(limit, 5)).resolves.toMatchObject({ allowed: false, retryAfterMs: 4000 });
+      at(3999);
+      await expect(take(limit)).resolves.toMatchObject({ allowed: false, retryAfterMs: 1 });
+      at(4000);
+      await expect(take(limit, 5)).resolves.toMatchObject({ allowed: true, remaining: 0 });
+    });
+
+    it('calendar-window: keeps the windows that ended before', async () => {
+      const limit = blocking({ algo: 'calendar-window', rate: 5, period: 'minute', retain: '1h' }, 1000);
+      await take(limit, 4);
+      at(60_000);
+      await take(limit, 5);
+      await take(limit);
+      await expect(store.history(counterOf(limit))).resolves.toMatchObject([{ count: 4 }]);
+      at(61_000);
+      await take(limit, 2);
+      await expect(store.history(counterOf(limit))).resolves.toMatchObject([{ count: 2 }, { count: 4 }]);
+      at(120_000);
+      await expect(store.history(counterOf(limit))).resolves.toMatchObject([{ count: 2 }, { count: 4 }]);
+    });
+
+    it('by hand leaves what was counted, by a refusal it does not', async () => {
+      const limit = blocking(five['fixed-window'], 1000);
+      await take(limit, 3);
+      await block(limit, 1000);
+      at(1000);
+      await expect(take(limit)).resolves.toMatchObject({ allowed: true, remaining: 1 });
+      await take(limit, 2);
+      at(2000);
+      await expect(take(limit)).resolves.toMatchObject({ allowed: true, remaining: 4 });
     });
 
     const [first, second] = ['first', 'second'].map((name) => blocking(five['fixed-window'], PENALTY, name));

@@ -105,6 +105,11 @@ describe('moving over from rate-limiter-flexible', () => {
     expectRefused(await limiter.consume(key), { retryAfterMs: 60_000 });
     clock.advance('1m');
     expectAllowed(await limiter.consume(key));
+    const short = limiters.for({ name: 'short', algo: 'fixed-window', rate: 2, interval: '1m', blockFor: '2s' });
+    await short.consume(key, 2);
+    expectRefused(await short.consume(key), { retryAfterMs: 2000 });
+    clock.advance('2300ms');
+    expectAllowed(await short.consume(key), { remaining: 1 });
   });
 
   rows.tried('inMemoryBlockOnConsumed: 5', async () => {
@@ -265,6 +270,11 @@ describe('moving over from rate-limiter-flexible', () => {
     expectRefused(await limiter.consume(key), { retryAfterMs: 900_000 });
     await limiter.unblock(key);
     expectAllowed(await limiter.consume(key), { remaining: 3 });
+    await limiter.reset(key);
+    await limiter.block(key, '15m');
+    expectRefused(await limiter.consume(key), { retryAfterMs: 900_000 });
+    await limiter.unblock(key);
+    expectAllowed(await limiter.consume(key), { remaining: 4 });
   });
 
   rows.tried('limiter.delete(key)', async () => {
@@ -373,7 +383,7 @@ describe('moving over from rate-limiter-flexible', () => {
         rate: 60,
         interval: '1m',
         phase: 'authenticated',
-        key: (context) => requestOf(context).user?.id ?? `ip:${requestOf(context).ip}`,
+        key: 'user',
         cost: (context) => (requestOf(context).user ? 1 : 30),
       })
       all() {}

@@ -20,6 +20,7 @@ import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.deco
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
 import { SkipRateLimit } from '../../lib/decorators/skip-rate-limit.decorator.js';
 import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
+import { ipIdentity } from '../../lib/key-resolvers/ip.js';
 import type { KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
 import type { LimitDefinition } from '../../lib/limit-definition.js';
 import { Limiter } from '../../lib/limiter.js';
@@ -35,6 +36,7 @@ import { TriedApp } from './tried-app.js';
 interface Request {
   ip: string;
   headers: Record<string, string | undefined>;
+  query: Record<string, string | undefined>;
   user?: object;
 }
 
@@ -43,7 +45,15 @@ const planOf = (context: ExecutionContext) => ({
   rate: requestOf(context).headers['x-plan'] === 'pro' ? 2 : 1,
 });
 const isInternal = (context: ExecutionContext) => requestOf(context).headers['x-internal'] === 'yes';
-const tenantOf = (context: ExecutionContext) => requestOf(context).headers['x-tenant'];
+const tenantOf = (context: ExecutionContext) => {
+  const tenant = requestOf(context).headers['x-tenant'];
+  return tenant && `tenant:${tenant}`;
+};
+const idsOf = (context: ExecutionContext) => requestOf(context).query['ids']?.split(',') ?? [];
+const routeAndAddress = (context: ExecutionContext) => {
+  const address = ipIdentity(requestOf(context).ip); // an IPv6 client by its /64, as `key: 'ip'`
+  return address && `${address} ${context.getClass().name}.${context.getHandler().name}`;
+};
 
 @Controller()
 class PlainController {
@@ -271,6 +281,11 @@ describe('moving over from @nestjs/throttler', () => {
     expect(await statuses(1)).toEqual([429]);
     clock.advance('1m');
     expect(await statuses(1)).toEqual([200]);
+    await app?.close();
+    const short = bound(await startWith({ algo: 'sliding-log', rate: 2, interval: '1m', blockFor: '2s' }));
+    expect(await short.statuses(3)).toEqual([200, 200, 429]);
+    short.clock.advance('2300ms');
+    expect(await short.statuses(3)).toEqual([200, 200, 429]);
   });
 
   rows.tried('blockDuration: 0', async () => {
@@ -350,7 +365,7 @@ describe('moving over from @nestjs/throttler', () => {
         algo: 'sliding-log',
         rate: 1,
         interval: '1m',
-        key: (context) => `tenant:${tenantOf(context)}`,
+        key: (context) => tenantOf(context),
       }),
     );
     expect(await statuses(2, '/', { 'x-tenant': 'one' })).toEqual([200, 429]);
@@ -358,15 +373,20 @@ describe('moving over from @nestjs/throttler', () => {
   });
 
   rows.tried('generateKey: (context, tracker, name) => …', async () => {
-    const each: LimitDefinition = {
-      algo: 'sliding-log',
-      rate: 1,
-      interval: '1m',
-      key: (context) => `${context.getHandler().name}:${requestOf(context).ip}`,
-    };
-    const { statuses } = bound(await start({ imports: [RateLimitModule.forRoot({ limits: [each] })] }));
-    expect(await statuses(2)).toEqual([200, 429]);
-    expect(await statuses(2, '/other')).toEqual([200, 429]);
+    @Controller('second')
+    class SecondController {
+      @Get()
+      all() {}
+    }
+    const each: LimitDefinition = { algo: 'sliding-log', rate: 1, interval: '1m', key: routeAndAddress };
+    const fastify = new FastifyAdapter({ trustProxy: '127.0.0.1' });
+    const imports = [RateLimitModule.forRoot({ limits: [each] })];
+    const { statuses } = bound(await start({ imports, controllers: [PlainController, SecondController] }, { fastify }));
+    for (const path of ['/', '/other', '/second']) {
+      expect(await statuses(1, path, { 'x-forwarded-for': '2001:db8:1:2::3' })).toEqual([200]);
+      expect(await statuses(1, path, { 'x-forwarded-for': '2001:db8:1:2:ffff::4' })).toEqual([429]);
+      expect(await statuses(1, path, { 'x-forwarded-for': '2001:db8:1:3::3' })).toEqual([200]);
+    }
   });
 
   rows.tried('@Throttle({ default: { limit: 1, ttl: 60000 } })', async () => {
@@ -475,11 +495,15 @@ describe('moving over from @nestjs/throttler', () => {
     const { statuses } = bound(
       await start(
         { imports: [RateLimitModule.forRoot({ limits })] },
-        { fastify: new FastifyAdapter({ trustProxy: true }) },
+        { fastify: new FastifyAdapter({ trustProxy: ['127.0.0.1', '10.0.0.0/8'] }) },
       ),
     );
     expect(await statuses(3, '/', { 'x-forwarded-for': '203.0.113.7' })).toEqual([200, 200, 429]);
     expect(await statuses(1, '/', { 'x-forwarded-for': '203.0.113.8' })).toEqual([200]);
+    // What a client sends itself stands before what the proxies add, and is not believed.
+    for (const invented of ['192.0.2.1', '192.0.2.2', '10.0.0.1']) {
+      expect(await statuses(1, '/', { 'x-forwarded-for': `${invented}, 203.0.113.7, 10.0.0.2` })).toEqual([429]);
+    }
   });
 
   rows.tried('getTracker() that uses injected services', async () => {
@@ -548,13 +572,13 @@ describe('moving over from @nestjs/throttler', () => {
         algo: 'sliding-log',
         rate: 5,
         interval: '1m',
-        cost: (context) => Number(requestOf(context).headers['x-items']),
+        cost: (context) => idsOf(context).length || 1,
       }),
     );
-    expect((await get('/', { 'x-items': '3' })).headers.get('ratelimit')).toContain('r=2');
-    expect(await statuses(1, '/', { 'x-items': '3' })).toEqual([429]);
-    expect(await statuses(1, '/', { 'x-items': '2' })).toEqual([200]);
-    expect(await statuses(1)).toEqual([500]);
+    expect((await get('/?ids=a,b,c')).headers.get('ratelimit')).toContain('r=2');
+    expect(await statuses(1, '/?ids=a,b,c')).toEqual([429]);
+    expect(await statuses(2)).toEqual([200, 200]);
+    expect(await statuses(1)).toEqual([429]);
   });
 
   rows.tried('handleRequest() that looks at the result', async () => {

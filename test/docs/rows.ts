@@ -65,3 +65,13 @@ function isRule(line: string): boolean {
 function squeeze(code: string): string {
   return code.replaceAll(/\s/g, '').replaceAll(/,(?=[\])}])/g, '');
 }
+
+/** The code of a guide that a spec does not hold word for word: what stands between blank lines, but for empty bodies. */
+export function untriedCode(guide: string, spec: string): string[] {
+  const source = squeeze(readFileSync(join(PACKAGE_FOLDER, spec), 'utf8'));
+  const markdown = readFileSync(join(PACKAGE_FOLDER, guide), 'utf8');
+  return [...markdown.matchAll(/^```ts\n(.*?)^```/gms)]
+    .flatMap(([, code]) => code!.split('\n\n'))
+    .map((piece) => piece.trim().replace(/\w+\(\) \{\}$|[;,]$/, ''))
+    .filter((piece) => !source.includes(squeeze(piece)));
+}

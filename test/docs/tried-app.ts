@@ -35,6 +35,11 @@ export class TriedApp {
     return fetch(this.url + path, { headers });
   }
 
+  post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    const json = { ...headers, 'content-type': 'application/json' };
+    return fetch(this.url + path, { method: 'POST', body: JSON.stringify(body), headers: json });
+  }
+
   async statuses(count: number, path = '/', headers: Record<string, string> = {}): Promise<number[]> {
     const all: number[] = [];
     for (let request = 0; request < count; request++) all.push((await this.get(path, headers)).status);

@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 
@@ -9,6 +10,8 @@ const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.
 const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 5_000;
 const ROUTES = 14;
+/** Its lines are for curl, and are tried with it where it is installed. */
+const itWithCurl = spawnSync('curl', ['--version']).status === 0 ? it : it.skip;
 
 /** A line that the sample prints: what curl would send, and how often. */
 interface Line {
@@ -61,6 +64,35 @@ describe('the sample app, counting in process', () => {
     expect(last - first).toBeGreaterThan(1300);
   });
 
+  itWithCurl('prints lines for curl that show what they say', async () => {
+    const archive = await curl(sample, '/exports/archive');
+    expect(archive.filter((line) => line === 'HTTP/1.1 200 OK')).toHaveLength(2);
+    expect(archive.filter((line) => line === 'HTTP/1.1 429 Too Many Requests')).toHaveLength(3);
+    // Work of 2 seconds, of which the leases would last for 10.
+    const waits = archive.flatMap((line) => /^Retry-After: (\d+)$/.exec(line)?.[1] ?? []).map(Number);
+    expect(waits).toHaveLength(3);
+    for (const wait of waits) expect(wait).toBeLessThan(10);
+  });
+
+  itWithCurl('prints lines whose answers are lines of their own', async () => {
+    const rates = await curl(sample, '/rates/search');
+    // A status stands at the beginning of a line, whatever body came before it.
+    expect(rates.join('\n').split('HTTP/1.1 ')).toHaveLength(7);
+    expect(rates.filter((line) => line.startsWith('HTTP/1.1 '))).toHaveLength(6);
+  });
+
+  it('changes a rate to another one than it is', async () => {
+    const line = sample.lines.find(({ url }) => url.includes('/rates/search'))!;
+    const list = (await (await fetch(new URL('/rates', line.url))).json()) as { name: string; options: object }[];
+    const before = await startSample({ REDIS_URL: '' });
+    const url = new URL('/rates', before.lines[0]!.url);
+    const fresh = (await (await fetch(url)).json()) as typeof list;
+    await before.stop();
+    const rateOf = (rates: typeof list) => rates.find(({ name }) => name === 'search')?.options;
+    expect(rateOf(list)).toMatchObject({ rate: 30 });
+    expect(rateOf(fresh)).toMatchObject({ rate: 10 });
+  });
+
   it('says which port is taken, and ends', async () => {
     const { port } = new URL(sample.lines[0]!.url);
     await expect(startSample({ REDIS_URL: '', PORT: port })).rejects.toThrow(`Port ${port} is taken`);
@@ -68,6 +100,14 @@ describe('the sample app, counting in process', () => {
 
   it('ends when it is told to', async () => {
     expect(await sample.stop()).toBe('SIGTERM');
+  });
+});
+
+describe('the sample app, with a Redis that is not there', () => {
+  it('says where it counts meanwhile', async () => {
+    const sample = await startSample({ REDIS_URL: 'redis://127.0.0.1:1' });
+    expect(sample.output).toContain('Counters: in this process, until there is an answer of Redis at 127.0.0.1:1.');
+    await sample.stop();
   });
 });
 
@@ -91,7 +131,7 @@ describe('the sample app, counting on Redis', () => {
   it('counts there', async () => {
     const redis = new Redis(url, { lazyConnect: true });
     await redis.connect();
-    const timeToLive = await redis.pttl('sluice:{ip:127.0.0.1}::login:sl');
+    const timeToLive = await redis.pttl('sluice:{ip:127.0.0.1}::login:sl:block');
     redis.disconnect();
     expect(timeToLive).toBeGreaterThan(0);
     expect(timeToLive).toBeLessThanOrEqual(15 * 60_000);
@@ -111,6 +151,13 @@ function expectLimited(line: Line, responses: readonly Response[]): void {
   for (const { headers } of refused) expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
 }
 
+/** Runs the line of a path as it was printed, in a shell, and resolves with the lines that it shows. */
+async function curl({ output }: Sample, path: string): Promise<string[]> {
+  const line = output.split('\n').find((each) => each.startsWith('  curl ') && each.includes(`${path}#`))!;
+  const { stdout } = await promisify(execFile)('sh', ['-c', line]);
+  return stdout.split(/\r?\n/);
+}
+
 /** Sends what a line says: one request after the other, or all at once. */
 async function send({ url, init, requests, parallel }: Line): Promise<Response[]> {
   if (parallel) return Promise.all(Array.from({ length: requests }, () => fetch(url, init)));
@@ -128,7 +175,7 @@ function parse(line: string): Line {
     body === undefined
       ? { headers: Object.fromEntries(headers) }
       : { method: 'POST', headers: Object.fromEntries(headers), body: new URLSearchParams(body) };
-  return { url, init, requests: Number(requests), parallel: line.includes(' -iZ ') };
+  return { url, init, requests: Number(requests), parallel: line.includes(' -Z --parallel-immediate ') };
 }
 
 /** Starts the built sample on a free port. Rejects with what it wrote if it ends first. */

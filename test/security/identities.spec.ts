@@ -198,7 +198,7 @@ describe('addresses', () => {
       fc.property(network, network, host, host, ([, ...one], [, ...two], hostOne, hostTwo) => {
         // None of them is an IPv4 address in IPv6's clothes.
         const identify = (net: readonly number[], rest: readonly number[]) =>
-          ipIdentity(written([0x2001, ...net, ...rest]), 64);
+          ipIdentity(written([0x2a00, ...net, ...rest]), 64);
         expect(identify(one, hostOne)).toBe(identify(one, hostTwo));
         expect(identify(one, hostOne) === identify(two, hostTwo)).toBe(written(one) === written(two));
       }),

@@ -70,7 +70,7 @@ const sum = (measured: { value: unknown }[] | undefined) =>
   (measured ?? []).reduce((total, { value }) => total + (value as number), 0);
 
 const decision = (name: string, outcome: string, value: number) => ({
-  attributes: { 'rate_limit.name': name, 'rate_limit.outcome': outcome, 'rate_limit.source': 'memory' },
+  attributes: { 'nestjs_sluice.limit': name, 'nestjs_sluice.outcome': outcome, 'nestjs_sluice.source': 'memory' },
   value,
 });
 
@@ -89,8 +89,8 @@ describe('metrics', () => {
       decision('watched', 'shadow-refused', 1),
     ]);
     expect(measured['nestjs_sluice.near_limit']).toEqual([
-      { attributes: { 'rate_limit.name': 'one' }, value: 1 },
-      { attributes: { 'rate_limit.name': 'watched' }, value: 1 },
+      { attributes: { 'nestjs_sluice.limit': 'one' }, value: 1 },
+      { attributes: { 'nestjs_sluice.limit': 'watched' }, value: 1 },
     ]);
     expect(measured['nestjs_sluice.store.breaker']).toEqual([{ attributes: {}, value: 0 }]);
     expect(JSON.stringify(measured)).not.toContain('127.0.0.1');
@@ -115,7 +115,7 @@ describe('metrics', () => {
       const { count, sum: seconds } = value as { count: number; sum: number };
       expect(seconds).toBeGreaterThan(0);
       expect(seconds).toBeLessThan(2);
-      return [attributes['rate_limit.operation'], attributes['rate_limit.source'], count];
+      return [attributes['nestjs_sluice.operation'], attributes['nestjs_sluice.source'], count];
     });
     expect(byOperation).toEqual([
       ['check', 'redis', 2],
@@ -150,7 +150,7 @@ describe('metrics', () => {
       'nestjs_sluice.fallbacks': { type: 'SUM', unit: '{check}', scope },
       'nestjs_sluice.refusal_cache.hits': { type: 'SUM', unit: '{check}', scope },
       'nestjs_sluice.store.duration': { type: 'HISTOGRAM', unit: 's', scope },
-      'nestjs_sluice.store.breaker': { type: 'GAUGE', unit: '1', scope },
+      'nestjs_sluice.store.breaker': { type: 'GAUGE', unit: '', scope },
     });
   });
 
@@ -173,7 +173,7 @@ describe('metrics', () => {
       ({ attributes }) => attributes['error.type'] !== undefined,
     );
     expect(failed.map(({ attributes }) => attributes)).toEqual([
-      { 'rate_limit.operation': 'check', 'error.type': 'RateLimitStoreError' },
+      { 'nestjs_sluice.operation': 'check', 'error.type': 'RateLimitStoreError' },
     ]);
     server.resume();
     const deadline = Date.now() + 10_000;
@@ -215,11 +215,11 @@ describe('metrics', () => {
 });
 
 const said = (name: string, outcome: string) => ({
-  'rate_limit.name': name,
-  'rate_limit.outcome': outcome,
-  'rate_limit.source': 'memory',
-  'rate_limit.quota': 1,
-  'rate_limit.remaining': 0,
+  'nestjs_sluice.limit': name,
+  'nestjs_sluice.outcome': outcome,
+  'nestjs_sluice.source': 'memory',
+  'nestjs_sluice.quota': 1,
+  'nestjs_sluice.remaining': 0,
 });
 
 /** What instrumentation of HTTP does: each request has its span. */
@@ -245,12 +245,12 @@ describe('spans', () => {
     const deadline = Date.now() + 5000;
     while (telemetry.spans().length < 4 && Date.now() < deadline) await new Promise((done) => setTimeout(done, 5));
     const near = (name: string) => ({
-      name: 'rate_limit.near_limit',
-      attributes: { ...said(name, 'allowed'), 'rate_limit.cost': 1 },
+      name: 'nestjs_sluice.near_limit',
+      attributes: { ...said(name, 'allowed'), 'nestjs_sluice.cost': 1 },
     });
     const refused = (name: string, outcome: string) => ({
-      name: 'rate_limit.refused',
-      attributes: { ...said(name, outcome), 'rate_limit.cost': 1, 'rate_limit.retry_after_ms': 60_000 },
+      name: 'nestjs_sluice.refused',
+      attributes: { ...said(name, outcome), 'nestjs_sluice.cost': 1, 'nestjs_sluice.retry_after_ms': 60_000 },
     });
     expect(telemetry.spans()).toEqual([
       { name: 'request', attributes: said('one', 'allowed'), events: [near('one')] },
@@ -271,18 +271,18 @@ describe('spans', () => {
     await telemetry.inSpan('reserve', () => service.for({ ...one, algo: 'gcra' }).reserve('user:42'));
     await telemetry.inSpan('peek', () => service.for(one).peek('user:42'));
     const [job, reserve, peek] = telemetry.spans();
-    expect(job!.attributes).toMatchObject({ 'rate_limit.outcome': 'refused' });
+    expect(job!.attributes).toMatchObject({ 'nestjs_sluice.outcome': 'refused' });
     expect(job!.events.map(({ attributes }) => Object.keys(attributes ?? {}))).toEqual([
       [
-        'rate_limit.name',
-        'rate_limit.outcome',
-        'rate_limit.source',
-        'rate_limit.quota',
-        'rate_limit.remaining',
-        'rate_limit.cost',
+        'nestjs_sluice.limit',
+        'nestjs_sluice.outcome',
+        'nestjs_sluice.source',
+        'nestjs_sluice.quota',
+        'nestjs_sluice.remaining',
+        'nestjs_sluice.cost',
       ],
     ]);
-    expect(reserve!.attributes).toMatchObject({ 'rate_limit.outcome': 'allowed' });
+    expect(reserve!.attributes).toMatchObject({ 'nestjs_sluice.outcome': 'allowed' });
     expect(peek).toMatchObject({ attributes: {}, events: [] });
     expect(JSON.stringify(telemetry.spans())).not.toContain('user:42');
   });

@@ -24,7 +24,7 @@ export class ExportsController {
   @Get('archive')
   @RateLimit({ name: 'archives', algo: 'concurrency', limit: 2, ttl: '10s', key: 'global' })
   async archive() {
-    await sleep(500);
+    await sleep(2000);
     return { file: 'archive.zip' };
   }
 }

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import type { Scale } from '../../lib/algorithms/scale.js';
+import { algorithmNames, clockStep, costOf, costShare, optionsOf, type RateOptions } from '../support/arbitraries.js';
+import { ask, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
+import { modelOf } from './models.js';
+
+const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 5);
+
+const kinds = Object.keys(storeKinds);
+const casesOf = (algorithms: readonly (typeof algorithmNames)[number][]) =>
+  kinds.flatMap((kind) => algorithms.map((algo) => [kind, algo] as const));
+
+/** Microseconds: shorter and longer than what is blocked would have to wait for by itself. */
+const blockShare = fc.double({ min: 0.001, max: 3, noNaN: true });
+
+const blocking = (options: RateOptions, share: number, now: number): CompiledLimit => {
+  const window = new CompiledLimit(options, { place: 'test' }).windowMs(now / 1000) * 1000;
+  return new CompiledLimit(options, { place: 'test', blockFor: Math.max(1, Math.round(share * window)) });
+};
+
+let redis: Redis;
+beforeAll(async () => {
+  redis = await connectRedis();
+});
+afterAll(() => redis.disconnect());
+
+/** The clock goes forward by a share of the window, or right to the end of the last wait, or to a millisecond before it. */
+const steps = fc.array(
+  fc.record({
+    clock: fc.oneof(fc.double({ min: 0, max: 0.4, noNaN: true }), fc.constantFrom('wait' as const, 'almost' as const)),
+    cost: fc.oneof(costShare, fc.double({ min: 0.3, max: 1, noNaN: true })),
+  }),
+  { minLength: 3, maxLength: 30 },
+);
+
+describe('blockFor', () => {
+  // So no stretch of time holds more than the algorithm allows, once for each block that ended in it and once more.
+  it.each(casesOf(algorithmNames.filter((algo) => algo !== 'leaky-bucket')))(
+    '%s, %s: refuses for exactly so long, and begins anew',
+    async (kind, algo) => {
+      const options = optionsOf[algo] as fc.Arbitrary<RateOptions>;
+      let blocks = 0;
+      const property = fc.asyncProperty(options, blockShare, steps, async (options, share, history) => {
+        const clock = new ManualClock();
+        const store = storeKinds[kind]!(clock, redis);
+        const limit = blocking(options, share, clock.now());
+        const tick = BigInt('scale' in limit.parameters ? (limit.parameters.scale as Scale).tick : 1);
+        let model = modelOf(options, tick);
+        let blockedUntil = 0;
+        let wait = 0;
+        for (const step of history) {
+          if (step.clock === 'wait') clock.advanceMs(wait);
+          else if (step.clock === 'almost') clock.advanceMs(Math.max(0, wait - 1));
+          else clock.advanceMs(step.clock * limit.windowMs(clock.now() / 1000));
+          const now = clock.now();
+          const cost = costOf(step.cost, limit.quota);
+          const { allowed, remaining, retryAfterMs, resetAfterMs } = await ask(store, limit, { cost });
+          let answer = { allowed: false, remaining: 0 };
+          if (now >= blockedUntil) {
+            const { delayMs: _, ...asked } = model(BigInt(now), BigInt(cost));
+            answer = asked;
+            if (!asked.allowed) {
+              blocks++;
+              blockedUntil = now + limit.blockFor;
+              model = modelOf(options, tick);
+              answer.remaining = 0;
+            }
+          }
+          expect({ allowed, remaining }).toEqual(answer);
+          if (!allowed) {
+            wait = Math.ceil((blockedUntil - now) / 1000);
+            expect({ retryAfterMs, resetAfterMs }).toEqual({
+              retryAfterMs: cost > limit.quota ? Infinity : wait,
+              resetAfterMs: wait,
+            });
+          }
+        }
+        await store.close();
+      });
+      await fc.assert(property, { numRuns: RUNS });
+      expect(blocks).toBeGreaterThan(RUNS / 2);
+    },
+  );
+
+  it.each(casesOf(algorithmNames))('%s, %s: tells a wait that no try lengthens', async (kind, algo) => {
+    const options = optionsOf[algo] as fc.Arbitrary<RateOptions>;
+    const before = fc.array(fc.record({ clock: clockStep, cost: costShare }), { maxLength: 8 });
+    const tries = fc.array(
+      fc.record({
+        part: fc.double({ min: 0, max: 1, noNaN: true }),
+        cost: costShare,
+        kind: fc.constantFrom('consume', 'reserve', 'refund'),
+      }),
+      { maxLength: 4 },
+    );
+    const penalty = fc.option(costShare);
+    const property = fc.asyncProperty(
+      options,
+      blockShare,
+      before,
+      costShare,
+      tries,
+      penalty,
+      async (options, share, before, costs, tries, penalty) => {
+        const clock = new ManualClock();
+        const store = storeKinds[kind]!(clock, redis);
+        const limit = blocking(options, share, clock.now());
+        const counter = { limit, identity: 'ip:203.0.113.7' };
+        for (const { clock: step, cost } of before) {
+          clock.advanceMs(step * limit.windowMs(clock.now() / 1000));
+          await ask(store, limit, { cost: costOf(cost, limit.quota) });
+        }
+        await store.block(counter, 0);
+        // What is owed is still to come: it stays, and the wait is for that too.
+        if (penalty !== null) await store.penalize({ ...counter, units: costOf(penalty, limit.quota) });
+        const cost = Math.min(costOf(costs, limit.quota), limit.quota);
+        const { remaining } = await ask(store, limit, { peek: true });
+        if (remaining >= cost) await ask(store, limit, { cost: remaining });
+        const refused = await ask(store, limit, { cost });
+        const from = clock.now();
+        const wait = refused.retryAfterMs;
+        for (const { part, cost: share, kind } of tries.toSorted((one, other) => one.part - other.part)) {
+          clock.micros = from + Math.floor(part * (wait - 1)) * 1000;
+          const units = costOf(share, limit.quota);
+          if (kind === 'consume')
+            await expect(ask(store, limit, { cost: units })).resolves.toMatchObject({ allowed: false });
+          else if (kind === 'reserve')
+            await store.reserve({ ...counter, cost: units, maxWaitMs: Number.MAX_SAFE_INTEGER });
+          else if (penalty === null) await store.refund([{ ...counter, units }]);
+        }
+        clock.micros = from + (wait - 1) * 1000;
+        await expect(ask(store, limit, { cost })).resolves.toMatchObject({
+          allowed: false,
+          remaining: 0,
+          retryAfterMs: 1,
+        });
+        clock.micros = from + wait * 1000;
+        await expect(ask(store, limit, { cost })).resolves.toMatchObject({ allowed: true });
+        await store.close();
+      },
+    );
+    await fc.assert(property, { numRuns: RUNS });
+  });
+});
