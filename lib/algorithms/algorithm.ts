@@ -81,6 +81,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   delay?(parameters: P, state: S, cost: number): number;
   /** Names the place that a request of `cost` units, which fit, would get in a queue. */
   place?(parameters: P, state: S, cost: number): number;
+  /** Where requests of several units leave with the last of them: the place of those before the last `units`. */
+  placeBefore?(parameters: P, place: number, units: number): number;
   /** Where requests are delayed: the time between two units. */
   spacing?(parameters: P): number;
   /** Where units can be reserved: the tick at which nothing is owed to the future any more. */
