@@ -177,7 +177,7 @@ export class Limiter {
   async reset(key: string): Promise<void> {
     const counter = this.counter(key);
     await this.store.reset([counter]);
-    this.room.wake(counter);
+    this.room.restart(counter);
   }
 
   /**
@@ -212,7 +212,7 @@ export class Limiter {
       signal?.throwIfAborted();
       return this.store.reserve({ ...counter, cost, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
-    return this.room.wait(counter, { cost, timeoutMs, signal });
+    return this.room.wait(this.rule, counter.identity, { cost, timeoutMs, signal });
   }
 
   /** What the user is told: with a lease if something is held. */

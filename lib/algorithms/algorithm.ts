@@ -89,6 +89,11 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   covered?(parameters: P, state: S): number;
   /** Where units can be reserved: whether so much can be owed. */
   owable?(parameters: P, state: S, cost: number): boolean;
+  /**
+   * Where units can be had from the future: where a place is under other parameters, as `open` translates what is owed `now`.
+   * `behind` units were to be there together with it, and after it. In ticks of `after`, and in microseconds.
+   */
+  placeUnder?(before: P, after: P, place: number, now: number, behind: number): { place: number; time: number };
   /** Where units can be charged for several requests to come, and used a little later. */
   lease?: {
     /**

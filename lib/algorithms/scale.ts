@@ -45,3 +45,15 @@ function gcd(a: number, b: number): number {
   while (b !== 0) [a, b] = [b, a % b];
   return a;
 }
+
+/** Ticks until so many units have flowed that would have until a tick at another scale, and `more`. */
+export function ticksUntil(old: Scale, scale: Scale, tick: number, now: number, more: number): number {
+  const units = ((tick - Math.floor(now / old.tick)) * old.speed) / old.unit + more;
+  return Math.max(0, Math.ceil((units * scale.unit) / scale.speed));
+}
+
+/** The tick that comes so many ticks after `now`, and its time. */
+export function placeAfter(scale: Scale, now: number, ticks: number): { place: number; time: number } {
+  const place = Math.floor(now / scale.tick) + ticks;
+  return { place, time: place * scale.tick };
+}

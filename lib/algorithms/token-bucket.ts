@@ -1,6 +1,6 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
-import { MAX_OWED, sameScale, type Scale, scaleOf, unitsWithin } from './scale.js';
+import { MAX_OWED, placeAfter, sameScale, type Scale, scaleOf, ticksUntil, unitsWithin } from './scale.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
@@ -119,6 +119,8 @@ export const tokenBucket: Algorithm<TokenBucketOptions, TokenBucketParameters, T
   },
   covered,
   owable: ({ scale }, { level }, cost) => cost * scale.unit - level <= MAX_OWED,
+  placeUnder: (before, { scale, step }, place, now, behind) =>
+    placeAfter(scale, now, Math.ceil(ticksUntil(before.scale, scale, place, now, -behind) / step) * step),
 };
 
 /** The tick at which the bucket holds `level`, which it does not yet. */
