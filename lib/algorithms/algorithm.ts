@@ -91,9 +91,9 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   owable?(parameters: P, state: S, cost: number): boolean;
   /**
    * Where units can be had from the future: where a place is under other parameters, as `open` translates what is owed `now`.
-   * `behind` units were to be there together with it, and after it. In ticks of `after`, and in microseconds.
+   * Of units that were to be there all at once, a `share` is there no later. In ticks of `after`, and in microseconds.
    */
-  placeUnder?(before: P, after: P, place: number, now: number, behind: number): { place: number; time: number };
+  placeUnder?(before: P, after: P, place: number, now: number, share: number): { place: number; time: number };
   /** Where units can be charged for several requests to come, and used a little later. */
   lease?: {
     /**

@@ -13,7 +13,7 @@ import {
   saveArrival,
 } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
-import { placeAfter, scaleOf, ticksUntil, unitsWithin } from './scale.js';
+import { placeAfter, scaleOf, ticksFor, unitsUntil, unitsWithin } from './scale.js';
 
 /**
  * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a
@@ -70,7 +70,7 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   },
   covered: arrivalCovered,
   owable: arrivalOwable,
-  placeUnder: (before, { scale, quota }, place, now, behind) =>
+  placeUnder: (before, { scale, quota }, place, now) =>
     // What was used of a larger burst has to flow off first.
-    placeAfter(scale, now, ticksUntil(before.scale, scale, place, now, before.quota - quota - behind)),
+    placeAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, place, now) + before.quota - quota)),
 };

@@ -10,7 +10,7 @@ import {
   saveArrival,
 } from './arrival-time.js';
 import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
-import { placeAfter, scaleOf, ticksUntil } from './scale.js';
+import { placeAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
 /**
  * A leaky bucket that shapes: units leave one T = interval / rate apart, `delayMs` says when, and a request is refused if
@@ -138,7 +138,8 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     return Math.max(0, departure(state, cost) * scale.tick - Math.max(now, time * scale.tick));
   },
   place: (_, state, cost) => departure(state, cost),
-  placeUnder: (before, { scale }, place, now) => placeAfter(scale, now, ticksUntil(before.scale, scale, place, now, 0)),
+  placeUnder: (before, { scale }, place, now) =>
+    placeAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, place, now))),
   placeBefore: ({ scale }, place, units) => place - Math.floor((units * scale.unit) / scale.speed),
   spacing: ({ scale }) => (scale.unit / scale.speed) * scale.tick,
 };

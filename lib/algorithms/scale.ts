@@ -46,10 +46,14 @@ function gcd(a: number, b: number): number {
   return a;
 }
 
-/** Ticks until so many units have flowed that would have until a tick at another scale, and `more`. */
-export function ticksUntil(old: Scale, scale: Scale, tick: number, now: number, more: number): number {
-  const units = ((tick - Math.floor(now / old.tick)) * old.speed) / old.unit + more;
-  return Math.max(0, Math.ceil((units * scale.unit) / scale.speed));
+/** How many units flow from `now` until a tick. */
+export function unitsUntil({ unit, speed, tick }: Scale, until: number, now: number): number {
+  return ((until - Math.floor(now / tick)) * speed) / unit;
+}
+
+/** The ticks in which so many units flow. */
+export function ticksFor({ unit, speed }: Scale, units: number): number {
+  return Math.max(0, Math.ceil((units * unit) / speed));
 }
 
 /** The tick that comes so many ticks after `now`, and its time. */

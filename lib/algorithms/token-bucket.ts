@@ -1,6 +1,6 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
-import { MAX_OWED, placeAfter, sameScale, type Scale, scaleOf, ticksUntil, unitsWithin } from './scale.js';
+import { MAX_OWED, placeAfter, sameScale, type Scale, scaleOf, ticksFor, unitsUntil, unitsWithin } from './scale.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
@@ -119,8 +119,16 @@ export const tokenBucket: Algorithm<TokenBucketOptions, TokenBucketParameters, T
   },
   covered,
   owable: ({ scale }, { level }, cost) => cost * scale.unit - level <= MAX_OWED,
-  placeUnder: (before, { scale, step }, place, now, behind) =>
-    placeAfter(scale, now, Math.ceil(ticksUntil(before.scale, scale, place, now, -behind) / step) * step),
+  placeUnder: (before, { scale, step }, place, now, share) => {
+    const old = before.scale;
+    let units = unitsUntil(old, place, now);
+    if (before.step > 1) {
+      // Whole intervals, and as if the units of the last one came one by one.
+      const atOnce = (before.step * old.speed) / old.unit;
+      units = (Math.ceil(units / atOnce) - 1 + share) * atOnce;
+    }
+    return placeAfter(scale, now, Math.ceil(ticksFor(scale, units) / step) * step);
+  },
 };
 
 /** The tick at which the bucket holds `level`, which it does not yet. */

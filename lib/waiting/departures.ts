@@ -81,13 +81,11 @@ export class Departures {
     let moved: Place | undefined;
     const now = performance.now();
     for (const { waiters, places } of this.groups.values()) {
-      // Of units that come all at once, those before the last one come before it then.
-      const behind = places.map(() => 0);
-      for (let index = places.length - 2; index >= 0; index--) {
-        const next = places[index + 1]!;
-        if (compare(places[index]!, next) === 0) behind[index] = behind[index + 1]! + next.units;
+      for (const together of atOnce(places)) {
+        for (const [index, place] of together.entries()) {
+          if (move(place, (index + 1) / together.length, now)) moved = place;
+        }
       }
-      for (const [index, place] of places.entries()) if (move(place, behind[index]!, now)) moved = place;
       places.sort(compare);
       let index = 0;
       for (const waiter of waiters) {
@@ -188,8 +186,19 @@ function compare(one: Place, other: Place): number {
   return (first.place ?? 0) - (second.place ?? 0);
 }
 
-/** Where a place is under the limit that holds now, before `behind` units that were to be there together with it. */
-function move(place: Place, behind: number, now: number): boolean {
+/** Places by when they are there. */
+function atOnce(places: readonly Place[]): Place[][] {
+  const groups: Place[][] = [];
+  for (const place of places) {
+    const last = groups.at(-1);
+    if (last !== undefined && compare(last[0]!, place) === 0) last.push(place);
+    else groups.push([place]);
+  }
+  return groups;
+}
+
+/** Where a place is under the limit that holds now. `share` of those that were to be there together with it are no later. */
+function move(place: Place, share: number, now: number): boolean {
   const after = place.limitNow();
   const { limit: before, decision } = place;
   if (after === before) return false;
@@ -202,7 +211,7 @@ function move(place: Place, behind: number, now: number): boolean {
     after.carry === undefined
       ? before.parameters
       : (algorithm.withQuota?.(before.parameters, after.quota) ?? before.parameters);
-  const moved = algorithm.placeUnder(from, after.parameters, decision.place, storeNow, behind);
+  const moved = algorithm.placeUnder(from, after.parameters, decision.place, storeNow, share);
   place.decision = { ...decision, place: moved.place };
   place.at = now + (moved.time - storeNow) / 1000;
   return true;

@@ -5,10 +5,11 @@ import { Rule } from '../../lib/plan/rule.js';
 import type { Store } from '../../lib/stores/store.js';
 import { WaitingRoom } from '../../lib/waiting/waiting-room.js';
 
+const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
+  new CompiledLimit(options, { place: 'test', name: 'one', ...more });
+
 /** Code that waits for units of one limit, without an app. */
 export function waitingFor(store: Store, options: AlgorithmOptions) {
-  const compile = (changed: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
-    new CompiledLimit(changed, { place: 'test', name: 'one', ...more });
   const rule = new Rule(compile(options), {
     key: 'global',
     identify: () => 'global',

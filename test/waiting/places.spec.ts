@@ -164,7 +164,7 @@ describe.each(algos)('%s', (algo) => {
     const leaving = new AbortController();
     const outcomes = Array.from({ length: 12 }, (_, index) => ({
       leaves: index % 3 !== 2,
-      ...{ outcome: outcomeOf(limiter.acquire(KEY, index % 3 !== 2 ? { signal: leaving.signal } : {})) },
+      outcome: outcomeOf(limiter.acquire(KEY, index % 3 !== 2 ? { signal: leaving.signal } : {})),
     }));
     await advance(algo === 'leaky-bucket' ? 19 * T : 0);
     // Two have left, or none.
