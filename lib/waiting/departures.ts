@@ -128,7 +128,7 @@ export class Departures {
     this.tidying = false;
     let end: Place | undefined;
     for (const [key, group] of this.groups) {
-      this.spare.push(...group.places.splice(group.waiters.size));
+      for (const place of group.places.splice(group.waiters.size)) this.spare.push(place);
       const last = group.places.at(-1);
       if (last === undefined) this.groups.delete(key);
       else if (end === undefined || compare(end, last) < 0) end = last;

@@ -13,7 +13,7 @@ const LAST_LOOK_MS = 1000;
 
 /** What the first in line was told last. */
 interface Refusal {
-  readonly cost: number;
+  readonly waiter: Waiter;
   readonly decision: StoreDecision;
   /** Before then it is in vain to ask again, in milliseconds of the monotonic clock. */
   readonly until: number;
@@ -59,10 +59,9 @@ export class WaitingLine {
   join(waiter: Waiter): void {
     this.waiters.set(waiter, this.joined++);
     waiter.onGivenUp = () => {
-      const [head] = this.waiters.keys();
       this.waiters.delete(waiter);
-      // Those behind are not in its way any more.
-      if (head === waiter) this.wake();
+      // Those behind it are not kept waiting any more.
+      if (this.refusal?.waiter === waiter) this.wake();
     };
     // What others were told may not be true any more: it rejects nobody.
     if (this.asking === undefined && this.refusal !== undefined && waiter.isHopeless(asOfNow(this.refusal)))
@@ -148,14 +147,14 @@ export class WaitingLine {
     const refused = await this.askFor(this.next());
     this.room = refused === undefined ? this.room : 0;
     if (refused !== undefined) {
-      const { cost, decision } = refused;
+      const { waiter: head, decision } = refused;
       this.refusal = { ...refused, until: performance.now() + decision.retryAfterMs };
       const others = [...this.waiters].filter(([waiter]) => waiter.isHopeless(decision));
       // Who cannot wait for the first one asks for less at least.
       const impatient: Waiter[] = [];
       for (const [waiter, number] of others) {
         if (number >= joined) this.woken = true;
-        else if (waiter.cost < cost) impatient.push(waiter);
+        else if (waiter.cost < head.cost) impatient.push(waiter);
         else waiter.refuse(decision);
       }
       for (let at = 0; at < impatient.length; at += MAX_AT_ONCE) {
@@ -184,7 +183,7 @@ export class WaitingLine {
         this.lookMs = FIRST_LOOK_MS;
       } else {
         waiter.refuse(answer.value);
-        if (!waiter.isOver) refused ??= { cost: waiter.cost, decision: answer.value };
+        if (!waiter.isOver) refused ??= { waiter, decision: answer.value };
       }
     }
     // The limit may have changed meanwhile.
@@ -192,10 +191,9 @@ export class WaitingLine {
     return refused;
   }
 
-  private async sleep({ decision, until }: Refusal): Promise<void> {
+  private async sleep({ waiter, until }: Refusal): Promise<void> {
     let ms = until - performance.now();
-    const [head] = this.waiters.keys();
-    if (head?.limit().algorithm.renew !== undefined && decision.retryAfterMs > 0) {
+    if (waiter.limit().algorithm.renew !== undefined) {
       ms = Math.min(ms, this.lookMs);
       this.lookMs = Math.min(this.lookMs * 2, LAST_LOOK_MS);
     }
