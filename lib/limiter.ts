@@ -146,8 +146,7 @@ export class Limiter {
     const counter = this.counter(key);
     assertUnits(units);
     this.refuseHeld(counter, 'refunded');
-    await this.store.refund([{ ...counter, units }]);
-    this.room.wake(counter);
+    await this.room.refund({ ...counter, units });
   }
 
   /** Charges `units` whether they fit or not. What is owed then is paid off before anything is allowed; at most one quota. */

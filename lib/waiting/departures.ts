@@ -98,18 +98,20 @@ export class Departures {
     return moved;
   }
 
-  /** Takes out all who wait, in the order of their places, which are forgotten or given back. */
-  recall(givesBack: boolean): Waiter[] {
+  /** Takes out all who wait, in the order of their places, and these, the last one first. */
+  recall(): { waiters: Waiter[]; places: Place[] } {
     const all = [...this.groups.values()].flatMap(({ waiters, places }) => {
       const inOrder = [...waiters];
       return places.map((place, index) => ({ place, waiter: inOrder[index] }));
     });
     all.sort((one, other) => compare(one.place, other.place));
-    if (givesBack) this.giveBack([...all.map(({ place }) => place), ...this.spare].toSorted(compare).toReversed());
+    const places = [...all.map(({ place }) => place), ...this.spare].toSorted(compare).toReversed();
     this.groups.clear();
     this.spare = [];
     this.alarm?.clear();
-    return all.flatMap(({ waiter }) => waiter ?? []);
+    const waiters = all.flatMap(({ waiter }) => waiter ?? []);
+    for (const waiter of waiters) waiter.revoke();
+    return { waiters, places };
   }
 
   close(reason: Error): void {

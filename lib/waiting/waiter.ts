@@ -23,7 +23,7 @@ export class Waiter {
   private last: StoreDecision | undefined;
   private over = false;
   private readonly deadline: number;
-  private readonly timeout: Alarm;
+  private timeout: Alarm;
   private readonly forgetSignal: (() => void) | undefined;
   private resolve!: (decision: StoreDecision) => void;
   private rejectWith!: (reason: unknown) => void;
@@ -59,6 +59,11 @@ export class Waiter {
   /** The units are taken, and there in time: what they are waited for is all that can end it now. */
   grant(): void {
     this.timeout.clear();
+  }
+
+  /** They are not taken any more. */
+  revoke(): void {
+    if (!this.over && this.options.timeoutMs > 0) this.timeout = new Alarm(this.leftMs, this.expire);
   }
 
   /** The time of its units has come. */

@@ -77,7 +77,7 @@ export class WaitingLine {
 
   /** The limit of those who wait may have changed. */
   follow(): void {
-    if (this.departures.isForgotten) return this.restart(false);
+    if (this.departures.isForgotten) return this.restart();
     const moved = this.departures.follow();
     if (moved !== undefined) {
       // What is owed flows at the new rate from now on, although nobody asks.
@@ -86,13 +86,21 @@ export class WaitingLine {
     this.wake();
   }
 
-  /** What was taken for those who wait is forgotten, or shall be given back: they ask anew. */
-  restart(givesBack: boolean): void {
-    const waiting = [...this.departures.recall(givesBack), ...this.waiters.keys()];
+  /** What was taken for those who wait is forgotten: they ask anew. */
+  restart(): void {
+    const waiting = [...this.departures.recall().waiters, ...this.waiters.keys()];
     this.waiters = new Map();
     for (const waiter of waiting) if (!waiter.isOver) this.join(waiter);
     if (this.waiters.size > 0) this.wake();
     this.leaveIfEmpty();
+  }
+
+  /** Takes out those for whom places are taken, and what gives these back. */
+  recall(): { waiters: Waiter[]; refunds: Refund[] } {
+    const { waiters, places } = this.departures.recall();
+    for (const waiter of waiters) waiter.onGivenUp = () => undefined;
+    this.leaveIfEmpty();
+    return { waiters, refunds: places.map((place) => this.refundOf(place)) };
   }
 
   /** Resolves when no call is in flight any more: what it takes is given back. */

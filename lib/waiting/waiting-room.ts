@@ -4,7 +4,7 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Rule } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
-import type { Counter, Refund, Store, StoreDecision } from '../stores/store.js';
+import type { Charge, Counter, Refund, Store, StoreDecision } from '../stores/store.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -30,21 +30,25 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
       rule.onChange(() => this.follow(rule));
     }
     const waiter = new Waiter(() => rule.limit, options);
-    if (!waiter.isOver) {
-      const key = keyOf(rule.limit, identity);
-      let line = this.lines.get(key);
-      if (line === undefined) {
-        line = new WaitingLine(waiter, {
-          identity,
-          store: this.store,
-          giveBack: (refunds) => this.giveBack(refunds),
-          onEmpty: () => this.lines.delete(key),
-        });
-        this.lines.set(key, line);
-      }
-      line.join(waiter);
-    }
+    if (!waiter.isOver) this.join(waiter, rule.limit, identity);
     return waiter.decided;
+  }
+
+  /** Gives units back that were consumed, whoever did. */
+  async refund(charge: Charge): Promise<void> {
+    const { limit, identity } = charge;
+    const line = this.lines.get(keyOf(limit, identity));
+    // They are taken off the end of a queue: no place of those who wait may be there.
+    const recalled = limit.algorithm.delay === undefined ? undefined : line?.recall();
+    try {
+      await this.store.refund([...(recalled?.refunds ?? []), charge]);
+    } finally {
+      for (const waiter of recalled?.waiters ?? []) {
+        if (this.closed) waiter.reject(closedError());
+        else if (!waiter.isOver) this.join(waiter, limit, identity);
+      }
+    }
+    this.wake(charge);
   }
 
   /** Units of a counter may have become free. */
@@ -54,7 +58,7 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
 
   /** All that was counted is forgotten, also what was taken for those who wait. */
   restart({ limit, identity }: Counter): void {
-    this.lines.get(keyOf(limit, identity))?.restart(false);
+    this.lines.get(keyOf(limit, identity))?.restart();
   }
 
   /** Nobody waits any more. What was taken for later is given back before the store is closed. */
@@ -66,6 +70,21 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.givingBack);
+  }
+
+  private join(waiter: Waiter, limit: CompiledLimit, identity: string): void {
+    const key = keyOf(limit, identity);
+    let line = this.lines.get(key);
+    if (line === undefined) {
+      line = new WaitingLine(waiter, {
+        identity,
+        store: this.store,
+        giveBack: (refunds) => this.giveBack(refunds),
+        onEmpty: () => this.lines.delete(key),
+      });
+      this.lines.set(key, line);
+    }
+    line.join(waiter);
   }
 
   private follow(rule: Rule): void {

@@ -215,6 +215,19 @@ describe('leaky-bucket', () => {
     await store.close();
   });
 
+  it('lets nobody leave together with others when units are given back that were consumed', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
+    await limiter.consume(KEY, 3);
+    const outcomes = Array.from({ length: 3 }, () => outcomeOf(limiter.acquire(KEY)));
+    await settled();
+    await limiter.refund(KEY, 2);
+    outcomes.push(outcomeOf(limiter.acquire(KEY)));
+    await advance(10 * T);
+    expect(outcomes.map(({ at }) => (at! - START) / T)).toEqual([1, 2, 3, 4]);
+    await store.close();
+  });
+
   it('is never refused by acquire where peek allows, though others wait for later places', async () => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
