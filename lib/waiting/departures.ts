@@ -3,6 +3,9 @@ import type { StoreDecision } from '../stores/store.js';
 import { Alarm } from './alarm.js';
 import type { Waiter } from './waiter.js';
 
+/** A timer is seldom later. If one is, those behind leave later too: they do not make up for it all at once. */
+const MAX_LATE_MS = 10;
+
 /** Units that are taken from the future. */
 export interface Place {
   readonly units: number;
@@ -33,6 +36,8 @@ export class Departures {
   /** Places that nobody here waits for. */
   private spare: Place[] = [];
   private alarm: Alarm | undefined;
+  /** When the last units were to leave, or did if that was much later. */
+  private left = -Infinity;
   private tidying = false;
 
   constructor(
@@ -158,27 +163,47 @@ export class Departures {
   private depart(): void {
     this.alarm?.clear();
     const now = performance.now();
+    const lines = [...this.groups].map(([key, { waiters, places }]) => ({
+      key,
+      places,
+      waiters: waiters.values(),
+      leave: (waiter: Waiter) => waiters.delete(waiter),
+      gone: 0,
+    }));
+    const first = (line: (typeof lines)[number]) => line.places[line.gone];
     const due: { place: Place; waiter: Waiter }[] = [];
     let next = Infinity;
-    for (const [key, { waiters, places }] of this.groups) {
-      let gone = 0;
-      for (const waiter of waiters) {
-        const place = places[gone];
-        if (place === undefined || place.at > now) break;
-        waiters.delete(waiter);
-        due.push({ place, waiter });
-        gone++;
+    for (;;) {
+      let line = lines[0];
+      for (const other of lines) {
+        const [one, another] = [line && first(line), first(other)];
+        if (one === undefined || (another !== undefined && compare(another, one) < 0)) line = other;
       }
+      const place = line && first(line);
+      if (line === undefined || place === undefined) break;
+      next = Math.max(place.at, this.left + apartMs(place));
+      if (next > now) break;
+      const { value: waiter } = line.waiters.next();
+      if (waiter === undefined) break;
+      line.leave(waiter);
+      line.gone++;
+      due.push({ place, waiter });
+      this.left = Math.max(next, now - MAX_LATE_MS);
+    }
+    for (const { key, places, gone } of lines) {
       places.splice(0, gone);
       if (places.length === 0) this.groups.delete(key);
-      else next = Math.min(next, places[0]!.at);
     }
-    due.sort((one, other) => compare(one.place, other.place));
     for (const { place, waiter } of due) waiter.letGo(place.decision);
     if (this.groups.size > 0) this.alarm = new Alarm(Math.max(0, next - now), () => this.tidy());
     else if (this.isEmpty) this.onEmpty();
     else this.tidyLater();
   }
+}
+
+/** How far from those before them units leave a queue. */
+function apartMs({ limit: { algorithm, parameters }, units }: Place): number {
+  return algorithm.spacing === undefined ? -Infinity : (units * algorithm.spacing(parameters)) / 1000;
 }
 
 /** Places of one store are in the order of its clock; what has none is there at once. */

@@ -228,6 +228,24 @@ describe('leaky-bucket', () => {
     await store.close();
   });
 
+  it('lets nobody leave together with others when the process was held up', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
+    await limiter.consume(KEY);
+    const outcomes = Array.from({ length: 5 }, () => outcomeOf(limiter.acquire(KEY)));
+    await settled();
+    // No timer runs for so long.
+    const now = performance.now.bind(performance);
+    const heldUp = jest.spyOn(performance, 'now').mockImplementation(() => now() + 3.5 * T);
+    await advance(5 * T);
+    const times = outcomes.map(({ at }) => at! - START);
+    // All but the 10 ms that a timer is often late.
+    for (const [index, time] of times.slice(1).entries()) expect(time - times[index]!).toBeGreaterThanOrEqual(T - 10);
+    expect(times.at(-1)).toBeLessThanOrEqual(5 * T);
+    heldUp.mockRestore();
+    await store.close();
+  });
+
   it('is never refused by acquire where peek allows, though others wait for later places', async () => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
