@@ -146,8 +146,7 @@ export class Limiter {
     const counter = this.counter(key);
     assertUnits(units);
     this.refuseHeld(counter, 'refunded');
-    await this.store.refund([{ ...counter, units }]);
-    this.room.wake(counter);
+    await this.room.refund({ ...counter, units });
   }
 
   /** Charges `units` whether they fit or not. What is owed then is paid off before anything is allowed; at most one quota. */
@@ -180,7 +179,7 @@ export class Limiter {
   async reset(key: string): Promise<void> {
     const counter = this.counter(key);
     await this.store.reset([counter]);
-    this.room.wake(counter);
+    this.room.restart(counter);
   }
 
   /**
@@ -215,7 +214,7 @@ export class Limiter {
       signal?.throwIfAborted();
       return this.store.reserve({ ...counter, cost, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
-    return this.room.wait(counter, { cost, timeoutMs, signal });
+    return this.room.wait(this.rule, counter.identity, { cost, timeoutMs, signal });
   }
 
   /** What the user is told: with a lease if something is held. */

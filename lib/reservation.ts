@@ -62,7 +62,9 @@ export class Reservation implements Decision {
 
 /** Charges or gives back the difference between what was taken and what it really was. */
 export async function settle(store: Store, taken: Refund, actual: number): Promise<void> {
+  const { limit, place } = taken;
   const tooMuch = taken.units - actual;
-  if (tooMuch > 0) await store.refund([{ ...taken, units: tooMuch }]);
+  const before = place && actual > 0 ? limit.algorithm.placeBefore?.(limit.parameters, place, actual) : undefined;
+  if (tooMuch > 0) await store.refund([{ ...taken, units: tooMuch, place: before ?? place }]);
   if (tooMuch < 0) await store.penalize({ ...taken, units: -tooMuch });
 }

@@ -90,12 +90,19 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   delay?(parameters: P, state: S, cost: number): number;
   /** Names the place that a request of `cost` units, which fit, would get in a queue. */
   place?(parameters: P, state: S, cost: number): number;
+  /** Where requests of several units leave with the last of them: the place of those before the last `units`. */
+  placeBefore?(parameters: P, place: number, units: number): number;
   /** Where requests are delayed: the time between two units. */
   spacing?(parameters: P): number;
   /** Where units can be reserved: the tick at which nothing is owed to the future any more. */
   covered?(parameters: P, state: S): number;
   /** Where units can be reserved: whether so much can be owed. */
   owable?(parameters: P, state: S, cost: number): boolean;
+  /**
+   * Where units can be had from the future: where a place is under other parameters, as `open` translates what is owed `now`.
+   * Of units that were to be there all at once, a `share` is there no later. In ticks of `after`, and in microseconds.
+   */
+  placeUnder?(before: P, after: P, place: number, now: number, share: number): { place: number; time: number };
   /** Where units can be charged for several requests to come, and used a little later. */
   lease?: {
     /**

@@ -16,7 +16,7 @@ import {
   takeArrival,
 } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
-import { scaleOf } from './scale.js';
+import { placeAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
 /**
  * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a
@@ -66,4 +66,7 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   lease: leaseOfArrival,
   covered: arrivalCovered,
   owable: arrivalOwable,
+  placeUnder: (before, { scale, quota }, place, now) =>
+    // What was used of a larger burst has to flow off first.
+    placeAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, place, now) + before.quota - quota)),
 };

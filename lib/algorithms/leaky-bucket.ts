@@ -10,7 +10,7 @@ import {
   scaleArrival,
 } from './arrival-time.js';
 import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
-import { scaleOf } from './scale.js';
+import { placeAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
 /**
  * A leaky bucket that shapes: units leave one T = interval / rate apart, `delayMs` says when, and a request is refused if
@@ -30,16 +30,34 @@ export interface LeakyBucketOptions {
   queue?: number;
 }
 
-/** A place in the queue that was given back: `units` may leave at the tick `time`. */
-interface FreePlace {
+/**
+ * Places in the queue that were given back while others waited behind them: `units` of them follow each other, one T apart,
+ * and the last one leaves at the tick `time`.
+ */
+interface FreePlaces {
   readonly time: number;
   readonly units: number;
 }
 
-export interface LeakyBucketState extends ArrivalState {
-  /** Places before the end of the queue whose request went away, the earliest first; none if more is owed than the quota. */
-  free: readonly FreePlace[];
+/** Units taken off the end of the queue, of which nobody knows whose they were. */
+interface Cut {
+  /** The tick at which the last unit that was left leaves. */
+  readonly end: number;
+  /** When that was, in microseconds. */
+  readonly at: number;
 }
+
+export interface LeakyBucketState extends ArrivalState {
+  /** The earliest first; none if more is owed than the quota. */
+  free: readonly FreePlaces[];
+  /** Units at the end of the queue that a penalty added beyond the quota: nobody waits there. */
+  penalty: number;
+  /** The last cut: places beyond it that were taken before have been given back already. */
+  cut: Cut | undefined;
+}
+
+/** So many stretches of free places are kept at most: those farthest from now are not given to anyone. */
+const MAX_FREE = 100;
 
 export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, LeakyBucketState> = {
   name: 'leaky-bucket',
@@ -59,32 +77,50 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
   open(parameters, stored, now) {
-    const state = openArrival(parameters, stored, now);
-    const free = state.moved || stored === undefined ? [] : stored.free.filter(({ time }) => time >= state.time);
-    return { ...state, free };
+    const state: LeakyBucketState = {
+      ...openArrival(parameters, stored, now),
+      free: [],
+      penalty: 0,
+      cut: undefined,
+    };
+    if (stored === undefined || state.moved) return state;
+    state.cut = stored.cut;
+    if (state.debt > parameters.capacity) state.penalty = stored.penalty;
+    else if (stored.free.length > 0) state.free = stored.free.flatMap((places) => stillToCome(state, places));
+    return state;
   },
-  fits: (parameters, state, cost) => fitsAtEnd(parameters, state, cost) || placeFor(state, cost) !== undefined,
+  fits: (parameters, state, cost) => fitsAtEnd(parameters, state, cost) || freeFor(state, cost) !== undefined,
   take(parameters, state, cost) {
-    const place = placeFor(state, cost);
-    if (place !== undefined) {
-      const rest = { time: place.time, units: place.units - cost };
-      state.free = state.free.flatMap((each) => (each !== place ? [each] : rest.units > 0 ? [rest] : []));
+    const places = freeFor(state, cost);
+    if (places !== undefined) {
+      // The earliest of them are taken.
+      const units = places.units - cost;
+      state.free = state.free.flatMap((each) => (each !== places ? [each] : units > 0 ? [{ ...each, units }] : []));
+    } else if (fitsAtEnd(parameters, state, cost)) {
+      state.debt += cost * parameters.scale.unit;
     } else {
       // A penalty that fits nowhere takes what is free first.
-      const taken = fitsAtEnd(parameters, state, cost) ? 0 : state.free.reduce((sum, { units }) => sum + units, 0);
-      if (taken > 0) state.free = [];
-      state.debt += Math.max(0, cost - taken) * parameters.scale.unit;
+      const left = Math.max(0, cost - state.free.reduce((sum, { units }) => sum + units, 0));
+      state.free = [];
+      state.debt += left * parameters.scale.unit;
+      state.penalty += left;
     }
   },
-  give({ scale, capacity }, state, units, place) {
-    if (place === undefined || place === departure(state, 0)) {
-      shorten(state, units * scale.unit);
-    } else if (place >= state.time && state.debt > 0) {
-      // A penalty is settled before anyone gets the place.
-      const settled = Math.min(units, Math.ceil(Math.max(0, state.debt - capacity) / scale.unit));
-      state.debt -= settled * scale.unit;
-      if (settled === units) return;
-      state.free = [...state.free, { time: place, units: units - settled }].sort((a, b) => a.time - b.time);
+  give(parameters, state, units, place, at) {
+    if (place === undefined) {
+      shorten(state, units);
+      const end = departure(state, 0);
+      state.cut = { end: state.cut === undefined ? end : Math.min(end, state.cut.end), at: state.now };
+      return;
+    }
+    // It was taken before the clock was set back, or before units were taken off the end, and is nobody's place any more.
+    if (at !== undefined && Math.floor(at / state.scale.tick) > state.time) return;
+    if (state.cut !== undefined && place > state.cut.end && (at ?? 0) <= state.cut.at) return;
+    const end = departure(state, 0);
+    if (place === end) shorten(state, units);
+    // Nobody leaves between two places: the queue that it was in has come to its end.
+    else if (place >= state.time && place < end && place - tickOf(state, indexOf(state, place)) <= 1) {
+      free(parameters, state, units, place);
     }
   },
   save: (_, state) => state,
@@ -93,7 +129,10 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
   scaleUsed: scaleArrival,
 
   remaining: (parameters, state) =>
-    Math.max(arrivalRemaining(parameters, state), ...state.free.map(({ units }) => Math.min(units, parameters.quota))),
+    state.free.reduce(
+      (most, { units }) => Math.max(most, Math.min(units, parameters.quota)),
+      arrivalRemaining(parameters, state),
+    ),
   retryAfter: arrivalRetryAfter,
   resetAfter: (_, state) => arrivalResetAfter(state),
   delay: (_, state, cost) => {
@@ -101,6 +140,9 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     return Math.max(0, departure(state, cost) * scale.tick - Math.max(now, time * scale.tick));
   },
   place: (_, state, cost) => departure(state, cost),
+  placeUnder: (before, { scale }, place, now) =>
+    placeAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, place, now))),
+  placeBefore: ({ scale }, place, units) => place - Math.floor((units * scale.unit) / scale.speed),
   spacing: ({ scale }) => (scale.unit / scale.speed) * scale.tick,
 };
 
@@ -108,26 +150,65 @@ function fitsAtEnd({ scale, capacity }: ArrivalParameters, { debt }: ArrivalStat
   return debt + cost * scale.unit <= capacity;
 }
 
-/** The earliest place that was given back and is large enough. */
-function placeFor({ free }: LeakyBucketState, cost: number): FreePlace | undefined {
+/** The earliest places that were given back and are enough. */
+function freeFor({ free }: LeakyBucketState, cost: number): FreePlaces | undefined {
   return free.find(({ units }) => units >= cost);
-}
-
-/** Takes a weight off the end of the queue, and the places there that are free already. */
-function shorten(state: LeakyBucketState, weight: number): void {
-  state.debt = Math.max(0, state.debt - weight);
-  for (let last = state.free.at(-1); last !== undefined; last = state.free.at(-1)) {
-    const end = departure(state, 0);
-    if (last.time < end) return;
-    if (last.time === end) state.debt = Math.max(0, state.debt - last.units * state.scale.unit);
-    state.free = state.free.slice(0, -1);
-  }
 }
 
 /** The tick at which a request of `cost` units would leave; for 0, the tick at which the last one in the queue leaves. */
 function departure(state: LeakyBucketState, cost: number): number {
-  const place = cost > 0 ? placeFor(state, cost) : undefined;
-  if (place !== undefined) return place.time;
-  const { scale, time, debt } = state;
-  return time + Math.ceil((debt + (cost - 1) * scale.unit) / scale.speed);
+  const places = cost > 0 ? freeFor(state, cost) : undefined;
+  return tickOf(state, places === undefined ? -cost : indexOf(state, places.time) + places.units - cost);
+}
+
+/** The tick at which a unit leaves: that of 0 is the last one of the queue, that of 1 the one before it. */
+function tickOf({ scale, time, debt }: LeakyBucketState, index: number): number {
+  return time + Math.ceil((debt - (index + 1) * scale.unit) / scale.speed);
+}
+
+/** Which unit leaves at a tick. */
+function indexOf({ scale, time, debt }: LeakyBucketState, tick: number): number {
+  return Math.ceil((debt - (tick - time) * scale.speed) / scale.unit) - 1;
+}
+
+/** Those of free places whose time has not come yet. */
+function stillToCome(state: LeakyBucketState, { time, units }: FreePlaces): FreePlaces[] {
+  const left = Math.ceil((state.debt + state.scale.speed) / state.scale.unit) - 1 - indexOf(state, time);
+  return left > 0 ? [{ time, units: Math.min(units, left) }] : [];
+}
+
+/** Takes units off the end of the queue, and the places there that are free already. */
+function shorten(state: LeakyBucketState, units: number): void {
+  const { unit } = state.scale;
+  state.debt = Math.max(0, state.debt - units * unit);
+  state.penalty = Math.max(0, state.penalty - units);
+  for (let last = state.free.at(-1); last !== undefined; last = state.free.at(-1)) {
+    const index = indexOf(state, last.time);
+    if (index > 0) return;
+    state.debt = Math.max(0, state.debt - Math.max(0, last.units + index) * unit);
+    state.free = state.free.slice(0, -1);
+  }
+}
+
+/** Lets others have `units` places, the last of which leaves at the tick `time`. A penalty is settled first. */
+function free({ capacity }: ArrivalParameters, state: LeakyBucketState, units: number, time: number): void {
+  const settled = Math.min(units, state.penalty);
+  state.debt -= settled * state.scale.unit;
+  state.penalty -= settled;
+  if (state.debt > capacity || settled === units) return;
+  const [places] = stillToCome(state, { time, units: units - settled });
+  if (places === undefined) return;
+  let added = places;
+  const before: FreePlaces[] = [];
+  const behind: FreePlaces[] = [];
+  for (const each of state.free) {
+    const isBefore = each.time <= added.time;
+    const [first, second]: FreePlaces[] = isBefore ? [each, added] : [added, each];
+    const from = indexOf(state, first!.time);
+    const to = indexOf(state, second!.time);
+    if (from > to + second!.units) (isBefore ? before : behind).push(each);
+    // They follow each other, or are the same ones.
+    else added = { time: second!.time, units: Math.max(from + first!.units, to + second!.units) - to };
+  }
+  state.free = [...before, added, ...behind].slice(0, MAX_FREE);
 }

@@ -78,3 +78,19 @@ function gcd(a: number, b: number): number {
   while (b !== 0) [a, b] = [b, a % b];
   return a;
 }
+
+/** How many units flow from `now` until a tick. */
+export function unitsUntil({ unit, speed, tick }: Scale, until: number, now: number): number {
+  return ((until - Math.floor(now / tick)) * speed) / unit;
+}
+
+/** The ticks in which so many units flow. */
+export function ticksFor({ unit, speed }: Scale, units: number): number {
+  return Math.max(0, Math.ceil((units * unit) / speed));
+}
+
+/** The tick that comes so many ticks after `now`, and its time. */
+export function placeAfter(scale: Scale, now: number, ticks: number): { place: number; time: number } {
+  const place = Math.floor(now / scale.tick) + ticks;
+  return { place, time: place * scale.tick };
+}

@@ -16,7 +16,7 @@ import {
   takeArrival,
 } from './arrival-time.js';
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
-import { scaleOf } from './scale.js';
+import { placeAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
@@ -89,4 +89,16 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
   lease: leaseOfArrival,
   covered: arrivalCovered,
   owable: arrivalOwable,
+  placeUnder: (before, { scale, quota }, place, now, share) => {
+    const old = before.scale;
+    let units = unitsUntil(old, place, now);
+    if (old.step > 1) {
+      // Whole intervals, and as if the units of the last one came one by one.
+      const atOnce = (old.step * old.speed) / old.unit;
+      units = (Math.ceil(units / atOnce) - 1 + share) * atOnce;
+    }
+    // What was used of a larger burst has to flow off first; what a burst grows by has to flow in.
+    const ticks = ticksFor(scale, units + Math.max(0, before.quota - quota));
+    return placeAfter(scale, now, Math.ceil(ticks / scale.step) * scale.step);
+  },
 };

@@ -95,6 +95,7 @@ export const messages = {
   noKey: (key: string) => `The request has no ${key}`,
   exceeded: () => 'Too many requests',
   unavailable: () => 'Rate limits cannot be checked at the moment',
+  shuttingDown: () => 'The server is shutting down',
   clientLeft: () => 'Client Closed Request',
   wrongHistory: (got: unknown) => `the number of windows is ${show(got)}, wants a whole number >= 1`,
   storeFailing: (reason: string) => `the store failed, so each limit does what its 'onStoreError' says: ${reason}`,

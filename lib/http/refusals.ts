@@ -6,6 +6,7 @@ import {
   Logger,
   ServiceUnavailableException,
 } from '@nestjs/common';
+import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../plan/promises.js';
 import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
@@ -44,8 +45,21 @@ export class Refusals {
 
   /** The store failed, and a limit says `'deny'`. */
   unavailable(context: ExecutionContext, response: object | undefined, cause: unknown): HttpException {
+    return this.notNow(context, response, messages.unavailable(), cause);
+  }
+
+  /** The request was to be held, and the app shuts down. */
+  shuttingDown(context: ExecutionContext, response: object | undefined): HttpException {
+    return this.notNow(context, response, messages.shuttingDown(), new RateLimitStoreError(messages.closed()));
+  }
+
+  private notNow(
+    context: ExecutionContext,
+    response: object | undefined,
+    message: string,
+    cause: unknown,
+  ): HttpException {
     this.headers.set(response, 'Retry-After', '1');
-    const message = messages.unavailable();
     const body = this.tellOfProblem(context, response) ? reducedCapacity(message) : message;
     const exception = new ServiceUnavailableException(body, { cause });
     exception.message = message;

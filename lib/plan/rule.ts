@@ -41,6 +41,7 @@ const logger = new Logger('RateLimit');
 export class Rule {
   private warned = false;
   private effective: CompiledLimit;
+  private readonly listeners: (() => void)[] = [];
 
   constructor(
     /** The limit as it was configured. */
@@ -77,7 +78,14 @@ export class Rule {
 
   /** Lets another limit of the same name decide from now on. */
   decideBy(limit: CompiledLimit): void {
+    if (limit === this.effective) return;
     this.effective = limit;
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Calls back whenever another limit decides from then on. */
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
   }
 
   get phase(): Phase {

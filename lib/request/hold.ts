@@ -1,20 +1,40 @@
 import { type ClosableResponse, isGone, onClose } from '../transports/connection.js';
+import { Alarm } from '../waiting/alarm.js';
 
-/** The longest that a timer can wait. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/** How a hold ends: its time is over, the client has left, or the app shuts down. */
+export type HoldEnd = 'over' | 'left' | 'shut down';
 
-/** Waits. Resolves to whether the client is still there; if it goes away, at once. */
-export function hold(delayMs: number, connection: ClosableResponse | undefined): Promise<boolean> {
-  if (isGone(connection)) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const done = (stillThere: boolean) => {
-      clearTimeout(timer);
-      forget?.();
-      resolve(stillThere);
-    };
-    const timer = setTimeout(() => done(true), Math.min(delayMs, MAX_TIMEOUT_MS));
-    const forget = connection === undefined ? undefined : onClose(connection, () => done(false));
-    // The client's socket keeps the process alive as long as anyone waits for the answer.
-    timer.unref();
-  });
+/** The requests that are held. */
+export class Holds {
+  private readonly ends = new Set<() => void>();
+  private closed = false;
+
+  /** Waits. If the client goes away or the app shuts down, no longer. */
+  hold(delayMs: number, connection: (ClosableResponse & { shouldKeepAlive?: boolean }) | undefined): Promise<HoldEnd> {
+    if (isGone(connection)) return Promise.resolve('left');
+    return new Promise((resolve) => {
+      const done = (end: HoldEnd) => {
+        alarm.clear();
+        forget?.();
+        this.ends.delete(shutDown);
+        resolve(end);
+      };
+      const shutDown = () => {
+        // Its client shall not keep the server waiting with a connection for later.
+        if (connection?.shouldKeepAlive === true) connection.shouldKeepAlive = false;
+        done('shut down');
+      };
+      // The client's socket keeps the process alive as long as anyone waits for the answer.
+      const alarm = new Alarm(delayMs, () => done('over'), false);
+      const forget = connection === undefined ? undefined : onClose(connection, () => done('left'));
+      this.ends.add(shutDown);
+      if (this.closed) shutDown();
+    });
+  }
+
+  /** Ends all holds, also those to come. */
+  close(): void {
+    this.closed = true;
+    for (const end of this.ends) end();
+  }
 }

@@ -1,4 +1,12 @@
-import { type CallHandler, type ExecutionContext, HttpException, Inject, Injectable, Logger } from '@nestjs/common';
+import {
+  type CallHandler,
+  type ExecutionContext,
+  HttpException,
+  Inject,
+  Injectable,
+  Logger,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { defer, type Observable } from 'rxjs';
 import { refundOf, toCheckResult } from '../check-result.js';
@@ -22,7 +30,7 @@ import type { RequestParts, RequestReader } from '../transports/request-reader.j
 import { callOf, Transports } from '../transports/transports.js';
 import { findEarly, openEarly, takeOver } from './early-state.js';
 import { Ending } from './ending.js';
-import { hold } from './hold.js';
+import { Holds } from './hold.js';
 import {
   type Checked,
   chargesOf,
@@ -41,7 +49,9 @@ const logger = new Logger('RateLimit');
 
 /** Checks requests: once in the guard and, where a limit needs to know the user, once more after all guards. */
 @Injectable()
-export class RequestLimiter implements Follower {
+export class RequestLimiter implements Follower, OnModuleDestroy {
+  private readonly holds = new Holds();
+
   constructor(
     private readonly limits: LimitRegistry,
     private readonly plans: PlanRegistry,
@@ -51,6 +61,11 @@ export class RequestLimiter implements Follower {
     private readonly room: WaitingRoom,
     private readonly transports: Transports,
   ) {}
+
+  /** Is called by Nest before it waits for the requests that are under way: nobody is held any more. */
+  onModuleDestroy(): void {
+    this.holds.close();
+  }
 
   /** The middleware's part: what needs no route. Returns nothing if there is nothing to wait for. */
   beforeRoute(request: object, response: object): Promise<void> | undefined {
@@ -201,10 +216,10 @@ export class RequestLimiter implements Follower {
     this.follow(charges, context, parts, state);
     // Of this check alone: what the first one held has been held.
     const delayMs = Math.max(...decisions.map((each, index) => (entries[index]?.limit.shadow ? 0 : each.delayMs)));
-    if (delayMs > 0 && !(await hold(delayMs, connectionOf(parts.response)))) {
-      await this.giveBack(charges);
-      throw clientLeft();
-    }
+    const end = delayMs > 0 ? await this.holds.hold(delayMs, connectionOf(parts.response)) : 'over';
+    if (end === 'over') return;
+    await this.giveBack(charges);
+    throw end === 'left' ? clientLeft() : this.refusals.shuttingDown(context, parts.response);
   }
 
   private async decide(

@@ -5,7 +5,12 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 export class Alarm {
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(ms: number, callback: () => void) {
+  constructor(
+    ms: number,
+    callback: () => void,
+    /** Whether the process stays alive for it. */
+    private readonly keepsAlive = true,
+  ) {
     this.set(ms, callback);
   }
 
@@ -19,5 +24,6 @@ export class Alarm {
       ms > MAX_TIMEOUT_MS
         ? setTimeout(() => this.set(ms - MAX_TIMEOUT_MS, callback), MAX_TIMEOUT_MS)
         : setTimeout(callback, ms);
+    if (!this.keepsAlive) this.timer.unref();
   }
 }

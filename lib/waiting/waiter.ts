@@ -1,37 +1,38 @@
+import type { CompiledLimit } from '../algorithms/limit.js';
 import { toDecision } from '../check-result.js';
 import { messages } from '../errors/messages.js';
 import type { StoreDecision } from '../stores/store.js';
 import { Alarm } from './alarm.js';
+import { onAbort } from './on-abort.js';
 import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 
-export interface WaiterOptions {
-  readonly name: string;
+/** What is waited for, and how long. */
+export interface WaitOptions {
   readonly cost: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
-  /** Units may be there sooner than a decision says: what is held can be released at any time. */
-  readonly maybeSooner: boolean;
-  /** Units leave so many milliseconds apart once there is room for them: that is waited for, too. */
-  readonly spacingMs: number | undefined;
-  /** Gives back what came too late. */
-  readonly giveBack: (decision: StoreDecision) => void;
 }
 
 /** Someone who waits for units: until they are there, the time is over, or the signal says so. */
 export class Waiter {
   readonly cost: number;
   readonly decided: Promise<StoreDecision>;
+  /** Is called once if the units are not waited for any more. */
+  onGivenUp: () => void = () => undefined;
   /** The last decision. */
   private last: StoreDecision | undefined;
-  private notBefore = 0;
-  private granted = false;
   private over = false;
   private readonly deadline: number;
-  private readonly timeout: Alarm;
+  private timeout: Alarm;
+  private readonly forgetSignal: (() => void) | undefined;
   private resolve!: (decision: StoreDecision) => void;
   private rejectWith!: (reason: unknown) => void;
 
-  constructor(private readonly options: WaiterOptions) {
+  constructor(
+    /** The limit that holds now. */
+    readonly limit: () => CompiledLimit,
+    private readonly options: WaitOptions,
+  ) {
     const { cost, timeoutMs, signal } = options;
     this.cost = cost;
     this.deadline = performance.now() + timeoutMs;
@@ -41,8 +42,8 @@ export class Waiter {
     });
     // Without any time, the first refusal ends it.
     this.timeout = new Alarm(timeoutMs === 0 ? Infinity : timeoutMs, this.expire);
-    signal?.addEventListener('abort', this.abort);
     if (signal?.aborted === true) this.abort();
+    else if (signal !== undefined) this.forgetSignal = onAbort(signal, this.abort);
   }
 
   /** Whether nobody waits any more. */
@@ -55,60 +56,54 @@ export class Waiter {
     return Math.max(0, this.deadline - performance.now());
   }
 
-  /** Milliseconds before which it is in vain to ask again. */
-  get vainMs(): number {
-    return Math.max(0, this.notBefore - performance.now());
+  /** The units are taken, and there in time: what they are waited for is all that can end it now. */
+  grant(): void {
+    this.timeout.clear();
   }
 
-  /** It may be worth to ask again. */
-  hope(): void {
-    this.notBefore = 0;
-  }
-
-  /** What it was told last, as of now. */
-  get refusal(): StoreDecision | undefined {
-    const { vainMs } = this;
-    return this.last !== undefined && vainMs > 0 ? { ...this.last, retryAfterMs: Math.ceil(vainMs) } : undefined;
-  }
-
-  /** The units are taken, to be used once it is let go. */
-  grant(decision: StoreDecision): void {
-    if (this.over) {
-      this.options.giveBack(decision);
-      return;
-    }
-    this.last = decision;
-    this.granted = true;
+  /** They are not taken any more. */
+  revoke(): void {
+    if (!this.over && this.options.timeoutMs > 0) this.timeout = new Alarm(this.leftMs, this.expire);
   }
 
   /** The time of its units has come. */
-  letGo(): void {
-    const { last } = this;
-    if (!this.over && last !== undefined) this.finish(() => this.resolve(last));
+  letGo(decision: StoreDecision): void {
+    if (!this.over) this.finish(() => this.resolve(decision));
   }
 
-  /** The units are not there before the decision's wait is over. Ends at once what would wait in vain. */
+  /** Whether a refusal, of as much or less, says that the units are not there in time. */
+  isHopeless({ retryAfterMs, resetAfterMs }: StoreDecision): boolean {
+    const { leftMs, cost } = this;
+    const { algorithm, parameters } = this.limit();
+    if (leftMs === 0 || retryAfterMs === Infinity) return true;
+    // What is held can be released at any time.
+    if (algorithm.renew !== undefined) return false;
+    // Once there is room in a queue, that is waited for, too.
+    const spacingMs = (algorithm.spacing?.(parameters) ?? 0) / 1000;
+    return Math.max(retryAfterMs, spacingMs > 0 ? resetAfterMs + (cost - 1) * spacingMs : 0) > leftMs;
+  }
+
+  /** The units are not there yet. Ends at once what would be waited for in vain. */
   refuse(decision: StoreDecision): void {
     if (this.over) return;
-    const { leftMs, cost } = this;
-    const { maybeSooner, spacingMs } = this.options;
-    const { retryAfterMs, resetAfterMs } = decision;
     this.last = decision;
-    this.notBefore = performance.now() + retryAfterMs;
-    const waitMs =
-      spacingMs === undefined ? retryAfterMs : Math.max(retryAfterMs, resetAfterMs + (cost - 1) * spacingMs);
-    if (leftMs === 0 || waitMs === Infinity || (waitMs > leftMs && !maybeSooner)) this.expire();
+    if (this.isHopeless(decision)) this.expire();
   }
 
-  /** Ends the wait. Units that it got already are given back. */
+  /** The units were to be there in time, but will not before then. */
+  postpone(decision: StoreDecision, ms: number): void {
+    if (ms > this.leftMs) this.refuse({ ...decision, allowed: false, retryAfterMs: Math.ceil(ms), delayMs: 0 });
+  }
+
+  /** Ends the wait. */
   reject(reason: unknown): void {
     if (this.over) return;
-    if (this.granted && this.last !== undefined) this.options.giveBack(this.last);
     this.finish(() => this.rejectWith(reason));
+    this.onGivenUp();
   }
 
   private readonly expire = (): void => {
-    const message = messages.waitedInVain(this.options.name, this.options.timeoutMs);
+    const message = messages.waitedInVain(this.limit().name, this.options.timeoutMs);
     this.reject(new RateLimitTimeoutError(message, this.last && toDecision(this.last)));
   };
 
@@ -119,7 +114,7 @@ export class Waiter {
   private finish(settle: () => void): void {
     this.over = true;
     this.timeout.clear();
-    this.options.signal?.removeEventListener('abort', this.abort);
+    this.forgetSignal?.();
     settle();
   }
 }

@@ -1,7 +1,8 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
-import type { Counter, Store, StoreDecision } from '../stores/store.js';
+import { refundOf } from '../check-result.js';
+import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import { Alarm } from './alarm.js';
-import { Departures } from './departures.js';
+import { Departures, type Place } from './departures.js';
 import type { Waiter } from './waiter.js';
 
 /** How many are asked for at once at most. */
@@ -10,43 +11,61 @@ const MAX_AT_ONCE = 500;
 const FIRST_LOOK_MS = 25;
 const LAST_LOOK_MS = 1000;
 
+/** What the first in line was told last. */
+interface Refusal {
+  readonly waiter: Waiter;
+  readonly decision: StoreDecision;
+  /** Before then it is in vain to ask again, in milliseconds of the monotonic clock. */
+  readonly until: number;
+}
+
+/** What a line needs of those who wait in it, and of where it stands. */
+export interface LineOptions {
+  readonly identity: string;
+  readonly store: Store;
+  /** Gives units back, and tells the line when that is done. */
+  readonly giveBack: (refunds: readonly Refund[]) => void;
+  readonly onEmpty: () => void;
+}
+
 /** Those who wait in this process for one counter: first come, first served, with one call in flight for them all. */
 export class WaitingLine {
-  private waiters: Waiter[] = [];
+  /** Those whose units are not taken yet, and with which number they came. */
+  private waiters = new Map<Waiter, number>();
+  private joined = 0;
   private readonly departures: Departures;
   private running = false;
-  /** Units may have become free since they were asked for last. */
+  /** It may be worth to ask again. */
   private woken = false;
   /** Ends the sleep until the next try. */
   private wakeUp: (() => void) | undefined;
   private asking: Promise<void> | undefined;
+  private refusal: Refusal | undefined;
   private lookMs = FIRST_LOOK_MS;
   /** How many units are likely to be there. */
-  private room = 0;
-  /** Units can be had from the future, so that nobody has to ask twice. */
-  private readonly reserves: boolean;
-  /** Units can be there sooner than is said. */
-  private readonly looks: boolean;
+  private room: number;
 
   constructor(
-    private readonly counter: Counter,
-    private readonly store: Store,
-    private readonly onEmpty: () => void,
+    first: Waiter,
+    private readonly options: LineOptions,
   ) {
-    this.departures = new Departures(() => this.leaveIfEmpty());
-    const { algorithm } = counter.limit;
-    this.reserves = algorithm.covered !== undefined;
-    this.looks = algorithm.renew !== undefined;
+    this.departures = new Departures(
+      (places) => options.giveBack(places.map((place) => this.refundOf(place))),
+      () => this.leaveIfEmpty(),
+    );
+    this.room = this.mostRoom(first);
   }
 
   join(waiter: Waiter): void {
-    const [head] = this.waiters;
-    if (head?.refusal !== undefined && !head.isOver) this.tell(head, head.refusal, [waiter]);
-    this.waiters.push(waiter);
-    // Who gives up leaves the others to hope.
-    waiter.decided.catch(() => {
-      if (this.waiters[0] === waiter) this.wake();
-    });
+    this.waiters.set(waiter, this.joined++);
+    waiter.onGivenUp = () => {
+      this.waiters.delete(waiter);
+      // Those behind it are not kept waiting any more.
+      if (this.refusal?.waiter === waiter) this.wake();
+    };
+    // What others were told may not be true any more: it rejects nobody.
+    if (this.asking === undefined && this.refusal !== undefined && waiter.isHopeless(asOfNow(this.refusal)))
+      this.wake();
     if (!this.running) void this.run();
   }
 
@@ -56,12 +75,41 @@ export class WaitingLine {
     this.wakeUp?.();
   }
 
+  /** The limit of those who wait may have changed. */
+  follow(): void {
+    if (this.departures.isForgotten) return this.restart();
+    const moved = this.departures.follow();
+    if (moved !== undefined) {
+      // What is owed flows at the new rate from now on, although nobody asks.
+      this.options.giveBack([{ ...this.refundOf(moved), units: 0 }]);
+    }
+    this.wake();
+  }
+
+  /** What was taken for those who wait is forgotten: they ask anew. */
+  restart(): void {
+    const waiting = [...this.departures.recall().waiters, ...this.waiters.keys()];
+    this.waiters = new Map();
+    for (const waiter of waiting) if (!waiter.isOver) this.join(waiter);
+    if (this.waiters.size > 0) this.wake();
+    this.leaveIfEmpty();
+  }
+
+  /** Takes out those for whom places are taken, and what gives these back. */
+  recall(): { waiters: Waiter[]; refunds: Refund[] } {
+    const { waiters, places } = this.departures.recall();
+    for (const waiter of waiters) waiter.onGivenUp = () => undefined;
+    this.leaveIfEmpty();
+    return { waiters, refunds: places.map((place) => this.refundOf(place)) };
+  }
+
   /** Resolves when no call is in flight any more: what it takes is given back. */
   async close(reason: Error): Promise<void> {
-    for (const waiter of this.waiters) waiter.reject(reason);
+    for (const waiter of this.waiters.keys()) waiter.reject(reason);
     this.departures.close(reason);
     this.wake();
     await this.asking;
+    this.departures.close(reason);
   }
 
   private async run(): Promise<void> {
@@ -69,62 +117,91 @@ export class WaitingLine {
     for (;;) {
       // Those who come in one turn are asked for together.
       await Promise.resolve();
-      this.waiters = this.waiters.filter((waiter) => !waiter.isOver);
-      const [head] = this.waiters;
-      if (head === undefined) break;
-      if (head.vainMs > 0) await this.sleepFor(head);
-      else await (this.asking = this.ask(this.first()));
+      if (this.waiters.size === 0) break;
+      const { refusal } = this;
+      if (!this.woken && refusal !== undefined && refusal.until > performance.now()) await this.sleep(refusal);
+      await (this.asking = this.ask());
+      this.asking = undefined;
     }
     this.running = false;
     this.leaveIfEmpty();
   }
 
   private leaveIfEmpty(): void {
-    if (!this.running && this.departures.isEmpty) this.onEmpty();
+    if (!this.running && this.waiters.size === 0 && this.departures.isEmpty) this.options.onEmpty();
   }
 
-  /** Places in the future are had at once by all; else as many are asked for as there is likely to be room. */
-  private first(): Waiter[] {
-    if (this.reserves) return this.waiters.slice(0, MAX_AT_ONCE);
+  /** As many as there is likely to be room for, and one at least. */
+  private next(): Waiter[] {
     let { room } = this;
-    const behind = this.waiters.findIndex(({ cost }, index) => (room -= cost) < 0 && index > 0);
-    return this.waiters.slice(0, Math.min(behind < 0 ? this.waiters.length : behind, MAX_AT_ONCE));
+    const next: Waiter[] = [];
+    for (const waiter of this.waiters.keys()) {
+      room -= waiter.cost;
+      if (next.length > 0 && (room < 0 || next.length === MAX_AT_ONCE)) break;
+      next.push(waiter);
+    }
+    return next;
   }
 
-  private async ask(asked: readonly Waiter[]): Promise<void> {
+  /** Places in the future can be had at once by all. */
+  private mostRoom(waiter: Waiter): number {
+    return waiter.limit().algorithm.covered === undefined ? 0 : Infinity;
+  }
+
+  private async ask(): Promise<void> {
     this.woken = false;
+    this.refusal = undefined;
+    const { joined } = this;
+    const refused = await this.askFor(this.next());
+    this.room = refused === undefined ? this.room : 0;
+    if (refused !== undefined) {
+      const { waiter: head, decision } = refused;
+      this.refusal = { ...refused, until: performance.now() + decision.retryAfterMs };
+      const others = [...this.waiters].filter(([waiter]) => waiter.isHopeless(decision));
+      // Who cannot wait for the first one asks for less at least.
+      const impatient: Waiter[] = [];
+      for (const [waiter, number] of others) {
+        if (number >= joined) this.woken = true;
+        else if (waiter.cost < head.cost) impatient.push(waiter);
+        else waiter.refuse(decision);
+      }
+      for (let at = 0; at < impatient.length; at += MAX_AT_ONCE) {
+        await this.askFor(impatient.slice(at, at + MAX_AT_ONCE));
+      }
+    }
+  }
+
+  /** Asks for several in one turn. Tells what the first of them was told that still waits. */
+  private async askFor(asked: readonly Waiter[]): Promise<Omit<Refusal, 'until'> | undefined> {
+    const { identity, store } = this.options;
+    const limits = asked.map((waiter) => waiter.limit());
     const answers = await Promise.allSettled(
-      asked.map(({ cost, leftMs }) =>
-        this.store.reserve({ ...this.counter, cost, maxWaitMs: Math.min(leftMs, MAX_INTERVAL_MS) }),
+      asked.map(({ cost, leftMs }, index) =>
+        store.reserve({ limit: limits[index]!, identity, cost, maxWaitMs: Math.min(leftMs, MAX_INTERVAL_MS) }),
       ),
     );
-    this.room = 0;
+    let refused: Omit<Refusal, 'until'> | undefined;
     for (const [index, answer] of answers.entries()) {
       const waiter = asked[index]!;
       if (answer.status === 'rejected') waiter.reject(answer.reason);
       else if (answer.value.allowed) {
-        this.waiters.splice(this.waiters.indexOf(waiter), 1);
-        waiter.grant(answer.value);
-        this.departures.add(waiter, answer.value.delayMs);
-        this.room = answer.value.remaining;
+        this.waiters.delete(waiter);
+        this.departures.add(waiter, limits[index]!, answer.value);
+        this.room = Math.max(answer.value.remaining, this.mostRoom(waiter));
         this.lookMs = FIRST_LOOK_MS;
       } else {
         waiter.refuse(answer.value);
-        this.tell(waiter, answer.value, this.waiters.slice(this.waiters.indexOf(waiter) + 1));
+        if (!waiter.isOver) refused ??= { waiter, decision: answer.value };
       }
     }
-    if (this.woken) for (const waiter of this.waiters) waiter.hope();
+    // The limit may have changed meanwhile.
+    if (asked.some((waiter, index) => waiter.limit() !== limits[index])) this.follow();
+    return refused;
   }
 
-  /** Nobody who wants as much or more is served before one who was refused. */
-  private tell({ cost }: Waiter, refusal: StoreDecision, others: readonly Waiter[]): void {
-    if (this.reserves) return;
-    for (const other of others) if (other.cost >= cost) other.refuse(refusal);
-  }
-
-  private async sleepFor(head: Waiter): Promise<void> {
-    let ms = head.vainMs;
-    if (this.looks) {
+  private async sleep({ waiter, until }: Refusal): Promise<void> {
+    let ms = until - performance.now();
+    if (waiter.limit().algorithm.renew !== undefined) {
       ms = Math.min(ms, this.lookMs);
       this.lookMs = Math.min(this.lookMs * 2, LAST_LOOK_MS);
     }
@@ -136,6 +213,13 @@ export class WaitingLine {
       };
     });
     this.wakeUp = undefined;
-    for (const waiter of this.waiters) waiter.hope();
   }
+
+  private refundOf({ limit, units, decision }: Place): Refund {
+    return refundOf({ limit, identity: this.options.identity, units }, decision);
+  }
+}
+
+function asOfNow({ decision, until }: Refusal): StoreDecision {
+  return { ...decision, retryAfterMs: Math.max(0, Math.ceil(until - performance.now())) };
 }

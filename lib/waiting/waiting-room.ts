@@ -1,79 +1,123 @@
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import type { CompiledLimit } from '../algorithms/limit.js';
-import { refundOf } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import type { Rule } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
-import type { Counter, Store, StoreDecision } from '../stores/store.js';
-import { Waiter } from './waiter.js';
+import type { Charge, Counter, Refund, Store, StoreDecision } from '../stores/store.js';
+import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitingLine } from './waiting-line.js';
-
-export interface WaitOptions {
-  readonly cost: number;
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal | undefined;
-}
 
 /** All who wait for units in this process. */
 @Injectable()
-export class WaitingRoom implements OnApplicationShutdown {
+export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
   private readonly lines = new Map<string, WaitingLine>();
   private readonly givingBack = new Set<Promise<void>>();
+  /** Limits whose changes are followed. */
+  private readonly followed = new WeakSet<Rule>();
+  private closed = false;
 
   constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store) {}
 
-  /** Waits until units are taken. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error. */
-  wait(counter: Counter, options: WaitOptions): Promise<StoreDecision> {
-    const { limit, identity } = counter;
-    const giveBack = (decision: StoreDecision) => {
-      const refund = refundOf({ ...counter, units: options.cost }, decision);
-      // Units that cannot be given back come back by themselves in time.
-      const given = this.store
-        .refund([refund])
-        .then(
-          () => this.wake(counter),
-          () => undefined,
-        )
-        .finally(() => this.givingBack.delete(given));
-      this.givingBack.add(given);
-    };
-    const waiter = new Waiter({
-      ...options,
-      name: limit.name,
-      maybeSooner: limit.algorithm.renew !== undefined,
-      spacingMs: spacingMs(limit),
-      giveBack,
-    });
-    if (!waiter.isOver) {
-      const key = keyOf(counter);
-      let line = this.lines.get(key);
-      if (line === undefined) {
-        line = new WaitingLine({ limit, identity }, this.store, () => this.lines.delete(key));
-        this.lines.set(key, line);
-      }
-      line.join(waiter);
+  /**
+   * Waits until units are taken. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error; with a
+   * `RateLimitStoreError`, too, if the app shuts down before.
+   */
+  wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
+    if (this.closed) return this.takeOrLeave({ limit: rule.limit, identity }, options);
+    if (!this.followed.has(rule)) {
+      this.followed.add(rule);
+      rule.onChange(() => this.follow(rule));
     }
+    const waiter = new Waiter(() => rule.limit, options);
+    if (!waiter.isOver) this.join(waiter, rule.limit, identity);
     return waiter.decided;
   }
 
+  /** Gives units back that were consumed, whoever did. */
+  async refund(charge: Charge): Promise<void> {
+    const { limit, identity } = charge;
+    const line = this.lines.get(keyOf(limit, identity));
+    // They are taken off the end of a queue: no place of those who wait may be there.
+    const recalled = limit.algorithm.delay === undefined ? undefined : line?.recall();
+    try {
+      await this.store.refund([...(recalled?.refunds ?? []), charge]);
+    } finally {
+      for (const waiter of recalled?.waiters ?? []) {
+        if (this.closed) waiter.reject(closedError());
+        else if (!waiter.isOver) this.join(waiter, limit, identity);
+      }
+    }
+    this.wake(charge);
+  }
+
   /** Units of a counter may have become free. */
-  wake(counter: Counter): void {
-    this.lines.get(keyOf(counter))?.wake();
+  wake({ limit, identity }: Counter): void {
+    this.lines.get(keyOf(limit, identity))?.wake();
+  }
+
+  /** All that was counted is forgotten, also what was taken for those who wait. */
+  restart({ limit, identity }: Counter): void {
+    this.lines.get(keyOf(limit, identity))?.restart();
   }
 
   /** Nobody waits any more. What was taken for later is given back before the store is closed. */
+  async onModuleDestroy(): Promise<void> {
+    this.closed = true;
+    await Promise.all([...this.lines.values()].map((line) => line.close(closedError())));
+    await this.onApplicationShutdown();
+  }
+
   async onApplicationShutdown(): Promise<void> {
-    const closed = new RateLimitStoreError(messages.closed());
-    await Promise.all([...this.lines.values()].map((line) => line.close(closed)));
     await Promise.all(this.givingBack);
+  }
+
+  private join(waiter: Waiter, limit: CompiledLimit, identity: string): void {
+    const key = keyOf(limit, identity);
+    let line = this.lines.get(key);
+    if (line === undefined) {
+      line = new WaitingLine(waiter, {
+        identity,
+        store: this.store,
+        giveBack: (refunds) => this.giveBack(refunds),
+        onEmpty: () => this.lines.delete(key),
+      });
+      this.lines.set(key, line);
+    }
+    line.join(waiter);
+  }
+
+  private follow(rule: Rule): void {
+    const prefix = keyOf(rule.limit, '');
+    for (const [key, line] of this.lines) if (key.startsWith(prefix)) line.follow();
+  }
+
+  /** Units that cannot be given back come back by themselves in time. */
+  private giveBack(refunds: readonly Refund[]): void {
+    const given = this.store
+      .refund(refunds)
+      .then(
+        () => this.wake(refunds[0]!),
+        () => undefined,
+      )
+      .finally(() => this.givingBack.delete(given));
+    this.givingBack.add(given);
+  }
+
+  /** While the app shuts down nobody waits. */
+  private async takeOrLeave(counter: Counter, { cost, signal }: WaitOptions): Promise<StoreDecision> {
+    signal?.throwIfAborted();
+    const answer = await this.store.reserve({ ...counter, cost, maxWaitMs: 0 });
+    if (!answer.allowed) throw closedError();
+    return answer;
   }
 }
 
-function keyOf({ limit, identity }: Counter): string {
-  return `${limit.id}\n${identity}`;
+function closedError(): RateLimitStoreError {
+  return new RateLimitStoreError(messages.closed());
 }
 
-/** How far apart units leave a queue. */
-function spacingMs({ algorithm, parameters }: CompiledLimit): number | undefined {
-  return algorithm.spacing === undefined ? undefined : algorithm.spacing(parameters) / 1000;
+/** Lines outlive a rate, also one that began with fresh counters. */
+function keyOf({ scope, name, algorithm }: CompiledLimit, identity: string): string {
+  return [scope, name, algorithm.code, identity].join('\n');
 }

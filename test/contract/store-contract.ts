@@ -577,9 +577,84 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       expect(joined.map(({ delayMs }) => delayMs)).toEqual([0, 4000, 6000]);
       await store.refund([{ ...counter, ...joined[1]! }]);
       await expect(ask(store, limit, { cost: 3 })).resolves.toMatchObject({ allowed: false, remaining: 2 });
-      await expect(join()).resolves.toMatchObject({ allowed: true, delayMs: 4000 });
+      await expect(join()).resolves.toMatchObject({ allowed: true, delayMs: 2000 });
       await expect(join()).resolves.toMatchObject({ allowed: true, delayMs: 4000 });
       await expect(join()).resolves.toMatchObject({ allowed: false });
+    });
+
+    it('of several units serves no more of them than are still to come', async () => {
+      const joined = [await join(), await join(2), await join()];
+      await store.refund([{ ...counter, ...joined[1]! }]);
+      at(2001);
+      await expect(ask(store, limit, { cost: 2, peek: true })).resolves.toMatchObject({ allowed: false, remaining: 1 });
+      await expect(join()).resolves.toMatchObject({ allowed: true, delayMs: 1999 });
+      await expect(join()).resolves.toMatchObject({ allowed: true, delayMs: 5999 });
+    });
+
+    it('is shared by those that follow each other, in whatever order they are given back', async () => {
+      for (const order of [
+        [0, 1, 2],
+        [2, 1, 0],
+        [1, 0, 2],
+        [0, 2, 1],
+      ]) {
+        await store.reset([counter]);
+        const joined = [await join(), await join(), await join(), await join()];
+        for (const index of order) await store.refund([{ ...counter, ...joined[index]! }]);
+        await expect(join(3)).resolves.toMatchObject({ allowed: true, delayMs: 4000 });
+        await expect(join()).resolves.toMatchObject({ allowed: false });
+      }
+    });
+
+    it('is given back once, however often it is', async () => {
+      const joined = [await join(), await join(2), await join()];
+      await store.refund([1, 1, 1].map((index) => ({ ...counter, ...joined[index]! })));
+      await expect(join(2)).resolves.toMatchObject({ allowed: true, delayMs: 4000 });
+      await expect(join()).resolves.toMatchObject({ allowed: false });
+    });
+
+    it('is none beyond the end once units were given back without one', async () => {
+      const joined = [await join(), await join(), await join(), await join()];
+      await store.refund([{ ...counter, units: 3 }]);
+      await store.refund([{ ...counter, ...joined[3]! }]);
+      for (const delayMs of [2000, 4000, 6000]) await expect(join()).resolves.toMatchObject({ delayMs });
+      await expect(join()).resolves.toMatchObject({ allowed: false });
+    });
+
+    it('is none either when others have joined there since', async () => {
+      const joined = [await join(), await join(), await join(), await join()];
+      await store.refund([{ ...counter, units: 3 }]);
+      for (const delayMs of [2000, 4000, 6000]) await expect(join()).resolves.toMatchObject({ delayMs });
+      for (const index of [2, 3]) await store.refund([{ ...counter, ...joined[index]! }]);
+      await expect(join()).resolves.toMatchObject({ allowed: false });
+    });
+
+    it('is none once the clock was set back by an interval or more', async () => {
+      const charged = async () => {
+        const [decisions] = await store.check([{ entries: [{ ...counter, cost: 1 }], refundable: true }]);
+        const { place, at: time } = decisions![0]!;
+        return { ...counter, units: 1, place, at: time };
+      };
+      at(20_000);
+      const joined = [await charged(), await charged(), await charged()];
+      at(0);
+      await join();
+      await store.refund(joined);
+      await expect(ask(store, limit, { peek: true })).resolves.toMatchObject({ allowed: false, resetAfterMs: 8000 });
+      at(2000);
+      await expect(join()).resolves.toMatchObject({ allowed: true, delayMs: 6000 });
+    });
+
+    it('is kept for so many at most: those that come first', async () => {
+      const long = compile({ algo: 'leaky-bucket', rate: 1000, interval: '1s', queue: 9999 }, 'long');
+      const places = { limit: long, identity: 'ip:203.0.113.7' };
+      const entries = [{ ...places, cost: 1 }];
+      const answers = await store.check(Array.from({ length: 1000 }, () => ({ entries })));
+      const joined = answers.map(([decision]) => ({ ...places, units: 1, place: decision!.place }));
+      await store.refund(joined.filter((_, index) => index % 2 === 1).toReversed());
+      const next = await store.check(Array.from({ length: 102 }, () => ({ entries })));
+      const expected = Array.from({ length: 100 }, (_, index) => 2 * index + 1);
+      expect(next.map(([decision]) => decision!.delayMs)).toEqual([...expected, 999, 1000]);
     });
   });
 

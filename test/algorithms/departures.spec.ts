@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import type { ArrivalParameters } from '../../lib/algorithms/arrival-time.js';
+import { refundOf } from '../../lib/check-result.js';
+import { settle } from '../../lib/reservation.js';
+import type { Refund, StoreDecision } from '../../lib/stores/store.js';
+import { costOf, costShare, optionsOf } from '../support/arbitraries.js';
+import { compile, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
+
+const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 3);
+
+/** Units that leave the queue together, unless they are given back before. */
+interface Departure {
+  readonly taken: Refund;
+  /** In microseconds. */
+  readonly time: number;
+  units: number;
+  /** Whether its holder has given it back. */
+  isDone: boolean;
+}
+
+/** One thing that is done to the queue. */
+const step = fc.record({
+  kind: fc.constantFrom('take', 'take', 'reserve', 'reserve', 'cancel', 'cancel', 'settle', 'refund', 'penalize'),
+  units: costShare,
+  /** Which of those in the queue, as a share. */
+  which: fc.double({ min: 0, max: 0.999, noNaN: true }),
+  /** How far the clock goes, in times between two units. */
+  clock: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 2, noNaN: true })),
+});
+
+const history = fc.array(step, { minLength: 1, maxLength: 60 });
+
+describe('no two units leave a leaky bucket closer than its rate, whatever is taken, reserved, given back and charged', () => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await connectRedis();
+  });
+  afterAll(() => redis.disconnect());
+
+  it.each(Object.keys(storeKinds))('%s', async (kind) => {
+    await fc.assert(
+      fc.asyncProperty(optionsOf['leaky-bucket'], history, fc.boolean(), async (options, steps, penalizes) => {
+        const clock = new ManualClock();
+        const limit = compile(options);
+        const counter = { limit, identity: 'ip:203.0.113.7' };
+        const { tick, unit, speed } = (limit.parameters as ArrivalParameters).scale;
+        const spacing = (unit / speed) * tick;
+        // What leaves in one tick has no order.
+        fc.pre(spacing >= 3 * tick);
+        const store = storeKinds[kind]!(clock, redis);
+        const departures: Departure[] = [];
+        const add = (decision: StoreDecision, units: number) => {
+          if (!decision.allowed) return;
+          departures.push({
+            taken: refundOf({ ...counter, units }, decision),
+            time: decision.place! * tick,
+            units,
+            isDone: false,
+          });
+        };
+        try {
+          for (const { kind: what, units: share, which, clock: ahead } of steps) {
+            clock.micros += Math.round(ahead * spacing);
+            const units = costOf(share, limit.quota);
+            const one = departures[Math.floor(which * departures.length)];
+            if (what === 'take') {
+              const [decisions] = await store.check([{ entries: [{ ...counter, cost: units }], refundable: true }]);
+              add(decisions![0]!, units);
+            } else if (what === 'reserve') {
+              const maxWaitMs = which * 2 * limit.windowMs(0);
+              add(await store.reserve({ ...counter, cost: units, maxWaitMs }), units);
+            } else if (what === 'penalize') {
+              if (penalizes) await store.penalize({ ...counter, units });
+            } else if (what === 'cancel' || what === 'settle') {
+              if (one === undefined || one.isDone) continue;
+              const actual = what === 'settle' ? Math.floor(which * one.taken.units) : 0;
+              await settle(store, one.taken, actual);
+              one.units = Math.min(one.units, actual);
+              one.isDone = true;
+            } else if (!penalizes) {
+              // The last ones in the queue do not leave after all, and whoever they were does not know of it.
+              const last = departures
+                .filter((each) => each.units > 0)
+                .toSorted((a, b) => a.time - b.time)
+                .at(-1);
+              if (last === undefined || last.isDone) continue;
+              await store.refund([{ ...counter, units: last.units }]);
+              last.units = 0;
+              // What is taken in the same microsecond could be the same place.
+              clock.micros++;
+            }
+          }
+        } finally {
+          await store.close();
+        }
+        const left = departures.filter(({ units }) => units > 0).toSorted((a, b) => a.time - b.time);
+        const tooClose = left.filter(
+          ({ time, units }, index) => index > 0 && time - left[index - 1]!.time + tick < units * spacing,
+        );
+        expect(tooClose.map(({ time, units: of }) => ({ time, units: of }))).toEqual([]);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});

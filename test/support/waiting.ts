@@ -1,0 +1,45 @@
+import { CompiledLimit, type LimitSettings } from '../../lib/algorithms/limit.js';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { Limiter } from '../../lib/limiter.js';
+import { Rule } from '../../lib/plan/rule.js';
+import type { Store } from '../../lib/stores/store.js';
+import { WaitingRoom } from '../../lib/waiting/waiting-room.js';
+
+const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
+  new CompiledLimit(options, { place: 'test', name: 'one', ...more });
+
+/** Code that waits for units of one limit, without an app. */
+export function waitingFor(store: Store, options: AlgorithmOptions) {
+  const rule = new Rule(compile(options), {
+    key: 'global',
+    identify: () => 'global',
+    byAddress: () => undefined,
+    onMissingKey: 'skip',
+    phase: 'guard',
+    cost: 1,
+    hasCost: false,
+  perRoute: false,
+  unnamed: false,
+    count: 'all',
+    skip: undefined,
+    answer: {} as never,
+  });
+  const room = new WaitingRoom(store);
+  return {
+    rule,
+    room,
+    limiter: new Limiter('one', () => rule, store, room),
+    /** Lets other options hold from now on. */
+    change: (changed: AlgorithmOptions, more?: Partial<LimitSettings>) => rule.decideBy(compile(changed, more)),
+  };
+}
+
+/** How a promise ends, told once it has. */
+export function outcomeOf<T>(promise: Promise<T>) {
+  const outcome: { value?: T; reason?: unknown; at?: number } = {};
+  promise.then(
+    (value) => Object.assign(outcome, { value, at: Date.now() }),
+    (reason: unknown) => Object.assign(outcome, { reason, at: Date.now() }),
+  );
+  return outcome;
+}

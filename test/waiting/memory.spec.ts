@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from '@jest/globals';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { outcomeOf, waitingFor } from '../support/waiting.js';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+const KEY = 'user:1';
+const CALLS = 2000;
+
+/** How many of so many objects are still there. */
+async function alive(objects: readonly WeakRef<object>[]): Promise<number> {
+  for (let i = 0; i < 3; i++) {
+    await sleep(1);
+    collectGarbage();
+  }
+  return objects.filter((each) => each.deref() !== undefined).length;
+}
+
+describe('calls that are rejected behind one that waits on', () => {
+  it.each<[string, AlgorithmOptions, 'is used up' | 'is blocked']>([
+    ['sliding-log', { algo: 'sliding-log', rate: 1, interval: '1h' }, 'is used up'],
+    ['fixed-window', { algo: 'fixed-window', rate: 1, interval: '1h' }, 'is used up'],
+    ['leaky-bucket', { algo: 'leaky-bucket', rate: 1, interval: '1h', queue: 0 }, 'is used up'],
+    ['concurrency', { algo: 'concurrency', limit: 1, ttl: '1h' }, 'is used up'],
+    ['gcra', { algo: 'gcra', rate: 1, interval: '1h' }, 'is used up'],
+    ['gcra', { algo: 'gcra', rate: 1, interval: '1h' }, 'is blocked'],
+    ['token-bucket', { algo: 'token-bucket', rate: 1, interval: '1h' }, 'is blocked'],
+  ])('keep no memory: %s, %j, that %s', async (_, options, state) => {
+    const store = new MemoryStore();
+    const { limiter, room } = waitingFor(store, options);
+    if (state === 'is blocked') await limiter.block(KEY, '1h');
+    else await limiter.consume(KEY);
+    const patient = outcomeOf(limiter.acquire(KEY));
+    await sleep(1);
+    const kept: WeakRef<object>[] = [];
+    let rejected = 0;
+    const reject = async (timeout?: number) => {
+      const leaving = new AbortController();
+      kept.push(new WeakRef(leaving.signal));
+      const { signal } = leaving;
+      const waiting = limiter.acquire(KEY, timeout === undefined ? { signal } : { signal, timeout });
+      if (timeout === undefined) setImmediate(() => leaving.abort());
+      await waiting.catch(() => rejected++);
+    };
+    // Some have no time, some give up, and some are told that they wait in vain.
+    for (const timeout of [0, undefined, 2]) await Promise.all(Array.from({ length: CALLS }, () => reject(timeout)));
+    expect(rejected).toBe(3 * CALLS);
+    expect(await alive(kept)).toBeLessThan(CALLS / 20);
+    expect(patient).toEqual({});
+    await room.onModuleDestroy();
+    await store.close();
+  });
+});

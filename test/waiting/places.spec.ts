@@ -1,0 +1,270 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import type { Decision } from '../../lib/stores/store.js';
+import type { Reservation } from '../../lib/reservation.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { outcomeOf, waitingFor } from '../support/waiting.js';
+
+const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 4);
+const KEY = 'user:1';
+const START = Date.parse('2026-09-21T10:00:00Z');
+/** The time between two units, in milliseconds. */
+const T = 100;
+
+type Algo = 'gcra' | 'token-bucket' | 'leaky-bucket';
+const algos: Algo[] = ['gcra', 'token-bucket', 'leaky-bucket'];
+
+/** One unit every `T`, and so many at once or in the queue. */
+const optionsOf = (algo: Algo, quota: number): AlgorithmOptions =>
+  algo === 'leaky-bucket'
+    ? { algo, rate: 10, interval: 10 * T, queue: quota - 1 }
+    : { algo, rate: 10, interval: 10 * T, burst: quota };
+
+beforeEach(() => {
+  jest.useFakeTimers({ now: START, doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+/** Lets all that is under way come to rest. */
+const settled = () => advance(0);
+
+/** Units that act at a time. */
+interface Act {
+  readonly time: number;
+  readonly units: number;
+}
+
+/** Acts that no limit allows: more than fit in a stretch of time, or closer than the queue lets them leave. */
+function tooMany(algo: Algo, quota: number, acts: readonly Act[]): Act[][] {
+  const sorted = acts.toSorted((one, other) => one.time - other.time);
+  return sorted.flatMap((from, index) => {
+    let units = algo === 'leaky-bucket' ? 0 : from.units;
+    return sorted.slice(index + 1).flatMap((to) => {
+      units += to.units;
+      const most = (algo === 'leaky-bucket' ? 0 : quota) + (to.time - from.time) / T;
+      return units > most ? [[from, to]] : [];
+    });
+  });
+}
+
+describe.each(algos)('%s', (algo) => {
+  const step = fc.record({
+    kind: fc.constantFrom('acquire', 'acquire', 'acquire', 'abort', 'abort', 'consume', 'reserve', 'cancel', 'settle'),
+    cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 4 })),
+    which: fc.double({ min: 0, max: 0.999, noNaN: true }),
+    timeout: fc.option(fc.integer({ min: 0, max: 20 * T }), { nil: undefined }),
+    ms: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3 * T })),
+  });
+
+  it('lets no more act than it allows, whoever waits, gives up, reserves and cancels, and whenever they do', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 4, max: 9 }),
+        fc.array(step, { minLength: 1, maxLength: 50 }),
+        async (quota, steps) => {
+          const store = new MemoryStore();
+          const { limiter, room } = waitingFor(store, optionsOf(algo, quota));
+          const acts: Act[] = [];
+          const waiting: { abort: AbortController; cost: number; outcome: { value?: Decision; at?: number } }[] = [];
+          const reserved: { reservation: Reservation; cost: number; time: number; units: number }[] = [];
+          try {
+            for (const { kind, cost, which, timeout, ms } of steps) {
+              const now = Date.now();
+              if (kind === 'acquire') {
+                const abort = new AbortController();
+                const { signal } = abort;
+                const options = timeout === undefined ? { cost, signal } : { cost, signal, timeout };
+                waiting.push({ abort, cost, outcome: outcomeOf(limiter.acquire(KEY, options)) });
+              } else if (kind === 'abort') {
+                waiting[Math.floor(which * waiting.length)]?.abort.abort(new Error('enough'));
+              } else if (kind === 'consume') {
+                const { allowed, delayMs } = await limiter.consume(KEY, cost);
+                if (allowed) acts.push({ time: now + delayMs, units: cost });
+              } else if (kind === 'reserve') {
+                const reservation = await limiter.reserve(KEY, { cost, maxWait: Math.floor(which * 20 * T) });
+                const { allowed, delayMs } = reservation;
+                if (allowed) reserved.push({ reservation, cost, time: now + delayMs, units: cost });
+              } else {
+                const one = reserved[Math.floor(which * reserved.length)];
+                if (one === undefined || one.units < one.cost || one.time <= now) continue;
+                one.units = kind === 'settle' ? Math.floor(which * one.cost) : 0;
+                await one.reservation.settle(one.units);
+              }
+              await advance(ms);
+            }
+            for (const { abort } of waiting) abort.abort(new Error('enough'));
+            await settled();
+          } finally {
+            await room.onModuleDestroy();
+            await store.close();
+          }
+          for (const { cost, outcome } of waiting) {
+            if (outcome.value !== undefined) acts.push({ time: outcome.at!, units: cost });
+          }
+          acts.push(...reserved.filter(({ units }) => units > 0));
+          expect(tooMany(algo, quota, acts)).toEqual([]);
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('is as if those who have given up had never come', async () => {
+    const waiter = fc.record({
+      cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 5 })),
+      pause: fc.integer({ min: 0, max: 10 }),
+      leaves: fc.double({ min: 0, max: 1, noNaN: true }),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 5 }),
+        fc.array(waiter, { minLength: 1, maxLength: 12 }),
+        async (used, waiters) => {
+          const store = new MemoryStore();
+          const { limiter, room } = waitingFor(store, optionsOf(algo, 5));
+          const other = waitingFor(store, optionsOf(algo, 5));
+          try {
+            for (const key of [KEY, 'user:2']) {
+              await limiter.consume(key, 5);
+              if (used > 0) await limiter.penalize(key, used);
+            }
+            const all = waiters.map(() => new AbortController());
+            const outcomes = waiters.map(({ cost }, index) =>
+              outcomeOf(limiter.acquire(KEY, { cost, signal: all[index]!.signal })),
+            );
+            await settled();
+            const order = waiters.map((_, index) => index).toSorted((a, b) => waiters[a]!.leaves - waiters[b]!.leaves);
+            for (const index of order) {
+              all[index]!.abort(new Error('enough'));
+              await advance(waiters[index]!.pause);
+            }
+            await settled();
+            fc.pre(outcomes.every(({ value }) => value === undefined));
+            expect(await limiter.peek(KEY)).toEqual(await limiter.peek('user:2'));
+            expect(await limiter.reserve(KEY)).toEqual(await limiter.reserve('user:2'));
+            expect(await other.limiter.peek(KEY, 3)).toEqual(await other.limiter.peek('user:2', 3));
+          } finally {
+            await room.onModuleDestroy();
+            await store.close();
+          }
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('lets the line move up when some give up, first come, first served', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf(algo, 20));
+    await limiter.consume(KEY, 20);
+    const leaving = new AbortController();
+    const outcomes = Array.from({ length: 12 }, (_, index) => ({
+      leaves: index % 3 !== 2,
+      outcome: outcomeOf(limiter.acquire(KEY, index % 3 !== 2 ? { signal: leaving.signal } : {})),
+    }));
+    await advance(algo === 'leaky-bucket' ? 19 * T : 0);
+    // Two have left, or none.
+    const before = outcomes.filter(({ outcome }) => outcome.value !== undefined).length;
+    expect(before).toBe(0);
+    leaving.abort(new Error('enough'));
+    await advance(5 * T);
+    const stayed = outcomes.filter(({ leaves }) => !leaves).map(({ outcome }) => outcome.at! - START);
+    const from = algo === 'leaky-bucket' ? 20 * T : T;
+    expect(stayed).toEqual([0, 1, 2, 3].map((index) => from + index * T));
+    await store.close();
+  });
+
+  it('gives a thousand places back that were waited for in vain', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf(algo, algo === 'leaky-bucket' ? 2000 : 1));
+    await limiter.consume(KEY);
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const outcomes = Array.from({ length: 1000 }, () => outcomeOf(limiter.acquire(KEY, { signal })));
+    await settled();
+    leaving.abort(new Error('enough'));
+    await settled();
+    expect(outcomes.every(({ reason }) => reason !== undefined)).toBe(true);
+    const next = outcomeOf(limiter.acquire(KEY, { timeout: T }));
+    await advance(T);
+    expect(next).toMatchObject({ value: { allowed: true }, at: START + T });
+    await store.close();
+  });
+});
+
+describe('leaky-bucket', () => {
+  it('asks the store before it refuses a newcomer, whatever the first in line was told', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 3));
+    const other = waitingFor(store, optionsOf('leaky-bucket', 3)).limiter;
+    const elsewhere = [];
+    for (let i = 0; i < 3; i++) elsewhere.push(await other.reserve(KEY));
+    const large = outcomeOf(limiter.acquire(KEY, { cost: 3 }));
+    await settled();
+    await elsewhere[1]!.cancel();
+    expect(await limiter.peek(KEY)).toMatchObject({ allowed: true, delayMs: T });
+    const small = outcomeOf(limiter.acquire(KEY, { timeout: T }));
+    await advance(T);
+    expect(small).toMatchObject({ value: { allowed: true }, at: START + T });
+    await advance(20 * T);
+    expect(large).toMatchObject({ value: { allowed: true }, at: START + 5 * T });
+    await store.close();
+  });
+
+  it('lets nobody leave together with others when units are given back that were consumed', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
+    await limiter.consume(KEY, 3);
+    const outcomes = Array.from({ length: 3 }, () => outcomeOf(limiter.acquire(KEY)));
+    await settled();
+    await limiter.refund(KEY, 2);
+    outcomes.push(outcomeOf(limiter.acquire(KEY)));
+    await advance(10 * T);
+    expect(outcomes.map(({ at }) => (at! - START) / T)).toEqual([1, 2, 3, 4]);
+    await store.close();
+  });
+
+  it('lets nobody leave together with others when the process was held up', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
+    await limiter.consume(KEY);
+    const outcomes = Array.from({ length: 5 }, () => outcomeOf(limiter.acquire(KEY)));
+    await settled();
+    // No timer runs for so long.
+    const now = performance.now.bind(performance);
+    const heldUp = jest.spyOn(performance, 'now').mockImplementation(() => now() + 3.5 * T);
+    await advance(5 * T);
+    const times = outcomes.map(({ at }) => at! - START);
+    // All but the 10 ms that a timer is often late.
+    for (const [index, time] of times.slice(1).entries()) expect(time - times[index]!).toBeGreaterThanOrEqual(T - 10);
+    expect(times.at(-1)).toBeLessThanOrEqual(5 * T);
+    heldUp.mockRestore();
+    await store.close();
+  });
+
+  it('is never refused by acquire where peek allows, though others wait for later places', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
+    const other = waitingFor(store, optionsOf('leaky-bucket', 10)).limiter;
+    const elsewhere = [];
+    for (let i = 0; i < 5; i++) elsewhere.push(await other.reserve(KEY));
+    const patient = Array.from({ length: 5 }, () => outcomeOf(limiter.acquire(KEY)));
+    await settled();
+    await elsewhere[2]!.cancel();
+    expect(await limiter.peek(KEY)).toMatchObject({ allowed: true, delayMs: 2 * T });
+    const impatient = outcomeOf(limiter.acquire(KEY, { timeout: 2 * T }));
+    await advance(2 * T);
+    expect(impatient).toMatchObject({ value: { allowed: true }, at: START + 2 * T });
+    await elsewhere[4]!.cancel();
+    const next = outcomeOf(limiter.acquire(KEY));
+    await advance(20 * T);
+    // The place that became free is the first one's, and all behind it move up.
+    expect(patient.map(({ at }) => (at! - START) / T)).toEqual([4, 5, 6, 7, 8]);
+    expect((next.at! - START) / T).toBe(9);
+    await store.close();
+  });
+});
