@@ -1,6 +1,7 @@
 import { type CallHandler, type ExecutionContext, HttpException, Inject, Injectable, Logger } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { defer, type Observable } from 'rxjs';
+import { Attempts } from '../attempts.js';
 import { refundOf, toCheckResult } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -11,14 +12,14 @@ import type { Outcome } from '../limit-definition.js';
 import { LimitRegistry } from '../plan/limit-registry.js';
 import type { Plan } from '../plan/plan.js';
 import { PlanRegistry } from '../plan/plan-registry.js';
-import { isPromise, mapAll } from '../plan/promises.js';
+import { type Awaitable, isPromise, mapAll } from '../plan/promises.js';
 import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { WaitingRoom } from '../waiting/waiting-room.js';
 import { connectionOf, isGone, isLost } from '../transports/connection.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
-import { callOf, Transports } from '../transports/transports.js';
+import { callOf, partsOf, Transports } from '../transports/transports.js';
 import { findEarly, openEarly, takeOver } from './early-state.js';
 import { Ending } from './ending.js';
 import { hold } from './hold.js';
@@ -41,6 +42,8 @@ const logger = new Logger('RateLimit');
 /** Checks requests: once in the guard and, where a limit needs to know the user, once more after all guards. */
 @Injectable()
 export class RequestLimiter implements Follower {
+  private readonly attempts = new Attempts(logger);
+
   constructor(
     private readonly limits: LimitRegistry,
     private readonly plans: PlanRegistry,
@@ -57,7 +60,7 @@ export class RequestLimiter implements Follower {
     if (earlyRules.length === 0) return undefined;
     const context = new ExecutionContextHost([request, response]);
     const state = openEarly(request);
-    return (state.middleware ??= this.check(earlyRules, context, this.transports.of(context).read(context), state));
+    return (state.middleware ??= this.check(earlyRules, context, partsOf(this.transports.of(context), context), state));
   }
 
   /** The guard's part. Returns nothing if there is nothing to wait for. */
@@ -112,7 +115,7 @@ export class RequestLimiter implements Follower {
   /** What a middleware checked of the request behind a call, if the end of that may matter. */
   private earlyOf(context: ExecutionContext): Checked | undefined {
     if (!this.limits.earlyRules.some(({ waitsForEnd }) => waitsForEnd)) return undefined;
-    return findEarly(this.transports.of(context).read(context).request);
+    return findEarly(partsOf(this.transports.of(context), context).request);
   }
 
   private async firstCheck(
@@ -121,7 +124,7 @@ export class RequestLimiter implements Follower {
     reader: RequestReader,
     state: RequestState,
   ): Promise<void> {
-    const parts = reader.read(context);
+    const parts = partsOf(reader, context);
     let rules = plan.guard;
     if (plan.hasSources && !plan.asksLater(parts)) {
       state.rules = await plan.ask(context);
@@ -146,7 +149,7 @@ export class RequestLimiter implements Follower {
       const before = asked ? new Set<Rule>() : new Set(plan.guard);
       rules = state.rules.filter((rule) => rule.phase === 'authenticated' || (!asked && !before.has(rule)));
     }
-    await this.check(rules, context, reader.read(context), state);
+    await this.check(rules, context, partsOf(reader, context), state);
   }
 
   /** Functions that could only now be asked may have given nearer limits of names that were already checked. */
@@ -245,11 +248,30 @@ export class RequestLimiter implements Follower {
       for (const lease of leases) lease.release().catch(logFailure);
     });
     state.ending.onEnd((outcome) => {
-      const uncounted = waiting.filter(
-        (charge) => charge.limit.algorithm.renew === undefined && !counts(charge, outcome),
-      );
-      this.giveBack(uncounted).catch(logFailure);
+      this.leaveUncounted(waiting, outcome).catch(logFailure);
     });
+  }
+
+  /** Gives back what does not count, as the request ended so. */
+  private async leaveUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
+    const countable = charges.filter(({ limit }) => limit.algorithm.renew === undefined);
+    const collected = mapAll(countable, ({ rule }) => this.counts(rule, outcome));
+    const counted = isPromise(collected) ? await collected : collected;
+    await this.giveBack(countable.filter((_, index) => !counted[index]));
+  }
+
+  /** A function of the user's that fails must not make a request free. */
+  private counts(rule: Rule, outcome: Outcome): Awaitable<boolean> {
+    const failed = (error: unknown) => {
+      this.attempts.tell(rule, messages.countFailed(rule.name), error);
+      return true;
+    };
+    try {
+      const counted = rule.counts(outcome);
+      return isPromise(counted) ? Promise.resolve(counted).catch(failed) : counted;
+    } catch (error) {
+      return failed(error);
+    }
   }
 
   private chargesOf(entries: readonly RuleEntry[], decisions: readonly StoreDecision[]): RequestCharge[] {
@@ -294,14 +316,4 @@ function clientLeft(): HttpException {
 
 function logFailure(error: unknown): void {
   logger.error(messages.storeFailed(String(error)), error instanceof Error ? error.stack : undefined);
-}
-
-/** A function of the user's that fails must not make a request free. */
-function counts({ rule }: RequestCharge, outcome: Outcome): boolean {
-  try {
-    return rule.counts(outcome);
-  } catch (error) {
-    logger.error(messages.countFailed(rule.name), error instanceof Error ? error.stack : String(error));
-    return true;
-  }
 }

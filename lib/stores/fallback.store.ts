@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { type CompiledLimit, STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../algorithms/limit.js';
+import { Attempts } from '../attempts.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { Circuit, type CircuitReport } from './circuit.js';
@@ -200,6 +201,9 @@ export class FallbackStore implements Store {
   }
 }
 
+const attempts = new Attempts(logger);
+const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);
+
 /** What to do about a limit whose store gave this error. A function that fails must not make a request fail. */
 function policyOf(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPolicy {
   const policy = chosenPolicy(entry, error);
@@ -210,14 +214,9 @@ function policyOf(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPoli
 function chosenPolicy(entry: CheckEntry, error: RateLimitStoreError): StoreErrorPolicy {
   const { onStoreError, name } = entry.limit;
   if (typeof onStoreError !== 'function') return onStoreError;
-  try {
-    const policy = onStoreError(error, { limit: name, key: entry.identity, cost: entry.cost });
-    if (STORE_ERROR_POLICIES.includes(policy)) return policy;
-    logger.error(messages.wrongPolicy(name, policy));
-  } catch (failure) {
-    logger.error(messages.policyFailed(name), failure instanceof Error ? failure.stack : String(failure));
-  }
-  return 'local';
+  const choose = () => onStoreError(error, { limit: name, key: entry.identity, cost: entry.cost });
+  const told = { message: messages.policyFailed(name), wrong: messages.wrongPolicy };
+  return attempts.call(onStoreError, choose, isPolicy, told) ?? 'local';
 }
 
 /** What lets a request pass without counting it. */
