@@ -10,6 +10,7 @@ import { frameworks, type Framework, HttpApp } from '../e2e/http-app.js';
 
 /** It has a `then`, as lazy queries of databases do, which hands nothing on. */
 const lookalike = Object.fromEntries([
+  // oxlint-disable-next-line no-thenable -- it is what the tests are about
   ['then', (_: unknown, rejected?: (error: unknown) => void) => rejected?.(new TypeError('out of order'))],
 ]);
 
