@@ -69,7 +69,7 @@ export class RequestLimiter implements Follower {
     if (plan.isEmpty) return undefined;
     const reader = this.transports.of(context);
     const state = openState(context, callOf(reader, context), this);
-    return (state.guard ??= refusing(reader, this.firstCheck(plan, context, reader, state)));
+    return (state.guard ??= refusing(reader, context, this.firstCheck(plan, context, reader, state)));
   }
 
   /** The interceptor's part, for requests that a guard has seen. */
@@ -87,7 +87,7 @@ export class RequestLimiter implements Follower {
     const reader = this.transports.of(context);
     const state = findState(context, callOf(reader, context));
     if (state?.guard === undefined) return undefined;
-    return (state.authenticated ??= refusing(reader, this.secondCheck(plan, context, reader, state)).catch(
+    return (state.authenticated ??= refusing(reader, context, this.secondCheck(plan, context, reader, state)).catch(
       (error: unknown) => {
         // The handler will not run, and where there is no connection nobody else tells of the end.
         state.ending?.handlerEnded({ failed: true, error });
@@ -298,10 +298,10 @@ export class RequestLimiter implements Follower {
 }
 
 /** A refusal becomes the error that its transport knows. */
-function refusing(reader: RequestReader, check: Promise<void>): Promise<void> {
+function refusing(reader: RequestReader, context: ExecutionContext, check: Promise<void>): Promise<void> {
   if (reader.refuse === undefined) return check;
   return check.catch(async (error: unknown) => {
-    throw error instanceof HttpException ? await reader.refuse?.(error) : error;
+    throw error instanceof HttpException ? await reader.refuse?.(error, context) : error;
   });
 }
 
