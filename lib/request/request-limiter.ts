@@ -20,6 +20,7 @@ import { WaitingRoom } from '../waiting/waiting-room.js';
 import { connectionOf, isGone, isLost } from '../transports/connection.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
 import { callOf, partsOf, Transports } from '../transports/transports.js';
+import { clientLeft } from './client-left.js';
 import { findEarly, openEarly, takeOver } from './early-state.js';
 import { Ending } from './ending.js';
 import { hold } from './hold.js';
@@ -32,10 +33,7 @@ import {
   type RequestCharge,
   type RequestState,
 } from './request-state.js';
-import { watchedRun } from './handler-run.js';
-
-/** The status that nginx gave to a request whose client did not wait for the answer. */
-const CLIENT_CLOSED_REQUEST = 499;
+import { HandlerRun } from './handler-run.js';
 
 const logger = new Logger('RateLimit');
 
@@ -74,10 +72,7 @@ export class RequestLimiter implements Follower {
 
   /** The interceptor's part, for requests that a guard has seen. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
-    return (
-      this.afterGuards(context)?.then(() => this.observe(context, next.handle())) ??
-      this.observe(context, next.handle())
-    );
+    return this.afterGuards(context)?.then(() => this.observe(context, next)) ?? this.observe(context, next);
   }
 
   /** The check after the guards. Returns nothing if there is nothing to wait for. */
@@ -97,16 +92,18 @@ export class RequestLimiter implements Follower {
   }
 
   /** Watches what the handler does, if its end matters to a limit. */
-  private observe(context: ExecutionContext, handled: Observable<unknown>): Observable<unknown> {
+  private observe(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const found = findState(context, callOf(this.transports.of(context), context));
     const checks = [found, this.earlyOf(context)].filter((each) => each?.ending !== undefined);
-    if (checks.length === 0) return handled;
+    if (checks.length === 0) return next.handle();
+    const run = new HandlerRun();
+    const handled = run.lead(() => next.handle());
     return defer(() => {
       const endings = checks.flatMap((check) => check?.ending ?? []);
       if (endings.some(({ wasClosed }) => wasClosed)) throw clientLeft();
       for (const lease of checks.flatMap((check) => check?.leases ?? [])) lease.keepAlive();
       const runs = endings.map((ending) => ending.handlerStarted());
-      return watchedRun(handled, context, (end) => {
+      return run.watch(handled, context, (end) => {
         for (const ended of runs) ended(end);
       });
     });
@@ -308,10 +305,6 @@ function refusing(reader: RequestReader, context: ExecutionContext, check: Promi
 /** A shadow refuses nobody, whatever the reason. */
 function onlyWatches({ limit }: Rule): boolean {
   return limit.shadow;
-}
-
-function clientLeft(): HttpException {
-  return new HttpException(messages.clientLeft(), CLIENT_CLOSED_REQUEST);
 }
 
 function logFailure(error: unknown): void {

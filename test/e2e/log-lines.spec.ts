@@ -30,6 +30,8 @@ class ReportsController {
   list() {}
 }
 
+const ignore = () => undefined;
+
 /** How often a handler was reached that is not to be. */
 const work = { reached: 0 };
 const none: LimitDefinition = { ...few, name: 'none', rate: 1, cost: 2, key: 'global' };
@@ -125,7 +127,6 @@ describe('the log', () => {
     work.reached = 0;
     const lines: unknown[] = [];
     const keep = (line: unknown) => void lines.push(line);
-    const ignore = () => undefined;
     const store = new MemoryStore();
     const fails = why !== 'refusals';
     if (fails) jest.spyOn(store, 'check').mockRejectedValue(new RateLimitStoreError('down'));
