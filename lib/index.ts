@@ -80,5 +80,6 @@ export type {
   StoreDecision,
 } from './stores/store.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
+export type { ClientSocket } from './transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';
 export { RateLimitTimeoutError } from './waiting/rate-limit-timeout.error.js';

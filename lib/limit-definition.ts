@@ -29,7 +29,7 @@ export interface Outcome {
 }
 
 /** Which requests count in the end. */
-export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean);
+export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean | Promise<boolean>);
 
 /** How many units an instance takes at once, and for how long. */
 export interface LeaseOptions {

@@ -99,8 +99,7 @@ export const messages = {
   clientLeft: () => 'Client Closed Request',
   wrongHistory: (got: unknown) => `the number of windows is ${show(got)}, wants a whole number >= 1`,
   storeFailing: (reason: string) => `the store failed, so each limit does what its 'onStoreError' says: ${reason}`,
-  wrongPolicy: (name: string, got: unknown) =>
-    `the function 'onStoreError' of limit '${name}' gave ${show(got)}, wants 'local', 'allow' or 'deny'; it is counted in process`,
+  wrongPolicy: (got: unknown) => `it gave ${show(got)}, wants 'local', 'allow' or 'deny', no promise`,
   policyFailed: (name: string) => `the function 'onStoreError' of limit '${name}' failed, so it is counted in process`,
   nodeFailing: (node: string, reason: string) =>
     `node ${node} of the store failed, so each limit of its keys does what its 'onStoreError' says: ${reason}`,
@@ -125,6 +124,12 @@ export const messages = {
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
   answerFailed: (option: string, name: string) =>
     `the function '${option}' of limit '${name}' failed, so the refusal says what it would without it`,
+  headersFailed: () => "a function of 'headers' failed, so the responses lack what it would have set",
+  wrongHeaders: (got: unknown) => `it gave ${show(got)}, wants an object of headers, no promise`,
+  wrongParts: (transport: string, got: unknown) =>
+    `the reader of the transport '${transport}' gave ${show(got)}, wants an object of 'request' and 'response', no promise`,
+  wrongCall: (transport: string, got: unknown) =>
+    `the reader of the transport '${transport}' gave ${show(got)} for a call, wants the object that stands for it, no promise`,
   wrongAnswer: (got: unknown) =>
     `it gave ${show(got)}, wants a string of 'message' and an object of 'body', no promise`,
   waitedInVain: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,

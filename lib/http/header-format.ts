@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { serializeInteger, serializeString } from 'structured-headers';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -56,11 +57,23 @@ export function headerFormatters(option: HeaderOption, place: string): HeaderFor
   if (option === false) return [];
   const formats: readonly HeaderFormat[] = Array.isArray(option) ? option : [option as HeaderFormat];
   return formats.map((format) => {
-    const formatter = typeof format === 'function' ? format : formatters.get(format);
+    const formatter = typeof format === 'function' ? checked(format) : formatters.get(format);
     if (formatter !== undefined) return formatter;
     const wants = `one of ${[...formatters.keys()].join(', ')}, a function, a list of these, or false`;
     throw new RateLimitConfigError(messages.wrongOption(place, 'headers', option, wants));
   });
+}
+
+/** Fails where it gives what no response can hold, which Fastify would notice only as it answers. */
+function checked(format: HeaderFormatter): HeaderFormatter {
+  return (result, limits) => {
+    const headers = format(result, limits);
+    for (const [name, value] of Object.entries(headers)) {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    }
+    return headers;
+  };
 }
 
 /** The longest wait, in seconds, of the limits that refused; nothing if none of them ever fits. */

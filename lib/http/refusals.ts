@@ -6,6 +6,7 @@ import {
   Logger,
   ServiceUnavailableException,
 } from '@nestjs/common';
+import { Attempts } from '../attempts.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../plan/promises.js';
@@ -21,8 +22,7 @@ const logger = new Logger('RateLimit');
 /** Makes what refused requests are answered with. */
 @Injectable()
 export class Refusals {
-  /** The functions of the user's that failed; the log says it once of each. */
-  private readonly failed = new WeakSet<object>();
+  private readonly attempts = new Attempts(logger);
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
@@ -99,19 +99,8 @@ export class Refusals {
     call: () => T,
     isRight: (made: T) => boolean,
   ): T | undefined {
-    let reason: unknown;
-    try {
-      const made = call();
-      if (isRight(made)) return made;
-      // A promise is no answer, and may be rejected without anybody to hear of it.
-      if (isPromise(made)) made.catch(() => undefined);
-      reason = messages.wrongAnswer(made);
-    } catch (error) {
-      reason = error instanceof Error ? error.stack : error;
-    }
-    if (!this.failed.has(make)) logger.error(messages.answerFailed(option, tightest.limit), reason);
-    this.failed.add(make);
-    return undefined;
+    const message = messages.answerFailed(option, tightest.limit);
+    return this.attempts.call(make, call, isRight, { message, wrong: messages.wrongAnswer });
   }
 }
 

@@ -1,11 +1,14 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { CompiledLimit } from '../algorithms/limit.js';
+import { Attempts } from '../attempts.js';
+import { messages } from '../errors/messages.js';
+import { isPromise } from '../plan/promises.js';
 import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
 import type { CheckResult } from '../stores/store.js';
 import type { RequestParts } from '../transports/request-reader.js';
-import { retryAfter } from './header-format.js';
-import { limitInfo } from './limit-info.js';
+import { type HeaderFormatter, retryAfter } from './header-format.js';
+import { type LimitInfo, limitInfo } from './limit-info.js';
 import { RATE_LIMIT_RANDOM, spreadWaits } from './retry-jitter.js';
 import { together } from './shared-responses.js';
 
@@ -25,9 +28,16 @@ interface ReadableResponse {
 
 const EXPOSED = 'Access-Control-Expose-Headers';
 
+const logger = new Logger('RateLimit');
+
+const told = { message: messages.headersFailed(), wrong: messages.wrongHeaders };
+const isHeaders = (made: unknown) => typeof made === 'object' && made !== null && !isPromise(made);
+
 /** Sets the headers that tell of limits, on any response that has headers. */
 @Injectable()
 export class ResponseHeaders {
+  private readonly attempts = new Attempts(logger);
+
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly host: HttpAdapterHost,
@@ -47,10 +57,8 @@ export class ResponseHeaders {
     const infos = limits.map((limit) => limitInfo(limit, now));
     const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
     for (const formatter of formatters) {
-      for (const [name, value] of Object.entries(formatter(result, infos))) {
-        this.set(response, name, value);
-        exposed?.push(name);
-      }
+      const made = this.attempts.call(formatter, () => this.format(formatter, response, result, infos), isHeaders, told);
+      if (made !== undefined) exposed?.push(...Object.keys(made));
     }
     const seconds = retryAfter(result, infos);
     if (seconds !== undefined) {
@@ -68,6 +76,17 @@ export class ResponseHeaders {
     const known = new Set(exposed.map((name) => name.toLowerCase()));
     const added = names.filter((name) => !known.has(name.toLowerCase()));
     if (added.length > 0) this.set(response, EXPOSED, [...exposed, ...added].join(', '));
+  }
+
+  private format(
+    formatter: HeaderFormatter,
+    response: object,
+    result: CheckResult,
+    infos: readonly LimitInfo[],
+  ): Record<string, string> {
+    const headers = formatter(result, infos);
+    for (const [name, value] of Object.entries(headers)) this.set(response, name, value);
+    return headers;
   }
 
   set(response: object | undefined, name: string, value: string): void {

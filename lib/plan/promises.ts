@@ -3,7 +3,8 @@ export type Awaitable<T> = T | Promise<T>;
 
 /** Goes on with a value as soon as it is there. */
 export function andThen<T, R>(value: Awaitable<T>, goOn: (value: T) => Awaitable<R>): Awaitable<R> {
-  return isPromise(value) ? value.then(goOn) : goOn(value);
+  // Not everything with a `then` hands on what becomes of it, as promises do.
+  return isPromise(value) ? Promise.resolve(value).then(goOn) : goOn(value);
 }
 
 /** Maps all items, at once if all can be had at once. No rejection is left without someone who hears of it. */

@@ -118,7 +118,7 @@ export class Rule {
   }
 
   /** Whether a request that ended so counts. */
-  counts(outcome: Outcome): boolean {
+  counts(outcome: Outcome): Awaitable<boolean> {
     const { count } = this.settings;
     if (typeof count === 'function') return count(outcome);
     // A client that did not wait for the answer cannot choose which one it would have been.

@@ -1,27 +1,97 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { types } from 'node:util';
 import type { ExecutionContext } from '@nestjs/common';
 import { finalize, map, type Observable, tap } from 'rxjs';
+import { clientLeft } from './client-left.js';
 import type { HandlerEnd } from './ending.js';
 import { isStream, watched } from './subscription.js';
 
-/** What a handler gives, and what tells once that it is done: with it all, with an error, or because nobody listens any more. */
-export function watchedRun(
-  handled: Observable<unknown>,
-  context: ExecutionContext,
-  ended: (end: HandlerEnd) => void,
-): Observable<unknown> {
-  const mayStream = context.getType<string>() === 'graphql';
-  let streams = false;
-  const handlerEnded = (end: HandlerEnd) => (streams ? undefined : ended(end));
-  return handled.pipe(
-    map((value) => {
-      if (!mayStream || !isStream(value)) return value;
-      streams = true;
-      return watched(value, (failed, error) => ended({ failed, error }));
-    }),
-    tap({
-      error: (error: unknown) => handlerEnded({ failed: true, error }),
-      complete: () => handlerEnded({ failed: false }),
-    }),
-    finalize(() => handlerEnded({ failed: true, aborted: true })),
-  );
+/** A method of a controller or a gateway. */
+type Method = (this: unknown, ...args: unknown[]) => unknown;
+
+/** The run that a handler is called for. */
+const current = new AsyncLocalStorage<HandlerRun>();
+
+/** The functions that stand in place of handlers, so that none is put in place of another. */
+const told = new WeakSet<object>();
+
+/**
+ * One run of a handler. Nest stops listening to a handler of messages or events whose client leaves, and cannot stop what the handler
+ * does: so its promise has to be known.
+ */
+export class HandlerRun {
+  private promise: Promise<unknown> | undefined;
+  private wasCalled = false;
+  private abandoned = false;
+
+  /** Calls what leads to the handler. */
+  lead<T>(call: () => T): T {
+    return current.run(this, call);
+  }
+
+  /** What a handler gives, and what tells once that it is done: with it all, with an error, or because nobody listens any more. */
+  watch(
+    handled: Observable<unknown>,
+    context: ExecutionContext,
+    ended: (end: HandlerEnd) => void,
+  ): Observable<unknown> {
+    const mayStream = context.getType<string>() === 'graphql';
+    let streams = false;
+    const handlerEnded = (end: HandlerEnd) => (streams ? undefined : ended(end));
+    return handled.pipe(
+      map((value) => {
+        if (!mayStream || !isStream(value)) return value;
+        streams = true;
+        return watched(value, (failed, error) => ended({ failed, error }));
+      }),
+      tap({
+        error: (error: unknown) => handlerEnded({ failed: true, error }),
+        complete: () => handlerEnded({ failed: false }),
+      }),
+      finalize(() => this.abandon(() => handlerEnded({ failed: true, aborted: true }))),
+    );
+  }
+
+  /** Calls a handler for the run that led to it, if there is one. */
+  static call(handler: Method, self: unknown, args: unknown[]): unknown {
+    const run = current.getStore();
+    // What a handler calls of its own is no run.
+    if (run === undefined || run.wasCalled) return Reflect.apply(handler, self, args);
+    run.wasCalled = true;
+    if (run.abandoned) throw clientLeft();
+    const result: unknown = Reflect.apply(handler, self, args);
+    // Nothing else with a `then` is touched: a lazy query would begin once more.
+    if (types.isPromise(result)) run.promise = result;
+    return result;
+  }
+
+  /** Nobody listens any more. Calls back once the handler is done. */
+  private abandon(tell: () => void): void {
+    this.abandoned = true;
+    if (this.promise === undefined) tell();
+    else void this.promise.then(tell, tell);
+  }
+}
+
+/** Puts a function in place of a handler that tells of its promise, and is the same in all else, its metadata included. */
+export function tellOfPromise(prototype: object, name: string): void {
+  const owner = ownerOf(prototype, name);
+  const descriptor = owner === undefined ? undefined : Object.getOwnPropertyDescriptor(owner, name);
+  const handler = descriptor?.value as Method | undefined;
+  if (owner === undefined || typeof handler !== 'function' || told.has(handler) || descriptor?.configurable !== true)
+    return;
+  const telling: Method = function (...args) {
+    return HandlerRun.call(handler, this, args);
+  };
+  Object.defineProperties(telling, { name: { value: handler.name }, length: { value: handler.length } });
+  Object.setPrototypeOf(telling, handler);
+  told.add(telling);
+  Object.defineProperty(owner, name, { ...descriptor, value: telling });
+}
+
+/** Where a method stands: in a prototype, or one that it inherits from. */
+function ownerOf(prototype: object, name: string): object | undefined {
+  let owner: object | null = prototype;
+  while (owner !== null && !Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object | null;
+  return owner ?? undefined;
 }

@@ -9,6 +9,7 @@ import {
 } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { defer, type Observable } from 'rxjs';
+import { Attempts } from '../attempts.js';
 import { refundOf, toCheckResult } from '../check-result.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -19,7 +20,7 @@ import type { Outcome } from '../limit-definition.js';
 import { LimitRegistry } from '../plan/limit-registry.js';
 import type { Plan } from '../plan/plan.js';
 import { PlanRegistry } from '../plan/plan-registry.js';
-import { isPromise, mapAll } from '../plan/promises.js';
+import { type Awaitable, isPromise, mapAll } from '../plan/promises.js';
 import type { Rule, RuleEntry } from '../plan/rule.js';
 import { RATE_LIMIT_STORE } from '../rate-limit.settings.js';
 import type { Store, StoreDecision } from '../stores/store.js';
@@ -27,7 +28,8 @@ import { withExpectedWait } from '../waiting/hold-times.js';
 import { WaitingRoom } from '../waiting/waiting-room.js';
 import { connectionOf, isGone, isLost } from '../transports/connection.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
-import { callOf, Transports } from '../transports/transports.js';
+import { callOf, partsOf, Transports } from '../transports/transports.js';
+import { clientLeft } from './client-left.js';
 import { findEarly, openEarly, takeOver } from './early-state.js';
 import { Ending } from './ending.js';
 import { Holds } from './hold.js';
@@ -40,10 +42,7 @@ import {
   type RequestCharge,
   type RequestState,
 } from './request-state.js';
-import { watchedRun } from './handler-run.js';
-
-/** The status that nginx gave to a request whose client did not wait for the answer. */
-const CLIENT_CLOSED_REQUEST = 499;
+import { HandlerRun } from './handler-run.js';
 
 const logger = new Logger('RateLimit');
 
@@ -51,6 +50,7 @@ const logger = new Logger('RateLimit');
 @Injectable()
 export class RequestLimiter implements Follower, OnModuleDestroy {
   private readonly holds = new Holds();
+  private readonly attempts = new Attempts(logger);
 
   constructor(
     private readonly limits: LimitRegistry,
@@ -73,7 +73,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
     if (earlyRules.length === 0) return undefined;
     const context = new ExecutionContextHost([request, response]);
     const state = openEarly(request);
-    return (state.middleware ??= this.check(earlyRules, context, this.transports.of(context).read(context), state));
+    return (state.middleware ??= this.check(earlyRules, context, partsOf(this.transports.of(context), context), state));
   }
 
   /** The guard's part. Returns nothing if there is nothing to wait for. */
@@ -82,15 +82,12 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
     if (plan.isEmpty) return undefined;
     const reader = this.transports.of(context);
     const state = openState(context, callOf(reader, context), this);
-    return (state.guard ??= refusing(reader, this.firstCheck(plan, context, reader, state)));
+    return (state.guard ??= refusing(reader, context, this.firstCheck(plan, context, reader, state)));
   }
 
   /** The interceptor's part, for requests that a guard has seen. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
-    return (
-      this.afterGuards(context)?.then(() => this.observe(context, next.handle())) ??
-      this.observe(context, next.handle())
-    );
+    return this.afterGuards(context)?.then(() => this.observe(context, next)) ?? this.observe(context, next);
   }
 
   /** The check after the guards. Returns nothing if there is nothing to wait for. */
@@ -100,7 +97,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
     const reader = this.transports.of(context);
     const state = findState(context, callOf(reader, context));
     if (state?.guard === undefined) return undefined;
-    return (state.authenticated ??= refusing(reader, this.secondCheck(plan, context, reader, state)).catch(
+    return (state.authenticated ??= refusing(reader, context, this.secondCheck(plan, context, reader, state)).catch(
       (error: unknown) => {
         // The handler will not run, and where there is no connection nobody else tells of the end.
         state.ending?.handlerEnded({ failed: true, error });
@@ -110,16 +107,18 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
   }
 
   /** Watches what the handler does, if its end matters to a limit. */
-  private observe(context: ExecutionContext, handled: Observable<unknown>): Observable<unknown> {
+  private observe(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const found = findState(context, callOf(this.transports.of(context), context));
     const checks = [found, this.earlyOf(context)].filter((each) => each?.ending !== undefined);
-    if (checks.length === 0) return handled;
+    if (checks.length === 0) return next.handle();
+    const run = new HandlerRun();
+    const handled = run.lead(() => next.handle());
     return defer(() => {
       const endings = checks.flatMap((check) => check?.ending ?? []);
       if (endings.some(({ wasClosed }) => wasClosed)) throw clientLeft();
       for (const lease of checks.flatMap((check) => check?.leases ?? [])) lease.keepAlive();
       const runs = endings.map((ending) => ending.handlerStarted());
-      return watchedRun(handled, context, (end) => {
+      return run.watch(handled, context, (end) => {
         for (const ended of runs) ended(end);
       });
     });
@@ -128,7 +127,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
   /** What a middleware checked of the request behind a call, if the end of that may matter. */
   private earlyOf(context: ExecutionContext): Checked | undefined {
     if (!this.limits.earlyRules.some(({ waitsForEnd }) => waitsForEnd)) return undefined;
-    return findEarly(this.transports.of(context).read(context).request);
+    return findEarly(partsOf(this.transports.of(context), context).request);
   }
 
   private async firstCheck(
@@ -137,7 +136,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
     reader: RequestReader,
     state: RequestState,
   ): Promise<void> {
-    const parts = reader.read(context);
+    const parts = partsOf(reader, context);
     let rules = plan.guard;
     if (plan.hasSources && !plan.asksLater(parts)) {
       state.rules = await plan.ask(context);
@@ -162,7 +161,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
       const before = asked ? new Set<Rule>() : new Set(plan.guard);
       rules = state.rules.filter((rule) => rule.phase === 'authenticated' || (!asked && !before.has(rule)));
     }
-    await this.check(rules, context, reader.read(context), state);
+    await this.check(rules, context, partsOf(reader, context), state);
   }
 
   /** Functions that could only now be asked may have given nearer limits of names that were already checked. */
@@ -263,11 +262,30 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
       for (const lease of leases) lease.release().catch(logFailure);
     });
     state.ending.onEnd((outcome) => {
-      const uncounted = waiting.filter(
-        (charge) => charge.limit.algorithm.renew === undefined && !counts(charge, outcome),
-      );
-      this.giveBack(uncounted).catch(logFailure);
+      this.leaveUncounted(waiting, outcome).catch(logFailure);
     });
+  }
+
+  /** Gives back what does not count, as the request ended so. */
+  private async leaveUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
+    const countable = charges.filter(({ limit }) => limit.algorithm.renew === undefined);
+    const collected = mapAll(countable, ({ rule }) => this.counts(rule, outcome));
+    const counted = isPromise(collected) ? await collected : collected;
+    await this.giveBack(countable.filter((_, index) => !counted[index]));
+  }
+
+  /** A function of the user's that fails must not make a request free. */
+  private counts(rule: Rule, outcome: Outcome): Awaitable<boolean> {
+    const failed = (error: unknown) => {
+      this.attempts.tell(rule, messages.countFailed(rule.name), error);
+      return true;
+    };
+    try {
+      const counted = rule.counts(outcome);
+      return isPromise(counted) ? Promise.resolve(counted).catch(failed) : counted;
+    } catch (error) {
+      return failed(error);
+    }
   }
 
   private chargesOf(entries: readonly RuleEntry[], decisions: readonly StoreDecision[]): RequestCharge[] {
@@ -294,10 +312,10 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
 }
 
 /** A refusal becomes the error that its transport knows. */
-function refusing(reader: RequestReader, check: Promise<void>): Promise<void> {
+function refusing(reader: RequestReader, context: ExecutionContext, check: Promise<void>): Promise<void> {
   if (reader.refuse === undefined) return check;
   return check.catch(async (error: unknown) => {
-    throw error instanceof HttpException ? await reader.refuse?.(error) : error;
+    throw error instanceof HttpException ? await reader.refuse?.(error, context) : error;
   });
 }
 
@@ -306,20 +324,6 @@ function onlyWatches({ limit }: Rule): boolean {
   return limit.shadow;
 }
 
-function clientLeft(): HttpException {
-  return new HttpException(messages.clientLeft(), CLIENT_CLOSED_REQUEST);
-}
-
 function logFailure(error: unknown): void {
   logger.error(messages.storeFailed(String(error)), error instanceof Error ? error.stack : undefined);
-}
-
-/** A function of the user's that fails must not make a request free. */
-function counts({ rule }: RequestCharge, outcome: Outcome): boolean {
-  try {
-    return rule.counts(outcome);
-  } catch (error) {
-    logger.error(messages.countFailed(rule.name), error instanceof Error ? error.stack : String(error));
-    return true;
-  }
 }

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { type CompiledLimit, STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../algorithms/limit.js';
+import { Attempts } from '../attempts.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { Circuit, type CircuitReport } from './circuit.js';
@@ -247,6 +248,9 @@ export class FallbackStore implements Store {
   }
 }
 
+const attempts = new Attempts(logger);
+const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);
+
 /** What to do about a limit whose store gave this error. A function that fails must not make a request fail. */
 function policyOf(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
   const policy = chosenPolicy(charge, error);
@@ -257,14 +261,9 @@ function policyOf(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy 
 function chosenPolicy({ limit, identity, units }: Charge, error: RateLimitStoreError): StoreErrorPolicy {
   const { onStoreError, name } = limit;
   if (typeof onStoreError !== 'function') return onStoreError;
-  try {
-    const policy = onStoreError(error, { limit: name, key: identity, cost: units });
-    if (STORE_ERROR_POLICIES.includes(policy)) return policy;
-    logger.error(messages.wrongPolicy(name, policy));
-  } catch (failure) {
-    logger.error(messages.policyFailed(name), failure instanceof Error ? failure.stack : String(failure));
-  }
-  return 'local';
+  const choose = () => onStoreError(error, { limit: name, key: identity, cost: units });
+  const told = { message: messages.policyFailed(name), wrong: messages.wrongPolicy };
+  return attempts.call(onStoreError, choose, isPolicy, told) ?? 'local';
 }
 
 /** What lets a request pass without counting it. */

@@ -4,10 +4,13 @@ export interface ClosableResponse {
   once(event: 'close', listener: () => void): unknown;
 }
 
-/** The socket under a request, as Node's has it. */
+/** The socket under a request, as Node has it. */
 export interface ClientSocket {
+  /** The client's address. A socket of the Unix domain has none, and one whose client has reset the connection may have none. */
   readonly remoteAddress?: string | undefined;
+  /** The server's own address, by which the two are told apart. */
   readonly localAddress?: string | undefined;
+  /** Whether it has been closed. */
   readonly destroyed?: boolean | undefined;
 }
 

@@ -1,12 +1,14 @@
 import { type CanActivate, type ExecutionContext, type NestInterceptor, SetMetadata } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../plan/bound-guards.js';
+import { tellOfPromise } from '../request/handler-run.js';
 import { searchState } from '../request/request-state.js';
 
 /** Where `@UseInterceptors` keeps what it was given, and what marks classes and handlers, in Nest 11 and 12. */
 const INTERCEPTORS = '__interceptors__';
 const GATEWAY = 'websockets:is_gateway';
 const MESSAGE_HANDLER = 'microservices:handler_type';
+const MESSAGE_MAPPING = 'websockets:message_mapping';
 const EVENT_STREAM = '__sse__';
 
 /** Does what the app's interceptor does, for calls that a guard of the app has seen; apps can share it. */
@@ -33,7 +35,8 @@ const lastGuard = new LastGuard();
  * - where `@UseGuards(RateLimitGuard)` stands on a gateway or on handlers of messages, the interceptor comes with it. Nest's global
  *   interceptors do not reach them in every version and every hybrid app, and then nothing would be released there;
  * - Nest sends the headers of `@Sse` while interceptors are at work, and then it is too late for a refusal or a header. So there the
- *   check after the guards is made by a last guard.
+ *   check after the guards is made by a last guard;
+ * - where Nest stops listening when a client leaves, handlers tell of their promises.
  */
 export function followGuards(modules: ModulesContainer): void {
   const scanner = new MetadataScanner();
@@ -42,7 +45,9 @@ export function followGuards(modules: ModulesContainer): void {
       if (typeof metatype !== 'function' || typeof metatype.prototype !== 'object' || metatype.prototype === null)
         continue;
       const prototype = metatype.prototype as Record<string, object>;
-      const handlers = scanner.getAllMethodNames(prototype).map((name) => prototype[name] as object);
+      const names = scanner.getAllMethodNames(prototype);
+      for (const name of names) if (mayBeAbandoned(prototype[name] as object)) tellOfPromise(prototype, name);
+      const handlers = names.map((name) => prototype[name] as object);
       for (const handler of handlers) {
         if (Reflect.hasMetadata(EVENT_STREAM, handler)) bind(GUARDS, handler, (bound) => [...bound, lastGuard]);
       }
@@ -52,6 +57,11 @@ export function followGuards(modules: ModulesContainer): void {
       }
     }
   }
+}
+
+/** Whether Nest stops listening to a handler when its client leaves. */
+function mayBeAbandoned(handler: object): boolean {
+  return [EVENT_STREAM, MESSAGE_MAPPING, MESSAGE_HANDLER].some((key) => Reflect.hasMetadata(key, handler));
 }
 
 function takesMessages(type: object, handlers: readonly object[]): boolean {

@@ -55,5 +55,5 @@ export interface RequestReader {
    * the store fails, 401 or 400 by `onMissingKey: 'refuse'`.
    * @default the exception itself
    */
-  refuse?(exception: HttpException): unknown;
+  refuse?(exception: HttpException, context: ExecutionContext): unknown;
 }

@@ -1,12 +1,13 @@
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { RateLimitConfigError } from '../errors/errors.js';
+import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { isPromise } from '../plan/promises.js';
 import { provided } from '../provided.js';
 import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
 import { graphqlReader } from './graphql.reader.js';
 import { httpReader } from './http.reader.js';
-import type { RequestReader } from './request-reader.js';
+import type { RequestParts, RequestReader } from './request-reader.js';
 import { rpcReader } from './rpc.reader.js';
 import { wsReader } from './ws.reader.js';
 
@@ -47,9 +48,25 @@ export class Transports {
   }
 }
 
+/** What is known of a call. Throws for a reader that gives no parts, rather than to count the call for nobody. */
+export function partsOf(reader: RequestReader, context: ExecutionContext): RequestParts {
+  const parts = reader.read(context);
+  if (isRight(parts)) return parts;
+  throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts));
+}
+
 /** The object that stands for a call: guard and interceptor both see it, and no other call does. */
 export function callOf(reader: RequestReader, context: ExecutionContext): object {
-  return reader.call?.(context) ?? context.getArgs();
+  const call = reader.call?.(context) ?? context.getArgs();
+  if (isRight(call)) return call;
+  throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call));
+}
+
+/** A promise may be rejected without anybody to hear of it. */
+function isRight(got: object): boolean {
+  if (isPromise(got)) got.then(undefined, () => undefined);
+  else return typeof got === 'object' && got !== null;
+  return false;
 }
 
 function isReader(value: unknown): value is RequestReader {

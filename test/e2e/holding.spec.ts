@@ -328,7 +328,7 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
       }
     });
 
-    it.each(['/slow', '/own-answer', '/answered'])(
+    it.each(['/slow', '/own-answer', '/answered', '/slow-events'])(
       '%s is held while its handler runs, though its clients have left',
       async (path) => {
         const { url, get, left, ended } = await start();

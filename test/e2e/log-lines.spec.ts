@@ -1,16 +1,74 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, type LoggerService } from '@nestjs/common';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Controller, Get, type LoggerService, Sse, UseGuards } from '@nestjs/common';
+import {
+  ClientProxyFactory,
+  EventPattern,
+  MessagePattern,
+  type MicroserviceOptions,
+  Transport,
+} from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { firstValueFrom, NEVER } from 'rxjs';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { RateLimitGuard } from '../../lib/rate-limit.guard.js';
 import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { freePort } from '../support/ports.mjs';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
+import { connect } from './websocket-clients.js';
+
+const few = { name: 'few', algo: 'fixed-window', rate: 3, interval: '1h' } as const;
 
 @Controller()
 class ReportsController {
   @Get()
-  @RateLimit({ name: 'few', algo: 'fixed-window', rate: 3, interval: '1h' })
+  @RateLimit(few)
   list() {}
+}
+
+const ignore = () => undefined;
+
+/** How often a handler was reached that is not to be. */
+const work = { reached: 0 };
+const none: LimitDefinition = { ...few, name: 'none', rate: 1, cost: 2, key: 'global' };
+
+@Controller()
+@RateLimit(none)
+class NoneController {
+  @Get('http')
+  http() {
+    work.reached++;
+  }
+
+  @Sse('events')
+  events() {
+    work.reached++;
+    return NEVER;
+  }
+
+  @MessagePattern('message')
+  message() {
+    work.reached++;
+  }
+
+  @EventPattern('event')
+  event(_data: unknown) {
+    work.reached++;
+  }
+}
+
+@WebSocketGateway()
+@UseGuards(RateLimitGuard)
+@RateLimit(none)
+class NoneGateway {
+  @SubscribeMessage('message')
+  message() {
+    work.reached++;
+  }
 }
 
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -63,5 +121,51 @@ describe('the log', () => {
       await requests(20);
       expect(lines).toEqual(Array.from({ length: round }, () => [failing, back]).flat());
     }
+  });
+
+  it.each(['refusals', 'refusals by a store that fails'])('has no line of %s, over any transport', async (why) => {
+    work.reached = 0;
+    const lines: unknown[] = [];
+    const keep = (line: unknown) => void lines.push(line);
+    const store = new MemoryStore();
+    const fails = why !== 'refusals';
+    if (fails) jest.spyOn(store, 'check').mockRejectedValue(new RateLimitStoreError('down'));
+    const testing = await Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ store, onStoreError: 'deny' })],
+      controllers: [NoneController],
+      providers: [NoneGateway],
+    }).compile();
+    testing.useLogger({ log: ignore, error: keep, warn: keep });
+    const app = testing.createNestApplication();
+    cleanups.push(() => store.close());
+    const options = { transport: Transport.TCP, options: { host: '127.0.0.1', port: await freePort() } } as const;
+    app.connectMicroservice<MicroserviceOptions>(options, { inheritAppConfig: true });
+    await app.startAllMicroservices();
+    await app.listen(0, '127.0.0.1');
+    cleanups.push(() => app.close());
+    const url = await app.getUrl();
+    const client = ClientProxyFactory.create(options);
+    cleanups.push(() => client.close());
+    const socket = await connect('socket.io', url);
+    cleanups.push(async () => socket.close());
+
+    const status = fails ? 503 : 429;
+    for (let round = 0; round < 2; round++) {
+      for (const path of ['/http', '/events']) {
+        expect((await fetch(url + path, { headers: { connection: 'close' } })).status).toBe(status);
+      }
+      const answer: unknown = await firstValueFrom(client.send('message', {})).catch((error: unknown) => error);
+      expect(answer).toMatchObject({ statusCode: status });
+      socket.send('message', {});
+      expect(await socket.next()).toMatchObject({ event: 'exception', data: { statusCode: status } });
+      await firstValueFrom(client.emit('event', {}), { defaultValue: undefined });
+      // One connection is read in order, so the event has been seen when this has been answered.
+      await firstValueFrom(client.send('message', {})).catch(() => undefined);
+    }
+    // What is logged of an event is logged in the turns after.
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(work.reached).toBe(0);
+    const state = expect.stringContaining('the store failed');
+    expect(lines).toEqual(fails ? [state] : []);
   });
 });

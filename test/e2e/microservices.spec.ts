@@ -229,6 +229,17 @@ describe.each(['TCP', 'Redis'] as const)('over %s', (transport) => {
       await until(async () => (await left('slots')) === 1);
     });
 
+    it('holds something as long as the handler runs, though its client has left', async () => {
+      const { ask, left } = await start(transport, how);
+      void ask('slow');
+      await until(() => work.reached === 1);
+      await client?.close();
+      for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+      expect(await left('slots')).toBe(0);
+      work.leave();
+      await until(async () => (await left('slots')) === 1);
+    });
+
     it('does not run the handler of an event too many', async () => {
       const { tell, ask, left } = await start(transport, how);
       for (let event = 0; event < 3; event++) await tell('event');

@@ -24,6 +24,7 @@ import type { Count, LimitDefinition, Outcome } from '../../lib/limit-definition
 import { LimiterService } from '../../lib/limiter.service.js';
 import type { RequestDecision } from '../../lib/request/request-decision.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
+import { until } from '../support/until.js';
 import { frameworks, HttpApp } from './http-app.js';
 
 /** Stands for a login that fails before the handler is reached. */
@@ -325,18 +326,36 @@ describe.each(kinds)('outcomes over %s with %s', (framework, kind) => {
     expect(await remaining()).toBe(4);
   });
 
-  it('a function that throws makes no request free, and the log says so', async () => {
+  it('a function that throws makes no request free, and the log says so once', async () => {
     const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     const { statuses, remaining } = await counting(() => {
       throw new Error('out of order');
     });
     expect(await statuses(2, '/answer/200')).toEqual([200, 200]);
     expect(await remaining()).toBe(3);
-    expect(logged).toHaveBeenCalledTimes(2);
+    expect(logged).toHaveBeenCalledTimes(1);
     expect(logged).toHaveBeenCalledWith(
       "the function 'count' of limit 'counted' failed, so the request counts",
       expect.stringContaining('out of order'),
     );
+  });
+
+  it('a function that rejects makes no request free either', async () => {
+    const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const { statuses, remaining } = await counting(() => Promise.reject(new Error('out of order')));
+    expect(await statuses(2, '/answer/200')).toEqual([200, 200]);
+    expect([await remaining(), logged.mock.calls]).toEqual([
+      3,
+      [["the function 'count' of limit 'counted' failed, so the request counts", expect.stringContaining('out of')]],
+    ]);
+  });
+
+  it('a promise that a function gives is waited for', async () => {
+    const { statuses, remaining } = await counting(({ statusCode }) => Promise.resolve(statusCode === 404));
+    expect(await statuses(2, '/answer/200')).toEqual([200, 200]);
+    await until(async () => (await remaining()) === 5);
+    expect(await statuses(2, '/answer/404')).toEqual([404, 404]);
+    expect(await remaining()).toBe(3);
   });
 
   it('a store that fails as no store should does not end the process', async () => {
@@ -444,10 +463,4 @@ function tally(responses: readonly Response[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
-}
-
-/** Waits for something that another part of the process is about to do. */
-async function until(happened: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 500 && !happened(); tries++) await new Promise((resolve) => setTimeout(resolve, 5));
-  expect(happened()).toBe(true);
 }

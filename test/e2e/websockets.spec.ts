@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, type PipeTransform, UseGuards } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
 import {
   ConnectedSocket,
@@ -40,6 +40,15 @@ class MessageAuthGuard implements CanActivate {
     if (client.data === undefined) client.user = { id: user };
     else client.data.user = { id: user };
     return true;
+  }
+}
+
+@Injectable()
+class SlowPipe implements PipeTransform {
+  async transform(value: unknown): Promise<unknown> {
+    work.reached++;
+    await work.gate;
+    return value;
   }
 }
 
@@ -95,6 +104,12 @@ class Handlers implements OnGatewayConnection {
     work.reached++;
     await work.gate;
     return { event: 'answer', data: 'slow' };
+  }
+
+  @SubscribeMessage('piped')
+  @RateLimit('slots')
+  piped(@MessageBody(SlowPipe) _data: unknown) {
+    work.reached++;
   }
 
   @SubscribeMessage('broken')
@@ -237,6 +252,33 @@ describe.each(libraries)('a gateway of %s', (library) => {
       expect(await outside.ask('slow')).toEqual(refusal(['slots'], 30_000));
       inside.close();
       await until(async () => (await left('slots')) === 1);
+    });
+
+    it('holds something as long as the handler runs, though its clients have left', async () => {
+      const { connected, left } = await start(gateway, extras);
+      for (let round = 0; round < 3; round++) {
+        const leaving = await connected();
+        leaving.send('slow', {});
+        if (round > 0) expect(await leaving.next()).toEqual(refusal(['slots'], 30_000));
+        await until(() => work.reached > 0);
+        leaving.close();
+      }
+      expect([work.reached, await left('slots')]).toEqual([1, 0]);
+      work.leave();
+      await until(async () => (await left('slots')) === 1);
+    });
+
+    it('runs no handler for a client that left while a pipe was at work', async () => {
+      const { connected, left } = await start(gateway, extras);
+      const leaving = await connected();
+      leaving.send('piped', {});
+      await until(() => work.reached === 1);
+      leaving.close();
+      await until(async () => (await left('slots')) === 1);
+      work.leave();
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+      // The pipe reached it, and the handler did not.
+      expect(work.reached).toBe(1);
     });
   });
 

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type CallHandler, Controller, type ExecutionContext, HttpException, Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { EventPattern, RpcException } from '@nestjs/microservices';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { firstValueFrom, of } from 'rxjs';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
@@ -27,10 +28,14 @@ class Handlers {
 
   @RateLimit(byAll)
   other() {}
+
+  @EventPattern('event')
+  @RateLimit(byAll)
+  event(_data: unknown) {}
 }
 
 /** A call as Nest hands it to guards and interceptors; each gets a context of its own. */
-function contextOf(type: string, args: unknown[], handler: 'handle' | 'other' = 'handle'): ExecutionContext {
+function contextOf(type: string, args: unknown[], handler: 'handle' | 'other' | 'event' = 'handle'): ExecutionContext {
   const context = {
     getType: () => type,
     getArgs: () => args,
@@ -151,6 +156,16 @@ describe('transports', () => {
       expect(one.getArgs()[2]).toEqual(info);
     }
     await expect(guard.canActivate(context())).rejects.toThrow(RateLimitExceededException);
+  });
+
+  it.each([
+    ['an event', {}, RateLimitExceededException],
+    ['an event of Kafka, which delivers it again', { getConsumer: () => undefined }, RpcException],
+  ])('microservices: what refuses %s', async (_, rpcContext, error) => {
+    const { guard } = await start();
+    const context = () => contextOf('rpc', ['data', { ...rpcContext }], 'event');
+    for (let event = 0; event < 5; event++) await guard.canActivate(context());
+    await expect(guard.canActivate(context())).rejects.toThrow(error);
   });
 
   it('keeps two handlers of one request apart', async () => {
