@@ -7,6 +7,7 @@ import {
   ServiceUnavailableException,
 } from '@nestjs/common';
 import { messages } from '../errors/messages.js';
+import { OnceLogger } from '../errors/once-logger.js';
 import { isPromise } from '../plan/promises.js';
 import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
 import type { CheckResult } from '../stores/store.js';
@@ -15,13 +16,10 @@ import { exceededBody, RateLimitExceededException } from './rate-limit-exceeded.
 import type { RefusalAnswer } from './refusal-answer.js';
 import { ResponseHeaders } from './response-headers.js';
 
-const logger = new Logger('RateLimit');
-
 /** Makes what refused requests are answered with. */
 @Injectable()
 export class Refusals {
-  /** The functions of the user's that failed; the log says it once of each. */
-  private readonly failed = new WeakSet<object>();
+  private readonly log = new OnceLogger(new Logger('RateLimit'));
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
@@ -62,7 +60,7 @@ export class Refusals {
   private message(answer: RefusalAnswer | undefined, context: ExecutionContext, result: CheckResult): string {
     const { message } = answer ?? {};
     if (typeof message !== 'function') return message ?? messages.exceeded();
-    const made = this.attempt(message, 'message', result, () => message(context, result), isString);
+    const made = this.attempt('message', result, () => message(context, result), isString);
     return made ?? messages.exceeded();
   }
 
@@ -74,12 +72,11 @@ export class Refusals {
   ): object {
     const make = answer?.body;
     if (make === undefined) return usual;
-    return this.attempt(make, 'body', result, () => make(context, result, { ...usual }), isBody) ?? usual;
+    return this.attempt('body', result, () => make(context, result, { ...usual }), isBody) ?? usual;
   }
 
   /** A function of the user's that fails must not make another error of a refusal. */
   private attempt<T>(
-    make: object,
     option: string,
     { tightest }: CheckResult,
     call: () => T,
@@ -95,8 +92,7 @@ export class Refusals {
     } catch (error) {
       reason = error instanceof Error ? error.stack : error;
     }
-    if (!this.failed.has(make)) logger.error(messages.answerFailed(option, tightest.limit), reason);
-    this.failed.add(make);
+    this.log.error(messages.answerFailed(option, tightest.limit), reason);
     return undefined;
   }
 }

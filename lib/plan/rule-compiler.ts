@@ -1,9 +1,10 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../algorithms/limit.js';
+import { type CarryOver, CompiledLimit, type LimitSettings } from '../algorithms/limit.js';
 import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { OnceLogger } from '../errors/once-logger.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { CommonLimitOptions, LimitDefinition } from '../limit-definition.js';
 import {
@@ -14,6 +15,7 @@ import {
 } from '../rate-limit.settings.js';
 import { leaseTerms } from './lease-terms.js';
 import { Rule } from './rule.js';
+import { ValueCache } from './value-cache.js';
 
 const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'name',
@@ -55,6 +57,10 @@ export interface Declaration {
 /** Reads what users write as a limit. */
 @Injectable()
 export class RuleCompiler {
+  /** What stores know of an equal limit holds for this one: they tell limits apart by these objects. */
+  private readonly limits = new ValueCache<CompiledLimit>();
+  private readonly log = new OnceLogger(new Logger('RateLimit'));
+
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly keys: KeyResolverFactory,
@@ -78,8 +84,8 @@ export class RuleCompiler {
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const { phase = key === 'user' ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(common, place, everywhere);
-    const limit = new CompiledLimit(algorithmOptions(definition), {
-      place,
+    const options = algorithmOptions(definition);
+    const settings: Omit<LimitSettings, 'place'> = {
       scope,
       name,
       blockFor: common.blockFor === undefined ? 0 : duration(place, 'blockFor', common.blockFor),
@@ -92,7 +98,8 @@ export class RuleCompiler {
       onStoreError: storeErrorPolicy(place, orElse(common.onStoreError, onStoreError)),
       generation,
       carry,
-    });
+    };
+    const limit = this.limits.of([options, settings], () => new CompiledLimit(options, { place, ...settings }));
     return new Rule(limit, {
       key,
       identify: this.keys.create(key, place, ipv6Prefix),
@@ -104,6 +111,7 @@ export class RuleCompiler {
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },
+      log: this.log,
     });
   }
 }

@@ -3,6 +3,7 @@ import type { WindowCount } from '../algorithms/algorithm.js';
 import { type CompiledLimit, STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../algorithms/limit.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { OnceLogger } from '../errors/once-logger.js';
 import { Circuit, type CircuitReport } from './circuit.js';
 import type {
   Charge,
@@ -49,6 +50,8 @@ export class FallbackStore implements Store {
   private readonly localShare: number;
   /** By node; that of the store as a whole has no name. */
   private readonly circuits = new Map<string, Circuit>();
+  /** A function of the user's that fails may do so for each check. */
+  private readonly log = new OnceLogger(logger);
   private lookedAt = -Infinity;
   private readonly shares = new WeakMap<CompiledLimit, CompiledLimit>();
 
@@ -104,7 +107,7 @@ export class FallbackStore implements Store {
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       const all = checks.flatMap(({ entries }) => entries);
-      const policies = new Map(all.map((entry) => [entry, policyOf({ ...entry, units: entry.cost }, error)]));
+      const policies = new Map(all.map((entry) => [entry, policyOf({ ...entry, units: entry.cost }, error, this.log)]));
       if (all.some((entry) => policies.get(entry) === 'deny')) throw error;
       return Promise.all(checks.map((check) => this.fallBack(check, policies)));
     }
@@ -115,7 +118,7 @@ export class FallbackStore implements Store {
       return await this.ask([reservation], () => this.primary.reserve(reservation));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      const policy = policyOf({ ...reservation, units: reservation.cost }, error);
+      const policy = policyOf({ ...reservation, units: reservation.cost }, error, this.log);
       if (policy === 'deny') throw error;
       if (policy !== 'local') return allowing(reservation);
       return { ...(await this.local.reserve(this.share(reservation))), source: 'fallback' };
@@ -132,7 +135,7 @@ export class FallbackStore implements Store {
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       // What Redis charged can be given back there only.
-      const policies = rest.map((refund) => (refund.source === undefined ? policyOf(refund, error) : 'deny'));
+      const policies = rest.map((refund) => (refund.source === undefined ? policyOf(refund, error, this.log) : 'deny'));
       const counted = rest.filter((_, index) => policies[index] === 'local');
       if (counted.length > 0) await this.local.refund(counted.map((refund) => this.share(refund)));
       if (policies.includes('deny')) throw error;
@@ -145,7 +148,7 @@ export class FallbackStore implements Store {
       await this.ask([charge], () => this.primary.penalize(charge));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      const policy = policyOf(charge, error);
+      const policy = policyOf(charge, error, this.log);
       if (policy === 'deny') throw error;
       if (policy === 'local') await this.local.penalize(this.share(charge));
     }
@@ -248,21 +251,25 @@ export class FallbackStore implements Store {
 }
 
 /** What to do about a limit whose store gave this error. A function that fails must not make a request fail. */
-function policyOf(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
-  const policy = chosenPolicy(charge, error);
+function policyOf(charge: Charge, error: RateLimitStoreError, log: OnceLogger): StoreErrorPolicy {
+  const policy = chosenPolicy(charge, error, log);
   // A shadow refuses nobody.
   return policy === 'deny' && charge.limit.shadow ? 'allow' : policy;
 }
 
-function chosenPolicy({ limit, identity, units }: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+function chosenPolicy(
+  { limit, identity, units }: Charge,
+  error: RateLimitStoreError,
+  log: OnceLogger,
+): StoreErrorPolicy {
   const { onStoreError, name } = limit;
   if (typeof onStoreError !== 'function') return onStoreError;
   try {
     const policy = onStoreError(error, { limit: name, key: identity, cost: units });
     if (STORE_ERROR_POLICIES.includes(policy)) return policy;
-    logger.error(messages.wrongPolicy(name, policy));
+    log.error(messages.wrongPolicy(name, policy));
   } catch (failure) {
-    logger.error(messages.policyFailed(name), failure instanceof Error ? failure.stack : String(failure));
+    log.error(messages.policyFailed(name), failure instanceof Error ? failure.stack : String(failure));
   }
   return 'local';
 }
