@@ -104,7 +104,7 @@ export interface RateLimitModuleOptions {
   maxKeys?: number;
   /**
    * How many bytes of memory they take at most, as far as that can be estimated.
-   * @default 1_000 for each of `maxKeys`
+   * @default 1_000 for each of `maxKeys`, and at least 16_000_000
    */
   maxBytes?: number;
   /**

@@ -6,7 +6,7 @@ import { type HeaderFormatter, headerFormatters } from './http/header-format.js'
 import type { RefusalBody } from './http/refusal-answer.js';
 import type { OnMissingKey } from './limit-definition.js';
 import { isClient, isClusterConnection } from './redis/client.js';
-import { BYTES_A_KEY } from './stores/memory.store.js';
+import { defaultMaxBytes } from './stores/memory.store.js';
 import type { RateLimitModuleOptions } from './rate-limit.options.js';
 
 /** The module's options once they have been read and checked. */
@@ -143,11 +143,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     telemetry,
     shadow: readsShadow(process.env[MODE_VARIABLE]),
     maxKeys: wholeNumber(PLACE, 'maxKeys', maxKeys),
-    maxBytes: wholeNumber(
-      PLACE,
-      'maxBytes',
-      orElse(options.maxBytes, Math.min(maxKeys * BYTES_A_KEY, Number.MAX_SAFE_INTEGER)),
-    ),
+    maxBytes: wholeNumber(PLACE, 'maxBytes', orElse(options.maxBytes, defaultMaxBytes(maxKeys))),
   };
 }
 

@@ -17,12 +17,10 @@ import { exceededBody, RateLimitExceededException } from './rate-limit-exceeded.
 import type { RefusalAnswer } from './refusal-answer.js';
 import { ResponseHeaders } from './response-headers.js';
 
-const logger = new Logger('RateLimit');
-
 /** Makes what refused requests are answered with. */
 @Injectable()
 export class Refusals {
-  private readonly attempts = new Attempts(logger);
+  private readonly attempts = new Attempts(new Logger('RateLimit'));
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
@@ -76,7 +74,7 @@ export class Refusals {
   private message(answer: RefusalAnswer | undefined, context: ExecutionContext, result: CheckResult): string {
     const { message } = answer ?? {};
     if (typeof message !== 'function') return message ?? messages.exceeded();
-    const made = this.attempt(message, 'message', result, () => message(context, result), isString);
+    const made = this.attempt('message', result, () => message(context, result), isString);
     return made ?? messages.exceeded();
   }
 
@@ -88,19 +86,18 @@ export class Refusals {
   ): object {
     const make = answer?.body;
     if (make === undefined) return usual;
-    return this.attempt(make, 'body', result, () => make(context, result, { ...usual }), isBody) ?? usual;
+    return this.attempt('body', result, () => make(context, result, { ...usual }), isBody) ?? usual;
   }
 
   /** A function of the user's that fails must not make another error of a refusal. */
   private attempt<T>(
-    make: object,
     option: string,
     { tightest }: CheckResult,
     call: () => T,
     isRight: (made: T) => boolean,
   ): T | undefined {
     const message = messages.answerFailed(option, tightest.limit);
-    return this.attempts.call(make, call, isRight, { message, wrong: messages.wrongAnswer });
+    return this.attempts.call(call, isRight, { message, wrong: messages.wrongAnswer });
   }
 }
 

@@ -57,7 +57,7 @@ export class ResponseHeaders {
     const infos = limits.map((limit) => limitInfo(limit, now));
     const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
     for (const formatter of formatters) {
-      const made = this.attempts.call(formatter, () => this.format(formatter, response, result, infos), isHeaders, told);
+      const made = this.attempts.call(() => this.format(formatter, response, result, infos), isHeaders, told);
       if (made !== undefined) exposed?.push(...Object.keys(made));
     }
     const seconds = retryAfter(result, infos);

@@ -6,6 +6,7 @@ import type { LimitDefinition } from '../limit-definition.js';
 import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
 import { type Rule } from './rule.js';
 import { type Declaration, RuleCompiler } from './rule-compiler.js';
+import { ValueCache } from './value-cache.js';
 
 /** The scope of the limits that apply to every route. No class has such a name. */
 const MODULE_SCOPE = '@module';
@@ -30,6 +31,8 @@ export class LimitRegistry {
   private readonly defined = new Map<string, NamedLimit>();
   /** Limits that functions gave or code passed, by scope: most give the same objects again and again. */
   private readonly compiled = new WeakMap<LimitDefinition, Map<string, Rule>>();
+  /** The same for functions that make new objects each time. */
+  private readonly equal = new ValueCache<Rule>();
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) { options }: RateLimitSettings,
@@ -93,7 +96,7 @@ export class LimitRegistry {
     let scopes = typeof limit === 'object' && limit !== null ? this.compiled.get(limit) : undefined;
     const known = scopes?.get(scope);
     if (known !== undefined) return known;
-    const rule = this.compiler.compile(limit, { place, scope });
+    const rule = this.equal.of([scope, limit], () => this.compiler.compile(limit, { place, scope }));
     if (scopes === undefined) this.compiled.set(limit, (scopes = new Map()));
     scopes.set(scope, rule);
     return rule;

@@ -1,9 +1,10 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../algorithms/limit.js';
+import { type CarryOver, CompiledLimit, type LimitSettings } from '../algorithms/limit.js';
 import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { OnceLogger } from '../errors/once-logger.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { LimitKey } from '../key-resolvers/key-resolver.js';
 import type { CommonLimitOptions, Count, LimitDefaults, LimitDefinition } from '../limit-definition.js';
@@ -15,6 +16,7 @@ import {
 } from '../rate-limit.settings.js';
 import { leaseTerms } from './lease-terms.js';
 import { Rule } from './rule.js';
+import { ValueCache } from './value-cache.js';
 
 const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'name',
@@ -62,6 +64,9 @@ export interface Declaration {
 @Injectable()
 export class RuleCompiler {
   private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
+  /** What stores know of an equal limit holds for this one: they tell limits apart by these objects. */
+  private readonly limits = new ValueCache<CompiledLimit>();
+  private readonly log = new OnceLogger(new Logger('RateLimit'));
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
@@ -99,8 +104,8 @@ export class RuleCompiler {
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const { phase = key === 'user' ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(common, place, everywhere);
-    const limit = new CompiledLimit(algorithmOptions(definition), {
-      place,
+    const options = algorithmOptions(definition);
+    const settings: Omit<LimitSettings, 'place'> = {
       scope,
       name,
       nameEnd: this.nameEnd(key, count),
@@ -114,7 +119,8 @@ export class RuleCompiler {
       onStoreError: storeErrorPolicy(place, orElse(common.onStoreError, onStoreError)),
       generation,
       carry,
-    });
+    };
+    const limit = this.limits.of([options, settings], () => new CompiledLimit(options, { place, ...settings }));
     return new Rule(limit, {
       key,
       identify: this.keys.create(key, place, ipv6Prefix),
@@ -128,6 +134,7 @@ export class RuleCompiler {
       answer: { message, body: orElse(body, this.settings.body) },
       perRoute,
       unnamed: name === undefined,
+      log: this.log,
     });
   }
 

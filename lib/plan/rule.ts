@@ -1,8 +1,9 @@
-import { BadRequestException, type ExecutionContext, Logger, UnauthorizedException } from '@nestjs/common';
+import { BadRequestException, type ExecutionContext, UnauthorizedException } from '@nestjs/common';
 import type { CompiledLimit } from '../algorithms/limit.js';
 import { assertCost } from '../arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import type { OnceLogger } from '../errors/once-logger.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
@@ -33,13 +34,12 @@ export interface RuleSettings {
   readonly perRoute: boolean;
   /** Whether its name is that of its algorithm and rate. */
   readonly unnamed: boolean;
+  /** Shared by all rules of an app, since a function can make new ones for each request. */
+  readonly log: OnceLogger;
 }
-
-const logger = new Logger('RateLimit');
 
 /** A limit as a request meets it: whom it counts, what the request costs, and whether it applies at all. */
 export class Rule {
-  private warned = false;
   private effective: CompiledLimit;
   private readonly listeners: (() => void)[] = [];
 
@@ -148,7 +148,7 @@ export class Rule {
   }
 
   private missing(context: ExecutionContext, parts: RequestParts): string | undefined {
-    const { key, onMissingKey, byAddress } = this.settings;
+    const { key, onMissingKey, byAddress, log } = this.settings;
     // A shadow refuses nobody, whatever the reason.
     if (onMissingKey === 'skip' || (onMissingKey === 'refuse' && this.limit.shadow)) return undefined;
     if (onMissingKey === 'refuse') {
@@ -156,10 +156,7 @@ export class Rule {
       throw new BadRequestException(messages.noKey(describeKey(key)));
     }
     const identity = byAddress(context, parts);
-    if (identity === undefined && !this.warned) {
-      this.warned = true;
-      logger.warn(messages.noAddress(this.name));
-    }
+    if (identity === undefined) log.warn(messages.noAddress(this.name));
     return identity;
   }
 

@@ -277,7 +277,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
   /** A function of the user's that fails must not make a request free. */
   private counts(rule: Rule, outcome: Outcome): Awaitable<boolean> {
     const failed = (error: unknown) => {
-      this.attempts.tell(rule, messages.countFailed(rule.name), error);
+      this.attempts.tell(messages.countFailed(rule.name), error);
       return true;
     };
     try {

@@ -22,7 +22,7 @@ export interface StoreSettings {
   readonly prefix: string;
   readonly timeoutMs: number;
   readonly maxKeys: number;
-  /** @default 1_000 for each of `maxKeys` */
+  /** @default 1_000 for each of `maxKeys`, and at least 16_000_000 */
   readonly maxBytes?: number | undefined;
   /**
    * Whether refusals are remembered.

@@ -50,6 +50,8 @@ export class FallbackStore implements Store {
   private readonly localShare: number;
   /** By node; that of the store as a whole has no name. */
   private readonly circuits = new Map<string, Circuit>();
+  /** A function of the user's that fails may do so for each check. */
+  private readonly attempts = new Attempts(logger);
   private lookedAt = -Infinity;
   private readonly shares = new WeakMap<CompiledLimit, CompiledLimit>();
 
@@ -105,7 +107,9 @@ export class FallbackStore implements Store {
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       const all = checks.flatMap(({ entries }) => entries);
-      const policies = new Map(all.map((entry) => [entry, policyOf({ ...entry, units: entry.cost }, error)]));
+      const policies = new Map(
+        all.map((entry) => [entry, policyOf({ ...entry, units: entry.cost }, error, this.attempts)]),
+      );
       if (all.some((entry) => policies.get(entry) === 'deny')) throw error;
       return Promise.all(checks.map((check) => this.fallBack(check, policies)));
     }
@@ -116,7 +120,7 @@ export class FallbackStore implements Store {
       return await this.ask([reservation], () => this.primary.reserve(reservation));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      const policy = policyOf({ ...reservation, units: reservation.cost }, error);
+      const policy = policyOf({ ...reservation, units: reservation.cost }, error, this.attempts);
       if (policy === 'deny') throw error;
       if (policy !== 'local') return allowing(reservation);
       return { ...(await this.local.reserve(this.share(reservation))), source: 'fallback' };
@@ -133,7 +137,9 @@ export class FallbackStore implements Store {
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       // What Redis charged can be given back there only.
-      const policies = rest.map((refund) => (refund.source === undefined ? policyOf(refund, error) : 'deny'));
+      const policies = rest.map((refund) =>
+        refund.source === undefined ? policyOf(refund, error, this.attempts) : 'deny',
+      );
       const counted = rest.filter((_, index) => policies[index] === 'local');
       if (counted.length > 0) await this.local.refund(counted.map((refund) => this.share(refund)));
       if (policies.includes('deny')) throw error;
@@ -146,7 +152,7 @@ export class FallbackStore implements Store {
       await this.ask([charge], () => this.primary.penalize(charge));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      const policy = policyOf(charge, error);
+      const policy = policyOf(charge, error, this.attempts);
       if (policy === 'deny') throw error;
       if (policy === 'local') await this.local.penalize(this.share(charge));
     }
@@ -248,22 +254,25 @@ export class FallbackStore implements Store {
   }
 }
 
-const attempts = new Attempts(logger);
 const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);
 
 /** What to do about a limit whose store gave this error. A function that fails must not make a request fail. */
-function policyOf(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
-  const policy = chosenPolicy(charge, error);
+function policyOf(charge: Charge, error: RateLimitStoreError, attempts: Attempts): StoreErrorPolicy {
+  const policy = chosenPolicy(charge, error, attempts);
   // A shadow refuses nobody.
   return policy === 'deny' && charge.limit.shadow ? 'allow' : policy;
 }
 
-function chosenPolicy({ limit, identity, units }: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+function chosenPolicy(
+  { limit, identity, units }: Charge,
+  error: RateLimitStoreError,
+  attempts: Attempts,
+): StoreErrorPolicy {
   const { onStoreError, name } = limit;
   if (typeof onStoreError !== 'function') return onStoreError;
   const choose = () => onStoreError(error, { limit: name, key: identity, cost: units });
   const told = { message: messages.policyFailed(name), wrong: messages.wrongPolicy };
-  return attempts.call(onStoreError, choose, isPolicy, told) ?? 'local';
+  return attempts.call(choose, isPolicy, told) ?? 'local';
 }
 
 /** What lets a request pass without counting it. */

@@ -26,7 +26,7 @@ export interface MemoryStoreOptions {
   maxKeys?: number;
   /**
    * How many bytes they take at most, as far as that can be estimated.
-   * @default 1_000 for each of `maxKeys`
+   * @default 1_000 for each of `maxKeys`, and at least 16_000_000
    */
   maxBytes?: number | undefined;
   /**
@@ -87,11 +87,18 @@ const SWEEP_INTERVAL_MS = 100;
 const SWEEP_SHARE = 100;
 
 /** How much memory may be taken for each counter that may be kept, on the average. Most take less than half of it. */
-export const BYTES_A_KEY = 1000;
+const BYTES_A_KEY = 1000;
+/** Few counters may be large ones. */
+const LEAST_BYTES = 16_000_000;
 /** What a counter with a key of no characters takes, in bytes: as it was measured, without what its algorithm lists. */
 const ENTRY_BYTES = 400;
 /** Identities need not be ASCII. */
 const CHARACTER_BYTES = 2;
+
+/** How many bytes so many counters may take, unless told otherwise. */
+export function defaultMaxBytes(maxKeys: number): number {
+  return Math.max(LEAST_BYTES, Math.min(maxKeys * BYTES_A_KEY, Number.MAX_SAFE_INTEGER));
+}
 
 /** Counts in this process: the same algorithms as on Redis, bounded, with one timer for all counters. */
 export class MemoryStore implements Store {
@@ -111,7 +118,7 @@ export class MemoryStore implements Store {
   constructor(options: MemoryStoreOptions = {}) {
     const {
       maxKeys = 100_000,
-      maxBytes = maxKeys * BYTES_A_KEY,
+      maxBytes = defaultMaxBytes(maxKeys),
       clock = () => Date.now() * 1000,
       slackMs = 0,
     } = options;

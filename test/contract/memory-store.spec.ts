@@ -106,7 +106,7 @@ describe('the sweep of a MemoryStore', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('looks at a tenth of maxKeys at a time, and gets round to all of them', async () => {
+  it('looks at a part of maxKeys at a time, and gets round to all of them', async () => {
     const store = new MemoryStore({ maxKeys: 100 });
     for (let i = 0; i < 100; i++) await ask(store, short, { identity: `user:${i}` });
     jest.advanceTimersByTime(3000);

@@ -1,5 +1,7 @@
+import { Logger } from '@nestjs/common';
 import { CompiledLimit, type LimitSettings } from '../../lib/algorithms/limit.js';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { OnceLogger } from '../../lib/errors/once-logger.js';
 import { Limiter } from '../../lib/limiter.js';
 import { Rule } from '../../lib/plan/rule.js';
 import type { Store } from '../../lib/stores/store.js';
@@ -18,11 +20,12 @@ export function waitingFor(store: Store, options: AlgorithmOptions) {
     phase: 'guard',
     cost: 1,
     hasCost: false,
-  perRoute: false,
-  unnamed: false,
+    perRoute: false,
+    unnamed: false,
     count: 'all',
     skip: undefined,
     answer: {} as never,
+    log: new OnceLogger(new Logger('RateLimit')),
   });
   const room = new WaitingRoom(store);
   return {
