@@ -9,6 +9,7 @@ import { bindsOtherGuard, bindsOwnGuard } from './bound-guards.js';
 import { GuardCheck } from './guard-check.js';
 import { LimitRegistry } from './limit-registry.js';
 import { isSource, type Place, Plan, type RuleSource } from './plan.js';
+import { isGateway, resolvesField } from './route-names.js';
 import { type Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Scoped, Scopes } from './scopes.js';
 
@@ -71,6 +72,8 @@ export class PlanRegistry {
       for (const handler of this.handlers(type).values()) this.of(type, handler);
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
+    if (this.guards.asks) this.refuseUnreached(classes);
+    this.guards.warnOfFields(classes.flatMap((type) => this.fields(type)));
     // Where the guard has nothing to check, its place does not matter.
     if (classes.some((type) => this.plansOf(type).some(({ isEmpty }) => !isEmpty))) this.guards.warnOfEarlier();
   }
@@ -128,6 +131,20 @@ export class PlanRegistry {
     );
     const bound = types.some((type) => isClass(type) && [type, ...this.handlers(type).values()].some(bindsOwnGuard));
     if (!bound) throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]));
+  }
+
+  /** Refuses limits where Nest calls no guard, though one is bound. */
+  private refuseUnreached(classes: readonly HandlerClass[]): void {
+    if (this.guards.reachesGateways) return;
+    const gateways = classes.filter(isGateway).flatMap((type) => this.unguarded(type));
+    if (gateways.length > 0) throw new RateLimitConfigError(messages.unreachedGateways(gateways));
+  }
+
+  /** The fields of GraphQL types that declare limits. */
+  private fields(type: HandlerClass): string[] {
+    return [...this.handlers(type)]
+      .filter(([, handler]) => resolvesField(type, handler) && declaredOn(handler).specs.length > 0)
+      .map(([method]) => `${classNameOf(type)}.${method}`);
   }
 
   private unguarded(type: HandlerClass): string[] {
