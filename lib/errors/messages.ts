@@ -49,6 +49,12 @@ export const messages = {
   unguarded: (routes: readonly string[]) =>
     `RateLimitModule: option 'guard' is false, and no RateLimitGuard checks ${routes.join(', ')}; wants ` +
     "@UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom' if a guard of your own calls it or they are to rest",
+  unreachedGateways: (routes: readonly string[]) =>
+    `RateLimitModule: Nest's global guards do not reach gateways before Nest 12, so nothing checks ${routes.join(', ')}; wants ` +
+    '@UseGuards(RateLimitGuard) on the gateway',
+  unreachedFields: (routes: readonly string[]) =>
+    `the options of GraphQLModule let no guard reach fields, so nothing checks ${routes.join(', ')}; set ` +
+    "fieldResolverEnhancers: ['guards', 'interceptors'] there",
   earlierGuards: (names: readonly string[]) =>
     `global guards run before the rate limits, so requests that they refuse are not counted: ${names.join(', ')}. Import ` +
     "RateLimitModule before the modules that bind them; if that is meant, set 'guard: false' and bind " +

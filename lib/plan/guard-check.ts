@@ -1,10 +1,17 @@
 import { Inject, Injectable, Logger, type Type } from '@nestjs/common';
-import { ApplicationConfig } from '@nestjs/core';
+import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { messages } from '../errors/messages.js';
 import { isOwnGuard } from './bound-guards.js';
 
 /** The token of the option `guard`. */
 export const RATE_LIMIT_GUARD_OPTION = Symbol('RATE_LIMIT_GUARD_OPTION');
+
+/** Where `@nestjs/graphql` keeps the options of its module. */
+const GRAPHQL_OPTIONS = 'GqlModuleOptions';
+
+interface GraphqlOptions {
+  readonly fieldResolverEnhancers?: readonly string[];
+}
 
 const logger = new Logger('RateLimitModule');
 
@@ -14,6 +21,7 @@ export class GuardCheck {
   constructor(
     @Inject(RATE_LIMIT_GUARD_OPTION) private readonly option: boolean | 'custom',
     private readonly config: ApplicationConfig,
+    private readonly modules: ModulesContainer,
   ) {}
 
   /** Whether the guard holds for every route, or nobody wants to know. */
@@ -21,6 +29,26 @@ export class GuardCheck {
     if (this.option !== false) return true;
     const scoped = this.config.getGlobalRequestGuards().map(({ metatype }) => metatype as object | null);
     return [...this.config.getGlobalGuards(), ...scoped].some((guard) => guard !== null && isOwnGuard(guard));
+  }
+
+  /** Whether somebody wants to know where no guard checks. */
+  get asks(): boolean {
+    return this.option !== 'custom';
+  }
+
+  /** Whether the global guards reach gateways: before Nest 12 they do not. Its config cannot name a policy of conflicts. */
+  get reachesGateways(): boolean {
+    return this.isEverywhere && 'getRouteConflictPolicy' in this.config;
+  }
+
+  /** Nest calls guards for fields only where the options of its GraphQL module say so. */
+  warnOfFields(fields: readonly string[]): void {
+    if (fields.length === 0) return;
+    const options = [...this.modules.values()]
+      .map(({ providers }) => providers.get(GRAPHQL_OPTIONS)?.instance as GraphqlOptions | null | undefined)
+      .filter((each) => each !== undefined && each !== null);
+    if (options.length === 0 || options.some(letsGuardsReachFields)) return;
+    logger.warn(messages.unreachedFields(fields));
   }
 
   /** What an earlier guard refuses is not counted. An app that binds ours itself has chosen its place. */
@@ -31,4 +59,8 @@ export class GuardCheck {
     if (earlier.length === 0) return;
     logger.warn(messages.earlierGuards(earlier.map((guard) => (guard.constructor as Type).name)));
   }
+}
+
+function letsGuardsReachFields({ fieldResolverEnhancers = [] }: GraphqlOptions): boolean {
+  return fieldResolverEnhancers.includes('guards');
 }

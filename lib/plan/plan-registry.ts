@@ -9,6 +9,7 @@ import { bindsOtherGuard, bindsOwnGuard } from './bound-guards.js';
 import { GuardCheck } from './guard-check.js';
 import { LimitRegistry } from './limit-registry.js';
 import { isSource, type Place, Plan, type RuleSource } from './plan.js';
+import { isGateway, resolvesField } from './route-names.js';
 import { type Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Scoped, Scopes } from './scopes.js';
 
@@ -68,9 +69,11 @@ export class PlanRegistry {
     for (const type of classes) {
       // Also for a controller without routes, whose own limits would else go unread.
       this.placesOf(type);
-      for (const handler of this.handlers(type).values()) this.of(type, handler);
+      for (const handler of this.handlers(type).values()) if (isRoute(handler)) this.of(type, handler);
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
+    if (this.guards.asks) this.refuseUnreached(classes);
+    this.guards.warnOfFields(classes.flatMap((type) => this.fields(type)));
     // Where the guard has nothing to check, its place does not matter.
     if (classes.some((type) => this.plansOf(type).some(({ isEmpty }) => !isEmpty))) this.guards.warnOfEarlier();
   }
@@ -97,18 +100,18 @@ export class PlanRegistry {
     }
   }
 
-  /** All controllers, and all providers that declare limits. */
+  /** All controllers, and all providers that declare limits or, where each route counts for itself, have any. */
   private classes(): HandlerClass[] {
     const types = [...this.modules.values()].flatMap(({ controllers, providers }) => [
       ...[...controllers.values()].map(({ metatype }) => metatype).filter(isClass),
-      ...[...providers.values()].map(({ metatype }) => metatype).filter((type) => isClass(type) && this.declares(type)),
+      ...[...providers.values()].map(({ metatype }) => metatype).filter((type) => isClass(type) && this.matters(type)),
     ]);
     return [...new Set(types as HandlerClass[])];
   }
 
   /** What of a class needs a scope: limits of a name share their counters by that. */
   private scoped(type: HandlerClass): Scoped[] {
-    const perRoute = this.registry.moduleRules.some((rule) => rule.perRoute);
+    const { countsPerRoute: perRoute } = this;
     const methods = [...this.handlers(type)].filter(
       ([, handler]) => declaresOwn(handler) || (perRoute && isRoute(handler)),
     );
@@ -116,7 +119,7 @@ export class PlanRegistry {
   }
 
   private plansOf(type: HandlerClass): Plan[] {
-    return [...this.handlers(type).values()].map((handler) => this.of(type, handler));
+    return [...this.handlers(type).values()].filter(isRoute).map((handler) => this.of(type, handler));
   }
 
   private refuseUnguarded(classes: readonly HandlerClass[]): void {
@@ -128,6 +131,20 @@ export class PlanRegistry {
     );
     const bound = types.some((type) => isClass(type) && [type, ...this.handlers(type).values()].some(bindsOwnGuard));
     if (!bound) throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]));
+  }
+
+  /** Refuses limits where Nest calls no guard, though one is bound. */
+  private refuseUnreached(classes: readonly HandlerClass[]): void {
+    if (this.guards.reachesGateways) return;
+    const gateways = classes.filter(isGateway).flatMap((type) => this.unguarded(type));
+    if (gateways.length > 0) throw new RateLimitConfigError(messages.unreachedGateways(gateways));
+  }
+
+  /** The fields of GraphQL types that declare limits. */
+  private fields(type: HandlerClass): string[] {
+    return [...this.handlers(type)]
+      .filter(([, handler]) => resolvesField(type, handler) && declaredOn(handler).specs.length > 0)
+      .map(([method]) => `${classNameOf(type)}.${method}`);
   }
 
   private unguarded(type: HandlerClass): string[] {
@@ -208,8 +225,13 @@ export class PlanRegistry {
     }
   }
 
-  private declares(type: HandlerClass): boolean {
-    return this.targets(type).some(declares);
+  private get countsPerRoute(): boolean {
+    return this.registry.moduleRules.some(({ perRoute }) => perRoute);
+  }
+
+  private matters(type: HandlerClass): boolean {
+    if (this.targets(type).some(declares)) return true;
+    return this.countsPerRoute && [...this.handlers(type).values()].some(isRoute);
   }
 
   /** All that decorators of a route may stand on. */

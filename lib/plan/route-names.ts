@@ -18,6 +18,8 @@ const RESOLVER_NAME = 'graphql:resolver_name';
 const RESOLVED_FIELD = 'graphql:resolve_property';
 const RESOLVED_REFERENCE = 'graphql:resolve_reference';
 
+const ROOT_TYPES: ReadonlySet<unknown> = new Set(['Query', 'Mutation', 'Subscription']);
+
 const read = (key: string, target: object): unknown => Reflect.getMetadata(key, target);
 
 /**
@@ -27,7 +29,7 @@ const read = (key: string, target: object): unknown => Reflect.getMetadata(key, 
  * @param prefixes the paths of the modules that it belongs to
  */
 export function nameOfClass(type: object, prefixes: readonly string[]): string | undefined {
-  if (read(GATEWAY, type) === true) {
+  if (isGateway(type)) {
     const { path, namespace } = (read(GATEWAY_OPTIONS, type) ?? {}) as Record<string, unknown>;
     return words('ws', read(PORT, type) || undefined, path, namespace);
   }
@@ -53,6 +55,18 @@ export function nameOfRoute(className: string, method: string, handler: object):
     return words(className, isField ? undefined : read(RESOLVER_TYPE, handler), read(RESOLVER_NAME, handler) ?? method);
   }
   return undefined;
+}
+
+/** Whether it is a gateway. */
+export function isGateway(type: object): boolean {
+  return read(GATEWAY, type) === true;
+}
+
+/** Whether a method of a resolver answers a field of a type, and no query, mutation or subscription. */
+export function resolvesField(type: object, handler: object): boolean {
+  if (!Reflect.hasMetadata(RESOLVER_TYPE, type)) return false;
+  const isRoute = [RESOLVER_TYPE, RESOLVED_FIELD, RESOLVED_REFERENCE].some((key) => Reflect.hasMetadata(key, handler));
+  return isRoute && !ROOT_TYPES.has(read(RESOLVER_TYPE, handler) ?? read(RESOLVER_TYPE, type));
 }
 
 function version(target: object): string | undefined {

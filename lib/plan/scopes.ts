@@ -93,7 +93,8 @@ export class Scopes {
       return present([place, first === undefined ? undefined : `${place} ${first}`, written]);
     }
     const handler = (type.prototype as Record<string, object>)[method]!;
-    const route = place === undefined ? undefined : nameOfRoute(place, method, handler);
+    // Names of methods, unlike those of classes, stay what they are.
+    const route = place === undefined ? undefined : (nameOfRoute(place, method, handler) ?? `${place} ${method}`);
     return present([
       route,
       route === undefined ? undefined : `${route} ${method}`,

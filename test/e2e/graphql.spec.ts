@@ -7,6 +7,7 @@ import {
   type ExceptionFilter,
   type ExecutionContext,
   Injectable,
+  Logger,
   UseGuards,
 } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
@@ -294,9 +295,14 @@ describe.each(frameworks)('GraphQL over %s', (framework) => {
     expect(rateLimit).toBe('"all";r=3;t=60, "books";r=0;t=60, "authors";r=3;t=60');
   });
 
-  it('counts fields of objects, if the app lets guards reach them', async () => {
+  it('counts fields of objects, if the app lets guards reach them, and warns if it does not', async () => {
     const query = '{ shelves { books } }';
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const bare = await start(framework);
+    const told = warn.mock.calls.map(([message]) => String(message)).filter((message) => message.includes('GraphQL'));
+    warn.mockRestore();
+    expect(told).toHaveLength(1);
+    expect(told[0]).toMatch(/let no guard reach fields, so nothing checks .*\.books.*; set fieldResolverEnhancers/);
     expect(await bare.ask(query)).toEqual({ data: { shelves: [1, 2, 3, 4].map((books) => ({ books })) } });
     await bare.app.close();
     const { ask, left } = await start(framework, {

@@ -8,6 +8,7 @@ import {
   Module,
   type ModuleMetadata,
   Post,
+  SetMetadata,
   type Type,
   Version,
   VersioningType,
@@ -361,6 +362,32 @@ it('changes the rate of all routes that count for themselves', async () => {
   } finally {
     await app.close();
   }
+});
+
+it('counts routes for themselves in classes that nobody named, whatever other methods they have', async () => {
+  @Controller()
+  class HelpedController {
+    @Get('one')
+    one() {}
+
+    @SetMetadata('of', 'another package')
+    helper() {}
+
+    other() {}
+  }
+  @WebSocketGateway()
+  class SayGateway {
+    @SubscribeMessage('say')
+    say() {}
+  }
+  const providers = [called('a', SayGateway), called('b', class extends SayGateway {})];
+  WebSocketGateway()(providers[1]!);
+  const limits = [limit('each', 5, { perRoute: true })];
+  // Two gateways of one message and method are nothing to tell apart by.
+  await expect(startUp({ limits }, [mixin(HelpedController)], { providers })).rejects.toThrow(
+    '@RateLimit on a.say: nothing',
+  );
+  await expect(startUp({ limits }, [mixin(HelpedController)], { providers: [SayGateway] })).resolves.toBe(undefined);
 });
 
 describe('other handlers', () => {

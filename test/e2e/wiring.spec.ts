@@ -17,6 +17,7 @@ import {
 import { APP_GUARD, APP_INTERCEPTOR, ApplicationConfig, LazyModuleLoader } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { of } from 'rxjs';
 import { getLimiterToken, InjectLimiter } from '../../lib/decorators/inject-limiter.decorator.js';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
@@ -365,6 +366,48 @@ describe('guard: false', () => {
     @Module({ controllers: [EventsController] })
     class EventsModule {}
     await expect(start([root(), EventsModule])).rejects.toThrow('EventsController.events');
+  });
+});
+
+/** Starts without a server, under a Nest that knows what Nest 11 does. */
+async function startUnder11(gateway: Type) {
+  const known = Object.getOwnPropertyDescriptor(ApplicationConfig.prototype, 'getRouteConflictPolicy')!;
+  Reflect.deleteProperty(ApplicationConfig.prototype, 'getRouteConflictPolicy');
+  try {
+    const testing = await Test.createTestingModule({
+      imports: [RateLimitModule.forRoot()],
+      providers: [gateway],
+    }).compile();
+    close = () => testing.close();
+    await testing.init();
+  } finally {
+    Object.defineProperty(ApplicationConfig.prototype, 'getRouteConflictPolicy', known);
+  }
+}
+
+describe('gateways before Nest 12', () => {
+  @WebSocketGateway()
+  class ChatGateway {
+    @SubscribeMessage('say')
+    @RateLimit(login)
+    say() {}
+  }
+  @WebSocketGateway()
+  @UseGuards(RateLimitGuard)
+  class GuardedGateway {
+    @SubscribeMessage('say')
+    @RateLimit(login)
+    say() {}
+  }
+
+  it('do not start with limits that no guard of their own checks', async () => {
+    await expect(startUnder11(ChatGateway)).rejects.toThrow(
+      "Nest's global guards do not reach gateways before Nest 12, so nothing checks ChatGateway.say; wants @UseGuards(RateLimitGuard)",
+    );
+  });
+
+  it('start with one', async () => {
+    await expect(startUnder11(GuardedGateway)).resolves.toBe(undefined);
   });
 });
 
