@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { npm, PACKAGE_FOLDER } from './npm.js';
 
-const BUILT = fileURLToPath(new URL('../../dist/stores/redis.store.js', import.meta.url));
+/** The last file that a build of the library writes. */
+const BUILT = fileURLToPath(new URL('../../dist/cjs/package.json', import.meta.url));
 
 /** Builds the package for the processes of a test that import it, unless that was done before. */
 export async function ensureBuilt(): Promise<void> {

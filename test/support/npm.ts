@@ -24,8 +24,8 @@ export function npm(args: readonly string[], cwd: string, timeoutMs: number): Pr
 
 /** What `npm pack` puts, or would put, into the package. */
 export async function pack(...args: string[]): Promise<PackedPackage> {
-  if (!existsSync(join(PACKAGE_FOLDER, 'dist/index.js'))) {
-    throw new Error('dist/index.js is missing: run `npm run build` before the package tests.');
+  if (!existsSync(join(PACKAGE_FOLDER, 'dist/cjs/package.json'))) {
+    throw new Error('dist/cjs is missing: run `npm run build` before the package tests.');
   }
   return packIn(PACKAGE_FOLDER, ...args);
 }
