@@ -87,7 +87,7 @@ export interface Charge extends Counter {
   readonly source?: Decision['source'] | undefined;
 }
 
-/** Units to give back. */
+/** Units to give back. None are: the counter is only brought under the limit's parameters. */
 export interface Refund extends Charge {
   /** The place that the decision named. */
   readonly place?: number | undefined;

@@ -9,6 +9,7 @@ import { RateLimitModule } from '../../lib/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
 import { RateLimitTimeoutError } from '../../lib/waiting/rate-limit-timeout.error.js';
 import { freshPrefix } from '../support/stores.js';
+import { until } from '../support/until.js';
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
   'in process': () => ({}),
@@ -155,6 +156,26 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
         expect(await waiting).toBe(reason);
         await sleep(400);
         expect((await limiter.peek(KEY)).remaining).toBe(algo === 'leaky-bucket' ? 4 : 2);
+      },
+    );
+
+    it.each(['gcra', 'token-bucket', 'leaky-bucket'])(
+      'leaves nothing behind when many give up, with %s',
+      async (algo) => {
+        const limiter = limiterOf({
+          algo,
+          rate: 1,
+          interval: '1h',
+          ...(algo === 'leaky-bucket' ? { queue: 100 } : {}),
+        });
+        await limiter.consume(KEY);
+        const { resetAfterMs } = await limiter.peek(KEY);
+        const leaving = new AbortController();
+        const waiting = Array.from({ length: 50 }, () => reasonOf(limiter.acquire(KEY, { signal: leaving.signal })));
+        await until(async () => (await limiter.peek(KEY)).resetAfterMs > 50 * 3_600_000);
+        leaving.abort(new Error('enough'));
+        await Promise.all(waiting);
+        await until(async () => (await limiter.peek(KEY)).resetAfterMs <= resetAfterMs);
       },
     );
 
