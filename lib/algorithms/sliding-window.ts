@@ -58,7 +58,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   window: ({ interval }) => interval,
   scriptParameters: ({ interval, slices, length }) => [interval, slices, length],
-  work: ({ slices }) => 1 + Math.ceil(slices / 25),
+  work: ({ slices }) => 1 + Math.ceil(slices / 10),
 
   open(parameters, stored, now) {
     const { interval, slices, length } = parameters;

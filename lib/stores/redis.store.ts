@@ -65,7 +65,7 @@ interface Job {
 /** The jobs and the keys of one call at most; more are sent in further calls. Lua can pass no more than 8,000 arguments. */
 const MAX_JOBS = 500;
 /** The work of one call at most: a plain counter takes some two microseconds, and nobody else is served meanwhile. */
-const MAX_WORK = 1000;
+const MAX_WORK = 2500;
 /**
  * Load is sustained after so many turns with so many jobs or more, each within milliseconds of the last one. Then, if no call is
  * in flight, half of the jobs wait for the next turn: or server and client would take turns, and each wait for the other.

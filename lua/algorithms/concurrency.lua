@@ -7,8 +7,21 @@
 
 algorithms['concurrency'] = function()
   local MOST = 256
+  local MOST_TEXT = tostring(MOST)
 
   local function member(units, id) return string.format('%.0f:%.0f', id, units) end
+
+  -- Redis takes long to write a number that Lua gives it, and times are the same for all leases of a call.
+  local times = {}
+
+  local function text(time)
+    local known = times[time]
+    if not known then
+      known = string.format('%.0f', time)
+      times[time] = known
+    end
+    return known
+  end
 
   -- What is no lease holds nothing.
   local function units_of(lease) return tonumber(string.match(lease, ':(%d+)$') or 0) end
@@ -19,7 +32,7 @@ algorithms['concurrency'] = function()
     return units
   end
 
-  local function after(time) return '(' .. string.format('%.0f', time) end
+  local function after(time) return '(' .. text(time) end
 
   local function count(s, from, to) return redis.call('ZCOUNT', s.key, from, to) end
 
@@ -30,7 +43,7 @@ algorithms['concurrency'] = function()
 
   local function hold(p, s, lease)
     -- Of a time to live that is there already, the longer one stays.
-    return min(1, redis.call('ZADD', s.key, 'LT', s.now + p[1], lease, -p[1], '~'))
+    return min(1, redis.call('ZADD', s.key, 'LT', text(s.now + p[1]), lease, text(-p[1]), '~'))
   end
 
   return {
@@ -41,9 +54,10 @@ algorithms['concurrency'] = function()
       local stored = redis.call('ZSCORE', key, '')
       if not stored then return s end
       s.stored = -tonumber(stored)
-      s.last = tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
-      s.ended = redis.call('ZRANGEBYSCORE', key, '(0', now, 'LIMIT', 0, MOST)
-      s.held = s.stored - sum(s.ended)
+      s.last = tonumber(redis.call('ZREVRANGE', key, '0', '0', 'WITHSCORES')[2])
+      s.ended = redis.call('ZRANGEBYSCORE', key, '(0', text(now), 'LIMIT', '0', MOST_TEXT)
+      s.held = s.stored
+      if #s.ended > 0 then s.held = s.held - sum(s.ended) end
       if #s.ended == MOST then
         local all, ended = count(s, '(0', '+inf'), count(s, '(0', now)
         s.held = all == s.stored and all - ended or s.held - (ended - MOST)
@@ -100,7 +114,7 @@ algorithms['concurrency'] = function()
       if s.collapsed then return excess <= s.added and p[1] or s.longest end
       local now, from, to, ends = after(s.now), 0, 32, nil
       repeat
-        ends = redis.call('ZRANGEBYSCORE', s.key, now, '+inf', 'WITHSCORES', 'LIMIT', from, to - from)
+        ends = redis.call('ZRANGEBYSCORE', s.key, now, '+inf', 'WITHSCORES', 'LIMIT', text(from), text(to - from))
         for i = 1, #ends, 2 do
           excess = excess - units_of(ends[i])
           if excess <= 0 then return ends[i + 1] - s.now end
@@ -131,8 +145,8 @@ algorithms['concurrency'] = function()
         end
         redis.call('ZADD', key, unpack(ends))
       end
-      redis.call('ZADD', key, -s.stored, '')
-      redis.call('PEXPIRE', key, ceil((s.last - s.now) / 1000) + time_to_live_slack)
+      redis.call('ZADD', key, text(-s.stored), '')
+      redis.call('PEXPIRE', key, time_to_live(s.last - s.now))
     end,
   }
 end

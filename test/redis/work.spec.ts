@@ -169,17 +169,19 @@ describe('one check keeps the server busy for less than a millisecond', () => {
   });
 });
 
-describe('calls are cut by their work', () => {
-  const countOf = async (options: AlgorithmOptions, checks: number) => {
-    const limit = compile(options, options.algo);
-    await redis.config('RESETSTAT');
-    const decisions = await store.check(
-      Array.from({ length: checks }, (_, number) => ({ entries: [{ limit, identity: `user:${number}`, cost: 1 }] })),
-    );
-    expect(decisions.flat().filter(({ allowed }) => allowed)).toHaveLength(checks);
-    return (await calls()).count;
-  };
+/** The calls that so many checks of different identities take. */
+async function countOf(options: AlgorithmOptions, checks: number): Promise<number> {
+  const limit = compile(options, options.algo);
+  await redis.flushall();
+  await redis.config('RESETSTAT');
+  const decisions = await store.check(
+    Array.from({ length: checks }, (_, number) => ({ entries: [{ limit, identity: `user:${number}`, cost: 1 }] })),
+  );
+  expect(decisions.flat().filter(({ allowed }) => allowed)).toHaveLength(checks);
+  return (await calls()).count;
+}
 
+describe('calls are cut by their work', () => {
   it('as few as may be, where each check is cheap', async () => {
     expect(await countOf({ algo: 'gcra', rate: 1, interval: '1h' }, 1000)).toBe(2);
     expect(await countOf({ algo: 'sliding-window', rate: 1, interval: '1h' }, 1000)).toBe(2);
@@ -187,7 +189,7 @@ describe('calls are cut by their work', () => {
 
   it('more, where each is dear, and none that asks more than may be asked at once is lost', async () => {
     expect(await countOf({ algo: 'sliding-window', rate: 1, interval: '1h', slices: 1000 }, 500)).toBe(21);
-    expect(await countOf({ algo: 'sliding-log', rate: 1, interval: '1h' }, 500)).toBe(2);
+    expect(await countOf({ algo: 'sliding-window', rate: 1, interval: '1h', slices: 100 }, 500)).toBe(3);
     const limits = Array.from({ length: 40 }, (_, number) =>
       compile({ algo: 'sliding-window', rate: 1, interval: '1h', slices: 1000 }, `window ${number}`),
     );
