@@ -32,7 +32,9 @@ local function arrival_time(grows_empty)
       debt = max(0, debt - (elapsed - part) * old_speed)
       if debt > 0 then debt = in_proportion(debt, unit, old_unit) end
       -- Of an interval that is not over nothing has flowed, but it has begun: unless the new ones are shorter, it goes on.
-      time = ceil((time + elapsed - (step > 1 and part or 0)) * old_length / tick_length)
+      local from = (time + elapsed) * old_length
+      if old_step > 1 and step > 1 then from = from - part * old_length else from = max(now, from) end
+      time = ceil(from / tick_length)
       local over = step > 1 and max(0, tick - time) or 0
       time = time + over - over % step
       s.moved = true

@@ -92,7 +92,9 @@ function rescaled({ scale: old, debt, time }: ArrivalState, scale: Scale, now: n
   const part = old.step > 1 ? elapsed % old.step : 0;
   const left = Math.max(0, debt - (elapsed - part) * old.speed);
   // Of an interval that is not over nothing has flowed, but it has begun: unless the new ones are shorter, it goes on.
-  const begun = Math.ceil(((time + elapsed - (scale.step > 1 ? part : 0)) * old.tick) / scale.tick);
+  const goesOn = old.step > 1 && scale.step > 1;
+  const from = goesOn ? (time + elapsed - part) * old.tick : Math.max(now, (time + elapsed) * old.tick);
+  const begun = Math.ceil(from / scale.tick);
   const over = scale.step > 1 ? Math.max(0, Math.floor(now / scale.tick) - begun) : 0;
   return {
     debt: left === 0 ? 0 : inProportion(left, scale.unit, old.unit),

@@ -811,6 +811,17 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       },
     );
 
+    it.each(['token-bucket', 'gcra'] as const)(
+      '%s: a refusal by finer ticks makes no room within a coarse one',
+      async (algo) => {
+        const [fine, coarse] = [one({ algo, rate: 1, interval: 0.007 }), one({ algo, rate: 1099, interval: '1y' })];
+        at(0.789);
+        await ask(store, coarse, { cost: 1099 });
+        await expect(ask(store, fine)).resolves.toMatchObject({ allowed: false, remaining: 0 });
+        await expect(ask(store, coarse, { peek: true })).resolves.toMatchObject({ remaining: 0 });
+      },
+    );
+
     it('token-bucket: a bucket that grew fills at its rate, also if it was refused and nobody came meanwhile', async () => {
       const minute = 60_000;
       await ask(store, aMinute(2), { cost: 2 });
