@@ -11,6 +11,8 @@ interface HoldTimes {
 
 /** What a new one counts for in the mean. */
 const SHARE = 1 / 8;
+/** The least that is told while nothing is known: to come back sooner is seldom worth a try. */
+const LEAST_MS = 1000;
 
 const holdTimes = new WeakMap<CompiledLimit, HoldTimes>();
 
@@ -27,7 +29,7 @@ export function leaseEnded(limit: CompiledLimit, heldMs: number): void {
 
 /**
  * A refusal with the wait that is to be expected. The store knows when leases end if nobody releases them; as a rule they are
- * released long before. Before the first release, what has been held so long is taken to go on as long again.
+ * released long before. Before the first release, what has been held so long is taken to go on as long again, for a second at least.
  */
 export function withExpectedWait(
   decision: StoreDecision,
@@ -40,6 +42,6 @@ export function withExpectedWait(
   // No lease lasts longer than its time to live: it is blocked, or asks for more than ever fits.
   if (retryAfterMs > limit.windowMs(0)) return decision;
   const { mean, first } = times;
-  const wait = mean === undefined ? now - first : (mean * (cost - remaining)) / (quota - remaining);
+  const wait = mean === undefined ? Math.max(LEAST_MS, now - first) : (mean * (cost - remaining)) / (quota - remaining);
   return { ...decision, retryAfterMs: Math.min(retryAfterMs, Math.max(1, Math.ceil(wait))) };
 }

