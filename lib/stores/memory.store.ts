@@ -51,6 +51,8 @@ interface Block {
 interface View extends Counter {
   readonly key: string;
   readonly stored: Entry | undefined;
+  /** What is there of it, if only its place. */
+  readonly kept: Entry | undefined;
   readonly state: State;
   block: Block | undefined;
   /** What a check asks for, and whether it fits. */
@@ -252,7 +254,18 @@ export class MemoryStore implements Store {
         kept.expiresAt = now + reset + this.slackMs * 1000;
         this.keep(limit, kept);
       } else {
-        this.store({ limit, identity, key, stored, state, block: undefined, cost, fits: allowed, delay: undefined });
+        this.store({
+          limit,
+          identity,
+          key,
+          stored,
+          kept,
+          state,
+          block: undefined,
+          cost,
+          fits: allowed,
+          delay: undefined,
+        });
       }
     } else if (stored !== undefined) {
       this.liveOn(stored, now + reset);
@@ -309,7 +322,9 @@ export class MemoryStore implements Store {
 
   private view({ limit, identity }: Counter, now: number): View {
     const key = keyOf(limit, identity);
-    const stored = this.find(key, now);
+    const kept = this.entries.get(key);
+    // As on Redis, what has run out is gone, whether it was swept or not.
+    const stored = kept === undefined || kept.expiresAt <= now ? undefined : kept;
     const state = open(limit, stored, now);
     let block = stored?.block;
     if (block !== undefined && block.until <= now) block = undefined;
@@ -318,11 +333,11 @@ export class MemoryStore implements Store {
       block = { until: now + block.duration, duration: block.duration };
       state.moved = true;
     }
-    return { limit, identity, key, stored, state, block, cost: 0, fits: false, delay: undefined };
+    return { limit, identity, key, stored, kept, state, block, cost: 0, fits: false, delay: undefined };
   }
 
   private store(view: View): void {
-    const { key, limit, state, block, stored } = view;
+    const { key, limit, state, block, stored, kept } = view;
     const saved = limit.algorithm.save(limit.parameters, state);
     const needed = keepFor(view);
     const lives = Math.max(needed, block === undefined ? 0 : block.until - state.now);
@@ -330,20 +345,14 @@ export class MemoryStore implements Store {
       this.forget(key);
       return;
     }
-    const entry = stored ?? this.entries.get(key) ?? new Entry(key);
+    const entry = kept ?? new Entry(key);
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;
     // What was carried over is not carried over again, whoever charges it meanwhile.
     const isUsed = needed > 0 && limit.algorithm.resetAfter(limit.parameters, state) > 0;
-    entry.carried = isUsed ? (limit.carry ? limit.quota : entry.carried) : undefined;
+    entry.carried = isUsed ? (limit.carry ? limit.quota : stored?.carried) : undefined;
     entry.expiresAt = state.now + lives + this.slackMs * 1000;
     this.keep(limit, entry);
-  }
-
-  /** The entry of a key, if it has not run out: as on Redis, what has run out is gone, whether it was swept or not. */
-  private find(key: string, now: number): Entry | undefined {
-    const entry = this.entries.get(key);
-    return entry === undefined || entry.expiresAt <= now ? undefined : entry;
   }
 
   /** Keeps an entry as it is now. Blocks and leases are remembered when there is no room for all the rest. */

@@ -20,6 +20,9 @@ export class SplitMap<V> {
   private readonly seed = Math.floor(Math.random() * 2 ** 32);
   /** By the last bits of a hash; several places hold one part until it is split. */
   private parts: Part<V>[] = [new Part(0)];
+  /** What is looked for and not found is added next. */
+  private lastKey = '';
+  private lastPart: Part<V> | undefined;
 
   get(key: string): V | undefined {
     return this.partOf(key).entries.get(key);
@@ -37,6 +40,7 @@ export class SplitMap<V> {
 
   clear(): void {
     this.parts = [new Part(0)];
+    this.lastPart = undefined;
   }
 
   /** All values; of those that are added or deleted meanwhile, some. */
@@ -46,10 +50,14 @@ export class SplitMap<V> {
 
   private partOf(key: string): Part<V> {
     const { parts } = this;
-    return parts.length === 1 ? parts[0]! : parts[this.hash(key) & (parts.length - 1)]!;
+    if (parts.length === 1) return parts[0]!;
+    if (this.lastPart !== undefined && key === this.lastKey) return this.lastPart;
+    this.lastKey = key;
+    return (this.lastPart = parts[this.hash(key) & (parts.length - 1)]!);
   }
 
   private split(part: Part<V>): void {
+    this.lastPart = undefined;
     const bit = 1 << part.depth;
     const halves = [new Part<V>(part.depth + 1), new Part<V>(part.depth + 1)] as const;
     for (const [key, value] of part.entries) halves[this.hash(key) & bit ? 1 : 0].entries.set(key, value);
