@@ -44,21 +44,23 @@ local states, owners, changed = {}, {}, {}
 
 local BLOCKED, CARRIED = 255, 254
 
--- Whether a value begins with a mark. The first byte of a double may be any, so where a value is made of doubles, its length
--- tells: 8 divides that of a plain value, and of no other.
-local function is_marked(value, mark, packed)
-  return string.byte(value) == mark and (packed or #value % 8 > 0)
+-- Whether a value begins with a mark. The first byte of a number may be any, so its length tells: that of a plain value is
+-- always the same, or 8 divides it, and it does not that of a marked one.
+local function is_marked(value, mark, algorithm)
+  if string.byte(value) ~= mark then return false end
+  if algorithm.size then return #value ~= algorithm.size end
+  return algorithm.packed or #value % 8 > 0
 end
 
 -- What stands before a value: until when the counter is blocked and for how long, and the quota that its units are for.
-local function unwrapped(value, packed)
+local function unwrapped(value, algorithm)
   local stop, duration, quota
-  if is_marked(value, BLOCKED, packed) then
+  if is_marked(value, BLOCKED, algorithm) then
     if #value < 17 then return nil end
     stop, duration = unpack_doubles('<dd', value, 2)
     value = string.sub(value, 18)
   end
-  if is_marked(value, CARRIED, packed) then
+  if is_marked(value, CARRIED, algorithm) then
     if #value < 9 then return nil end
     quota = unpack_doubles('<d', value, 2)
     value = string.sub(value, 10)
@@ -122,7 +124,7 @@ local function read(p, key)
     if not value or #value == size then return p.algorithm.open(p, value, now, KEYS[key]) end
   end
   local value, stop, duration, quota = raw[p.algorithm.apart and key + 1 or key], nil, nil, nil
-  if value then value, stop, duration, quota = unwrapped(value, p.algorithm.packed) end
+  if value then value, stop, duration, quota = unwrapped(value, p.algorithm) end
   if value and size and #value ~= size then value = nil end
   local carried_to = quota
   quota = quota or p.quota_before

@@ -34,8 +34,8 @@
 --
 -- A counter that is blocked is stored as the byte 255, two doubles (until when; for how long), and its value; one whose
 -- units were carried over from another quota, as the byte 254, a double (the quota that they are for), and its value. No
--- other value can be taken for these: one of doubles has a length that 8 divides, which these have not (17, 9 or 26 more),
--- and a MessagePack array begins with neither byte. An algorithm that keeps no string keeps these in a key of its own, which
+-- other value can be taken for these: one that always has its algorithm's length has 17, 9 or 26 bytes more with them, one of
+-- doubles has a length that 8 divides without them only, and a MessagePack array begins with neither byte. An algorithm that keeps no string keeps these in a key of its own, which
 -- follows the counter's in KEYS.
 --
 -- A fragment in algorithms/ adds one function to `algorithms` that makes a table:
@@ -56,7 +56,7 @@
 --   renew(p, s, units, place)   whether what is held is held anew; optional
 --   lives(p, s)             microseconds for which what is stored has to be kept, where that depends on parameters; optional
 --   apart                   true if it keeps no string
---   packed                  true if its value is a MessagePack array; else its value is made of doubles
+--   packed                  true if its value is a MessagePack array; else it has a size, or is made of doubles
 --   raw(p, s)               its value, if it has a size and save writes nothing else, for as long as reset says
 --   size                    the length of its value in bytes, if that never changes; a value of another length is none
 -- where p holds the limit's parameters by position, and `quota`.

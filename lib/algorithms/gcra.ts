@@ -38,7 +38,7 @@ export interface GcraOptions {
 
 export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   name: 'gcra',
-  code: 'gc',
+  code: 'gd',
   options: ['rate', 'interval', 'burst'],
 
   compile(options, place) {

@@ -61,7 +61,7 @@ const MAX_FREE = 100;
 
 export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, LeakyBucketState> = {
   name: 'leaky-bucket',
-  code: 'lb',
+  code: 'ld',
   options: ['rate', 'interval', 'queue'],
 
   compile(options, place) {

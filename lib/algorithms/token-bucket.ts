@@ -50,7 +50,7 @@ export interface TokenBucketState extends ArrivalState {
 /** The tokens that a bucket lacks are what is owed: it is full when nothing is. */
 export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, TokenBucketState> = {
   name: 'token-bucket',
-  code: 'tb',
+  code: 'td',
   options: ['rate', 'interval', 'burst', 'refill'],
 
   compile(options, place) {

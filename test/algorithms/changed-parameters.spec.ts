@@ -51,7 +51,7 @@ function onRedis(...names: string[]): World {
   const clock = new ManualClock();
   const prefix = freshPrefix();
   const keys = names.flatMap((name) =>
-    ['fw', 'cw', 'sw', 'sl', 'tb', 'lb', 'gc', 'co'].flatMap((code) => {
+    ['fw', 'cw', 'sw', 'sl', 'td', 'ld', 'gd', 'co'].flatMap((code) => {
       const key = `${prefix}:{${IDENTITY}}::${name}:${code}`;
       return [key, `${key}:block`, `${key}:history`];
     }),

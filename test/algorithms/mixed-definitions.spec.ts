@@ -24,11 +24,7 @@ const identity = 'ip:203.0.113.7';
 
 type Name = (typeof algorithmNames)[number] | 'concurrency';
 
-/**
- * Those that keep the promise: all but `concurrency`, of which a shorter `ttl` still ends leases that others keep alive, and
- * `sliding-window`, whose counts still move when others look at them by other slices.
- */
-const kept = algorithmNames.filter((algo) => algo !== 'sliding-window');
+const everyAlgorithm: readonly Name[] = [...algorithmNames, 'concurrency'];
 
 /** Those that count what is owed. */
 const owing = ['token-bucket', 'gcra', 'leaky-bucket'] as const;
@@ -179,7 +175,7 @@ describe('definitions of one counter, asked in any order', () => {
   });
   afterAll(() => redis.disconnect());
 
-  const cases = Object.keys(storeKinds).flatMap((kind) => kept.map((algo) => [kind, algo] as const));
+  const cases = Object.keys(storeKinds).flatMap((kind) => everyAlgorithm.map((algo) => [kind, algo] as const));
 
   it.each(cases)('%s, %s: allow no more than the largest alone, and a refusal makes no room', async (kind, algo) => {
     const property = fc.asyncProperty(definitionsOf(algo), carries, steps, async (definitions, carries, history) => {

@@ -238,9 +238,9 @@ describe('keys', () => {
       await ask(store, compile(hundred.gcra, 'one'), { identity });
     }
     expect((await redis.keys('*')).toSorted()).toEqual([
-      'app:{global}::one:gc',
-      'app:{ip:203.0.113.7}::one:gc',
-      'app:{user:jane@example.org}::one:gc',
+      'app:{global}::one:gd',
+      'app:{ip:203.0.113.7}::one:gd',
+      'app:{user:jane@example.org}::one:gd',
     ]);
   });
 

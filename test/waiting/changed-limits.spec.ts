@@ -55,7 +55,7 @@ describe('a limit that changes while others wait for it', () => {
     // And they need not wait longer than for what the larger burst used of the smaller one.
     const waiting = outcomes.filter(({ at }) => at! > changed).length;
     expect(waiting).toBeGreaterThan(30);
-    expect(Math.max(...acts) - changed).toBeLessThanOrEqual(200 * (waiting + (algo === 'gcra' ? 60 : 2)));
+    expect(Math.max(...acts) - changed).toBeLessThanOrEqual(200 * (waiting + (algo === 'leaky-bucket' ? 2 : 60)));
     await store.close();
   });
 
