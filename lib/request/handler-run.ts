@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { types } from 'node:util';
 import type { ExecutionContext } from '@nestjs/common';
@@ -85,6 +86,10 @@ export function tellOfPromise(prototype: object, name: string): void {
   };
   Object.defineProperties(telling, { name: { value: handler.name }, length: { value: handler.length } });
   Object.setPrototypeOf(telling, handler);
+  // Metadata is inherited, but some look for a function's own.
+  for (const key of Reflect.getOwnMetadataKeys(handler)) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, handler), telling);
+  }
   told.add(telling);
   Object.defineProperty(owner, name, { ...descriptor, value: telling });
 }
