@@ -3,7 +3,7 @@ import { OnceLogger } from './errors/once-logger.js';
 import { isPromise } from './plan/promises.js';
 
 /** What the log says of a function of the user's that fails. */
-interface Told {
+export interface Told {
   readonly message: string;
   /** Why what it gave cannot be used. */
   readonly wrong: (got: unknown) => string;

@@ -130,7 +130,8 @@ export const messages = {
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
   answerFailed: (option: string, name: string) =>
     `the function '${option}' of limit '${name}' failed, so the refusal says what it would without it`,
-  headersFailed: () => "a function of 'headers' failed, so the responses lack what it would have set",
+  headersFailed: (index: number) =>
+    `the function 'headers[${index}]' failed, so the responses lack what it would have set`,
   wrongHeaders: (got: unknown) => `it gave ${show(got)}, wants an object of headers, no promise`,
   wrongParts: (transport: string, got: unknown) =>
     `the reader of the transport '${transport}' gave ${show(got)}, wants an object of 'request' and 'response', no promise`,

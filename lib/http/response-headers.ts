@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { CompiledLimit } from '../algorithms/limit.js';
-import { Attempts } from '../attempts.js';
+import { Attempts, type Told } from '../attempts.js';
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../plan/promises.js';
 import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../rate-limit.settings.js';
@@ -30,19 +30,25 @@ const EXPOSED = 'Access-Control-Expose-Headers';
 
 const logger = new Logger('RateLimit');
 
-const told = { message: messages.headersFailed(), wrong: messages.wrongHeaders };
 const isHeaders = (made: unknown) => typeof made === 'object' && made !== null && !isPromise(made);
 
 /** Sets the headers that tell of limits, on any response that has headers. */
 @Injectable()
 export class ResponseHeaders {
   private readonly attempts = new Attempts(logger);
+  /** What the log says of each formatter that fails. */
+  private readonly told: readonly Told[];
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly host: HttpAdapterHost,
     @Inject(RATE_LIMIT_RANDOM) private readonly random: () => number,
-  ) {}
+  ) {
+    this.told = settings.formatters.map((_, index) => ({
+      message: messages.headersFailed(index),
+      wrong: messages.wrongHeaders,
+    }));
+  }
 
   /** Tells of a result. A refusal says when to come back even if nothing else is told. */
   tell({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CompiledLimit[]): void {
@@ -56,7 +62,8 @@ export class ResponseHeaders {
     const now = Date.now();
     const infos = limits.map((limit) => limitInfo(limit, now));
     const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
-    for (const formatter of formatters) {
+    for (const [index, formatter] of formatters.entries()) {
+      const told = this.told[index]!;
       const made = this.attempts.call(() => this.format(formatter, response, result, infos), isHeaders, told);
       if (made !== undefined) exposed?.push(...Object.keys(made));
     }

@@ -106,7 +106,7 @@ describe.each(kinds)("a function of the user's over %s that %s", (framework: Fra
     ]);
     expect(answers[2]?.headers.get('retry-after')).toBe('60');
     expect(logged.mock.calls).toEqual([
-      ["a function of 'headers' failed, so the responses lack what it would have set", expect.any(String)],
+      ["the function 'headers[0]' failed, so the responses lack what it would have set", expect.any(String)],
     ]);
   });
 

@@ -9,6 +9,8 @@ import { runTask } from './process-task.mjs';
 
 /** Checks of one lane are this far apart, so that the machine is not the bottleneck. */
 const PAUSE_MS = 5;
+/** How much longer they go on at most, if Redis failed when they were told to stop. */
+const RECOVERY_MS = 10_000;
 
 await runTask(async (input, startTogether, stopped) => {
   const { redis, prefix, counters, inFlight, timeoutMs, refusalCache, pairs } = input;
@@ -24,7 +26,11 @@ await runTask(async (input, startTogether, stopped) => {
   await store.open();
   await startTogether();
   const state = { stopping: false };
-  void stopped.then(() => (state.stopping = true));
+  void stopped.then(async () => {
+    // A machine that is busy takes its time to notice that Redis answers again.
+    for (const end = Date.now() + RECOVERY_MS; reports.at(-1) === 'failing' && Date.now() < end;) await sleep(PAUSE_MS);
+    state.stopping = true;
+  });
   let lastOfRedis = performance.now();
   const ask = async (...indexes) => {
     const start = performance.now();
