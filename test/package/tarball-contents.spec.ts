@@ -114,7 +114,9 @@ function isSource(path: string): boolean {
 /** The files that a page links to, and the headings in them. */
 function linksOf(page: string): [path: string, anchor: string][] {
   const text = withoutCode(readFileSync(join(PACKAGE_FOLDER, page), 'utf8'));
-  const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target!);
+  const targets = [...text.matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$/gm)].map(
+    ([, inline, below]) => inline ?? below!,
+  );
   return targets
     .filter((target) => !/^[a-z]+:/.test(target))
     .map((target) => {
