@@ -35,6 +35,7 @@ import {
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
+import type { RateLimitModuleOptions } from './rate-limit.options.js';
 import {
   RATE_LIMIT_REDIS,
   RATE_LIMIT_SETTINGS,
@@ -72,7 +73,14 @@ export function report(news: StoreReport): void {
 }
 
 const providers: Provider[] = [
-  { provide: RATE_LIMIT_SETTINGS, useFactory: readSettings, inject: [MODULE_OPTIONS_TOKEN] },
+  {
+    provide: RATE_LIMIT_SETTINGS,
+    useFactory: (options?: RateLimitModuleOptions) => {
+      if (options === undefined) throw new RateLimitConfigError(messages.noOptions());
+      return readSettings(options);
+    },
+    inject: [{ token: MODULE_OPTIONS_TOKEN, optional: true }],
+  },
   {
     provide: RATE_LIMIT_REDIS,
     useFactory: ({ options: { redis }, timeoutMs }: RateLimitSettings) => {

@@ -46,6 +46,9 @@ export const messages = {
   secondModule: () =>
     'RateLimitModule: forRoot or forRootAsync is imported more than once in this app, and only one of them would hold; wants one ' +
     "for the whole app, with all 'limits' and 'define'; other modules add named limits with forFeature",
+  noOptions: () =>
+    'RateLimitModule: got undefined, wants an object of options. Import it once, by forRoot() or by forRootAsync() whose factory ' +
+    'gives one; other modules need not import it, since it is global',
   unguarded: (routes: readonly string[]) =>
     `RateLimitModule: option 'guard' is false, and no RateLimitGuard checks ${routes.join(', ')}; wants ` +
     "@UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom' if a guard of your own calls it or they are to rest",

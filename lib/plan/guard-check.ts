@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, type Type } from '@nestjs/common';
+import { Inject, Injectable, Logger, Optional, type Type } from '@nestjs/common';
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { messages } from '../errors/messages.js';
 import { isOwnGuard } from './bound-guards.js';
@@ -19,7 +19,7 @@ const logger = new Logger('RateLimitModule');
 @Injectable()
 export class GuardCheck {
   constructor(
-    @Inject(RATE_LIMIT_GUARD_OPTION) private readonly option: boolean | 'custom',
+    @Optional() @Inject(RATE_LIMIT_GUARD_OPTION) private readonly option: boolean | 'custom' | undefined,
     private readonly config: ApplicationConfig,
     private readonly modules: ModulesContainer,
   ) {}

@@ -36,6 +36,21 @@ function controllerWith(...specs: [LimitSpec, ...LimitSpec[]]): Type {
 
 const wrong = (more: object): LimitDefinition => ({ ...login, ...more });
 
+describe('the module itself instead of forRoot', () => {
+  @Module({ imports: [RateLimitModule] })
+  class MailsModule {}
+
+  it.each([
+    ['alone', []],
+    ['beside forRoot', [RateLimitModule.forRoot()]],
+  ])('is told by its name, %s', async (_, modules) => {
+    const message = await messageOf(Test.createTestingModule({ imports: [MailsModule, ...modules] }).compile());
+    expect(message).toMatch(
+      /^RateLimitModule: got undefined, wants an object of options. Import it once, by forRoot\(\)/,
+    );
+  });
+});
+
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
   const common =
