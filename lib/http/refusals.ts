@@ -67,7 +67,7 @@ export class Refusals {
   /** Whether problem details are wanted. The frameworks call any object plain JSON unless they are told better. */
   private tellOfProblem(context: ExecutionContext, response: object | undefined): boolean {
     if (!this.settings.problem || context.getType() !== 'http') return false;
-    this.headers.set(response, 'Content-Type', PROBLEM_TYPE);
+    this.headers.setType(response, PROBLEM_TYPE);
     return true;
   }
 

@@ -19,11 +19,19 @@ interface SendableResponse {
   readonly header?: unknown;
   readonly setHeader?: unknown;
   readonly getHeader?: unknown;
+  readonly json?: unknown;
 }
 
 /** What a response says of headers so far: Node, Express and Fastify read it alike. */
 interface ReadableResponse {
   getHeader(name: string): unknown;
+}
+
+/** What Express adds to a response of Node. */
+interface ExpressResponse extends ReadableResponse {
+  readonly headersSent: boolean;
+  removeHeader(name: string): void;
+  json(body: unknown): unknown;
 }
 
 const EXPOSED = 'Access-Control-Expose-Headers';
@@ -94,6 +102,22 @@ export class ResponseHeaders {
     const headers = formatter(result, infos);
     for (const [name, value] of Object.entries(headers)) this.set(response, name, value);
     return headers;
+  }
+
+  /**
+   * Says what the body of an error is. Nest 11 on Express takes any type but JSON for a mistake, and puts that in its place; so
+   * there it is said as the body is sent, unless an exception filter has said another.
+   */
+  setType(response: object | undefined, type: string): void {
+    const { json }: SendableResponse = response ?? {};
+    if (response === undefined || typeof json !== 'function') return this.set(response, 'Content-Type', type);
+    const express = response as ExpressResponse;
+    if (express.headersSent) return;
+    express.removeHeader('Content-Type');
+    express.json = (body) => {
+      if (express.getHeader('Content-Type') === undefined) this.set(express, 'Content-Type', type);
+      return Reflect.apply(json, express, [body]) as unknown;
+    };
   }
 
   set(response: object | undefined, name: string, value: string): void {

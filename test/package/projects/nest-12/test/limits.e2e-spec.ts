@@ -1,11 +1,19 @@
 import { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { getLimiterToken, Limiter, LimiterService, RateLimitExceededException, RateLimitModule } from 'nestjs-sluice';
+import {
+  getLimiterToken,
+  type LimitDefinition,
+  Limiter,
+  LimiterService,
+  RateLimitExceededException,
+  RateLimitModule,
+} from 'nestjs-sluice';
 import { createTestingStore, exhaust, RateLimitTesting, TestClock } from 'nestjs-sluice/testing';
 import request from 'supertest';
 import { App } from 'supertest/types.js';
-import { LoginController } from './../src/app.controller.js';
+import { AppController, LoginController } from './../src/app.controller.js';
 import { AppModule } from './../src/app.module.js';
+import { AppService } from './../src/app.service.js';
 
 describe('limits (e2e)', () => {
   let app: INestApplication<App>;
@@ -45,6 +53,23 @@ describe('limits (e2e)', () => {
     app = (await RateLimitTesting.disable(builder).compile()).createNestApplication();
     await app.init();
     for (let i = 0; i < 3; i++) await request(app.getHttpServer()).get('/').expect(200);
+  });
+
+  it('answer with problem details', async () => {
+    const limits: LimitDefinition[] = [{ name: 'all', algo: 'fixed-window', rate: 1, interval: '1h' }];
+    const builder = Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ problem: true, limits })],
+      controllers: [AppController],
+      providers: [AppService],
+    });
+    app = (await builder.compile()).createNestApplication();
+    await app.init();
+    await request(app.getHttpServer()).get('/').expect(200);
+    await request(app.getHttpServer())
+      .get('/')
+      .expect(429)
+      .expect('Content-Type', /^application\/problem\+json/)
+      .expect(({ body }) => expect((body as { 'violated-policies'?: unknown })['violated-policies']).toEqual(['all']));
   });
 
   it('say that ioredis is missing', async () => {
