@@ -143,6 +143,8 @@ export const messages = {
   wrongAnswer: (got: unknown) =>
     `it gave ${show(got)}, wants a string of 'message' and an object of 'body', no promise`,
   waitedInVain: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
+  neverFits: (name: string, cost: number, quota: number) =>
+    `limit '${name}' never allows ${cost} units at once, wants at most ${quota}`,
   notReservable: (name: string, algo: string) =>
     `limit '${name}' of algo '${algo}' cannot be reserved, wants token-bucket, gcra or leaky-bucket`,
   notHeld: (name: string, algo: string) => `limit '${name}' of algo '${algo}' holds nothing, wants algo 'concurrency'`,

@@ -103,8 +103,13 @@ export class Waiter {
   }
 
   private readonly expire = (): void => {
-    const message = messages.waitedInVain(this.limit().name, this.options.timeoutMs);
-    this.reject(new RateLimitTimeoutError(message, this.last && toDecision(this.last)));
+    const { cost, last, options } = this;
+    const { name } = this.limit();
+    const message =
+      last?.retryAfterMs === Infinity
+        ? messages.neverFits(name, cost, last.quota)
+        : messages.waitedInVain(name, options.timeoutMs);
+    this.reject(new RateLimitTimeoutError(message, last && toDecision(last)));
   };
 
   private readonly abort = (): void => {

@@ -268,3 +268,12 @@ describe('leaky-bucket', () => {
     await store.close();
   });
 });
+
+it.each([undefined, 1000])(
+  'says of a cost above the quota that it never fits, with a timeout of %s',
+  async (timeout) => {
+    const { limiter } = waitingFor(new MemoryStore(), { algo: 'gcra', rate: 1, interval: '1s', burst: 3 });
+    const asked = limiter.acquire(KEY, { cost: 4, ...(timeout !== undefined && { timeout }) });
+    await expect(asked).rejects.toThrow(/never allows 4 units at once, wants at most 3$/);
+  },
+);
