@@ -45,8 +45,8 @@ describe('processes that hold units of one limit', () => {
       await fc.assert(
         fc.asyncProperty(limits, async ({ units, ttl, ...limit }) => {
           const uses = await run(limit, { units, ttl: ttl * 1000 });
-          // Four processes ask all the time: what is not used is what a killed one held, and what is on its way back.
-          expect(uses.length).toBeGreaterThan(limit.rate / 4);
+          // How many they are depends on how busy the machine is; but they are more than one process holds.
+          expect(uses.length).toBeGreaterThan(Math.min(units, limit.rate / 4));
           for (const stretchMs of [limit.interval / 4, limit.interval, FOR_MS]) {
             expect(mostWithin(uses, stretchMs - CLOCK_MS)).toBeLessThanOrEqual(most(limit, stretchMs));
           }
