@@ -37,7 +37,7 @@ interface Slices {
 
 export interface SlidingWindowState extends State, Slices {
   total: number;
-  /** What is stored if nothing is charged or given back: it was stored for a shorter interval, and has to last longer. */
+  /** What is stored if nothing is charged or given back: the slices that it was stored in, as many as the interval takes. */
   kept: Slices | undefined;
 }
 
@@ -66,8 +66,8 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     const counts = Array.from({ length: slices + 1 }, () => 0);
     if (stored === undefined) return { now, moved: false, length, newest: current, counts, total: 0, kept: undefined };
     const isSame = stored.length === length && stored.counts.length === counts.length;
-    const kept = isSame ? undefined : lengthened(parameters, stored, now);
-    const old = kept ?? stored;
+    const longer = isSame ? undefined : lengthened(parameters, stored, now);
+    const old = longer ?? stored;
     // A slice of another length counts at its last microsecond.
     const slice = (age: number) =>
       isSame ? old.newest - age : Math.floor(((old.newest - age + 1) * old.length - 1) / length);
@@ -83,15 +83,15 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
       counts[setBack ? 0 : newest - number]! += count;
       total += count;
     }
-    const isKept = kept !== undefined && total > 0 && !setBack;
+    const isKept = !isSame && total > 0 && !setBack;
     return {
       now,
-      moved: setBack || isKept,
+      moved: setBack || (isKept && longer !== undefined),
       length,
       newest: setBack ? current : newest,
       counts,
       total,
-      kept: isKept ? kept : undefined,
+      kept: isKept ? { length: old.length, newest: old.newest, counts: old.counts } : undefined,
     };
   },
   fits: ({ quota }, { total }, cost) => total + cost <= quota,

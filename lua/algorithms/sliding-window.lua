@@ -1,6 +1,7 @@
 -- Sliding window of slices. Parameters: interval, slices, length of a slice.
 -- Stored: a MessagePack array: length, absolute number of the newest slice, the counts of as many slices as the interval has and
--- of one more, from the newest on. A refusal under a longer interval stores what it found with as many slices as that takes.
+-- of one more, from the newest on. What is not charged or given back stays in the slices that it was stored in; a refusal under a
+-- longer interval stores it with as many of them as that takes.
 
 algorithms['sliding-window'] = function()
   local MOST_SLICES = 1000
@@ -73,7 +74,9 @@ algorithms['sliding-window'] = function()
       local is_same = old[1] == length and #old - 3 == slices
       if not is_same then
         s.kept = lengthened(p, old, now)
+        s.moved = s.kept ~= nil
         old = s.kept or old
+        s.kept = old
       end
       local newest = is_same and old[2] or floor(((old[2] + 1) * old[1] - 1) / length)
       s.newest = max(current, newest)
@@ -92,7 +95,7 @@ algorithms['sliding-window'] = function()
       s.counts = translate(p, s, old, is_same, set_back)
       if set_back then s.newest, s.counts[2] = current, current end
       if set_back or s.total == 0 then s.kept = nil end
-      s.moved = set_back or s.kept ~= nil
+      s.moved = set_back or s.moved and s.kept ~= nil
       return s
     end,
 
