@@ -43,14 +43,16 @@ algorithms['sliding-window'] = function()
 
   -- Puts what was stored into slices of these parameters.
   local function translate(p, s, old, is_same, set_back)
-    local slices, length, oldest = p[2], p[3], max(s.now, s.newest * p[3]) - p[1]
-    local counts = empty(length, s.newest, slices)
+    local slices, length, time = p[2], p[3], max(s.now, old[2] * old[1])
+    local oldest, latest = time - p[1], floor(time / length)
+    if not set_back then s.ahead = s.newest - latest end
+    local counts = empty(length, s.newest, slices + s.ahead)
     for age = 0, #old - 3 do
       local count = old[age + 3]
       if count > 0 then
         local number = old[2] - age
-        -- A slice of another length counts at its last microsecond.
-        if not is_same then number = floor(((number + 1) * old[1] - 1) / length) end
+        -- A slice of another length counts at its last microsecond, which may be still to come.
+        if not is_same then number = min(floor(((number + 1) * old[1] - 1) / length), latest + MOST_SLICES) end
         if (number + 1) * length - 1 > oldest then
           local at = set_back and 3 or s.newest - number + 3
           counts[at] = counts[at] + count
@@ -61,11 +63,23 @@ algorithms['sliding-window'] = function()
     return counts
   end
 
+  -- Before anything is charged or given back: nothing is stored for slices that are still to come, or the time would be theirs.
+  local function settle(s)
+    s.kept = nil
+    if s.ahead == 0 then return end
+    local counts = { s.counts[1], s.newest - s.ahead, 0 }
+    for i = 3, #s.counts do
+      local at = max(3, i - s.ahead)
+      counts[at] = (counts[at] or 0) + s.counts[i]
+    end
+    s.counts, s.newest, s.ahead = counts, counts[2], 0
+  end
+
   return {
     open = function(p, raw, now)
       local interval, slices, length = p[1], p[2], p[3]
       local current = floor(now / length)
-      local s = { now = now, moved = false, newest = current, total = 0 }
+      local s = { now = now, moved = false, newest = current, total = 0, ahead = 0 }
       if not raw then
         s.counts = empty(length, current, slices)
         return s
@@ -78,7 +92,12 @@ algorithms['sliding-window'] = function()
         old = s.kept or old
         s.kept = old
       end
-      local newest = is_same and old[2] or floor(((old[2] + 1) * old[1] - 1) / length)
+      local newest = old[2]
+      if not is_same then
+        -- No unit came later than now, or than the start of the newest slice while the clock catches up.
+        local latest = floor(max(now, newest * old[1]) / length)
+        newest = min(floor(((newest + 1) * old[1] - 1) / length), latest + MOST_SLICES)
+      end
       s.newest = max(current, newest)
       -- When in its slice the last unit came is not known: it may have been at the end.
       local set_back = (s.newest + 1) * length - 1 - now >= interval
@@ -101,14 +120,14 @@ algorithms['sliding-window'] = function()
 
     fits = function(p, s, cost) return s.total + cost <= p.quota end,
     take = function(p, s, cost)
+      settle(s)
       s.counts[3] = s.counts[3] + cost
       s.total = s.total + cost
-      s.kept = nil
     end,
     -- The oldest units go first: what is left then counts no shorter than it should.
     give = function(p, s, units, place, at)
       if at >= 0 and (floor(at / p[3]) + 1) * p[3] - 1 <= max(s.now, s.newest * p[3]) - p[1] then return end
-      s.kept = nil
+      settle(s)
       for i = p[2] + 3, 3, -1 do
         local given = min(units, s.counts[i])
         s.counts[i] = s.counts[i] - given
@@ -118,7 +137,7 @@ algorithms['sliding-window'] = function()
     end,
     remaining = function(p, s) return p.quota - s.total end,
     retry = function(p, s, cost)
-      local excess, age = s.total + cost - p.quota, p[2] + 1
+      local excess, age = s.total + cost - p.quota, p[2] + s.ahead + 1
       while excess > 0 do
         age = age - 1
         excess = excess - s.counts[age + 3]
@@ -132,7 +151,7 @@ algorithms['sliding-window'] = function()
 
     history = function(p, s)
       local slices = {}
-      for age = p[2], 0, -1 do
+      for age = p[2] + s.ahead, 0, -1 do
         local start = (s.newest - age) * p[3]
         for _, value in ipairs({ start / 1000, (start + p[3]) / 1000, s.counts[age + 3] }) do slices[#slices + 1] = value end
       end
