@@ -149,11 +149,15 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     parameters: ({ quota, interval, slices }, ttl) => windowOf(quota, interval + ttl, slices),
     endsWithWindow: false,
   },
-  history: (_, { counts, newest, length }) =>
-    counts.map((count, age): WindowCount => {
+  history(_, state) {
+    const settled = { ...state, counts: [...state.counts] };
+    settle(settled);
+    const { counts, newest, length } = settled;
+    return counts.map((count, age): WindowCount => {
       const start = (newest - age) * length;
       return { start: Math.floor(start / 1000), end: Math.floor((start + length) / 1000), count };
-    }),
+    });
+  },
 };
 
 /** Before anything is charged or given back: nothing is stored for slices that are still to come, or the time would be theirs. */

@@ -150,8 +150,10 @@ algorithms['sliding-window'] = function()
     save = function(p, s, key) put(key, cmsgpack.pack(s.kept or s.counts), reset(p, s)) end,
 
     history = function(p, s)
+      s = setmetatable({}, { __index = s })
+      settle(s)
       local slices = {}
-      for age = p[2] + s.ahead, 0, -1 do
+      for age = p[2], 0, -1 do
         local start = (s.newest - age) * p[3]
         for _, value in ipairs({ start / 1000, (start + p[3]) / 1000, s.counts[age + 3] }) do slices[#slices + 1] = value end
       end
