@@ -215,7 +215,7 @@ local function live_on(p, s, key, seen)
   local micros = p.algorithm.lives(p, s)
   if micros <= 0 then return end
   keep_alive(KEYS[key], micros)
-  if p.algorithm.apart and s.was_carried then keep_alive(KEYS[key + 1], micros) end
+  if p.algorithm.apart and s.carried_to then keep_alive(KEYS[key + 1], micros) end
 end
 
 local reply, size = {}, 0

@@ -36,8 +36,11 @@ interface Slices {
 }
 
 export interface SlidingWindowState extends State, Slices {
+  newest: number;
+  /** How many of the newest slices are still to come: units that came until now count there at the latest. */
+  ahead: number;
   total: number;
-  /** What is stored if nothing is charged or given back: it was stored for a shorter interval, and has to last longer. */
+  /** What is stored if nothing is charged or given back: the slices that it was stored in, as many as the interval takes. */
   kept: Slices | undefined;
 }
 
@@ -64,17 +67,26 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     const { interval, slices, length } = parameters;
     const current = Math.floor(now / length);
     const counts = Array.from({ length: slices + 1 }, () => 0);
-    if (stored === undefined) return { now, moved: false, length, newest: current, counts, total: 0, kept: undefined };
+    if (stored === undefined) {
+      return { now, moved: false, length, newest: current, counts, ahead: 0, total: 0, kept: undefined };
+    }
     const isSame = stored.length === length && stored.counts.length === counts.length;
-    const kept = isSame ? undefined : lengthened(parameters, stored, now);
-    const old = kept ?? stored;
-    // A slice of another length counts at its last microsecond.
+    const longer = isSame ? undefined : lengthened(parameters, stored, now);
+    const old = longer ?? stored;
+    // No unit came later than that: now, or the start of the newest slice while the clock catches up.
+    const time = Math.max(now, old.newest * old.length);
+    const latest = Math.floor(time / length);
+    // A slice of another length counts at its last microsecond, which may be still to come.
     const slice = (age: number) =>
-      isSame ? old.newest - age : Math.floor(((old.newest - age + 1) * old.length - 1) / length);
+      isSame
+        ? old.newest - age
+        : Math.min(Math.floor(((old.newest - age + 1) * old.length - 1) / length), latest + MOST_SLICES);
     const newest = Math.max(current, slice(0));
-    const oldest = Math.max(now, newest * length) - interval;
+    const oldest = time - interval;
     // When in its slice the last unit came is not known: it may have been at the end.
     const setBack = (newest + 1) * length - 1 - now >= interval;
+    const ahead = setBack ? 0 : newest - latest;
+    for (let i = 0; i < ahead; i++) counts.push(0);
     let total = 0;
     for (const [age, count] of old.counts.entries()) {
       if (count === 0) continue;
@@ -83,28 +95,29 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
       counts[setBack ? 0 : newest - number]! += count;
       total += count;
     }
-    const isKept = kept !== undefined && total > 0 && !setBack;
+    const isKept = !isSame && total > 0 && !setBack;
     return {
       now,
-      moved: setBack || isKept,
+      moved: setBack || (isKept && longer !== undefined),
       length,
       newest: setBack ? current : newest,
       counts,
+      ahead,
       total,
-      kept: isKept ? kept : undefined,
+      kept: isKept ? { length: old.length, newest: old.newest, counts: old.counts } : undefined,
     };
   },
   fits: ({ quota }, { total }, cost) => total + cost <= quota,
   take(_, state, cost) {
+    settle(state);
     state.counts[0]! += cost;
     state.total += cost;
-    state.kept = undefined;
   },
   give({ interval }, state, units, _place, at) {
     const { now, newest, length } = state;
     const time = Math.max(now, newest * length);
     if (at !== undefined && (Math.floor(at / length) + 1) * length - 1 <= time - interval) return;
-    state.kept = undefined;
+    settle(state);
     // The oldest units go first: what is left then counts no shorter than it should.
     for (let age = state.counts.length - 1; age >= 0 && units > 0; age--) {
       const given = Math.min(units, state.counts[age]!);
@@ -136,12 +149,25 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     parameters: ({ quota, interval, slices }, ttl) => windowOf(quota, interval + ttl, slices),
     endsWithWindow: false,
   },
-  history: (_, { counts, newest, length }) =>
-    counts.map((count, age): WindowCount => {
+  history(_, state) {
+    const settled = { ...state, counts: [...state.counts] };
+    settle(settled);
+    const { counts, newest, length } = settled;
+    return counts.map((count, age): WindowCount => {
       const start = (newest - age) * length;
       return { start: Math.floor(start / 1000), end: Math.floor((start + length) / 1000), count };
-    }),
+    });
+  },
 };
+
+/** Before anything is charged or given back: nothing is stored for slices that are still to come, or the time would be theirs. */
+function settle(state: SlidingWindowState): void {
+  const early = state.counts.splice(0, state.ahead);
+  state.counts[0] = early.reduce((sum, count) => sum + count, state.counts[0]!);
+  state.newest -= state.ahead;
+  state.ahead = 0;
+  state.kept = undefined;
+}
 
 /**
  * What was stored, with the slices that it takes until its units count no longer, if it has fewer: of the same length, or of a

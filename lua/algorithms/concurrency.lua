@@ -46,11 +46,25 @@ algorithms['concurrency'] = function()
     return min(1, redis.call('ZADD', s.key, 'LT', text(s.now + p[1]), lease, text(-p[1]), '~'))
   end
 
+  -- Writes down what a clock that was set back means for the leases that are there, before others are added or taken away.
+  local function settle(s)
+    if not s.collapsed then return end
+    local late, ends = redis.call('ZREVRANGE', s.key, 0, MOST - 1, 'WITHSCORES'), {}
+    for i = 1, #late, 2 do
+      if tonumber(late[i + 1]) > s.now then
+        ends[#ends + 1] = text(s.now + s.longest)
+        ends[#ends + 1] = late[i]
+      end
+    end
+    redis.call('ZADD', s.key, unpack(ends))
+    s.collapsed = false
+  end
+
   return {
     apart = true,
 
     open = function(p, _, now, key)
-      local s = { now = now, moved = false, key = key, held = 0, stored = 0, added = 0, ended = {}, last = 0 }
+      local s = { now = now, moved = false, key = key, held = 0, stored = 0, ended = {}, last = 0 }
       local stored = redis.call('ZSCORE', key, '')
       if not stored then return s end
       s.stored = -tonumber(stored)
@@ -80,29 +94,31 @@ algorithms['concurrency'] = function()
     delay = function(p, s, cost) return 0, p[2] + (p.granted or 0) end,
 
     take = function(p, s, cost)
+      settle(s)
       -- A client that sends a call twice, since it lost the answer to the first, adds no lease with the second.
       local added = hold(p, s, member(cost, p[2] + (p.granted or 0))) * cost
       p.granted = (p.granted or 0) + 1
-      s.held, s.stored, s.added = s.held + added, s.stored + added, s.added + added
+      s.held, s.stored = s.held + added, s.stored + added
       s.last = max(s.last, s.now + p[1])
     end,
 
     give = function(p, s, units, place)
       local lease = member(units, place)
       if is_running(s, lease) then
+        settle(s)
         redis.call('ZREM', s.key, lease)
         s.held, s.stored = s.held - units, s.stored - units
-        if not s.collapsed then s.last = last_end(s) end
+        s.last = last_end(s)
       end
     end,
 
     renew = function(p, s, units, place)
       local lease = member(units, place)
       if not is_running(s, lease) then return false end
+      settle(s)
       redis.call('ZREM', s.key, lease)
       hold(p, s, lease)
-      s.added = s.added + units
-      if not s.collapsed then s.last = last_end(s) end
+      s.last = last_end(s)
       return true
     end,
 
@@ -110,8 +126,8 @@ algorithms['concurrency'] = function()
 
     -- Leases end one after the other until enough is free. Few have to, as a rule, so few are looked at first.
     retry = function(p, s, cost)
+      if s.collapsed then return s.longest end
       local excess = s.held + cost - p.quota
-      if s.collapsed then return excess <= s.added and p[1] or s.longest end
       local now, from, to, ends = after(s.now), 0, 32, nil
       repeat
         ends = redis.call('ZRANGEBYSCORE', s.key, now, '+inf', 'WITHSCORES', 'LIMIT', text(from), text(to - from))
@@ -135,16 +151,7 @@ algorithms['concurrency'] = function()
         s.stored = s.stored - sum(s.ended)
         s.ended = {}
       end
-      if s.collapsed then
-        local late, ends = redis.call('ZREVRANGE', key, 0, MOST - 1, 'WITHSCORES'), {}
-        for i = 1, #late, 2 do
-          if tonumber(late[i + 1]) > s.now then
-            ends[#ends + 1] = s.last
-            ends[#ends + 1] = late[i]
-          end
-        end
-        redis.call('ZADD', key, unpack(ends))
-      end
+      settle(s)
       redis.call('ZADD', key, text(-s.stored), '')
       redis.call('PEXPIRE', key, time_to_live(s.last - s.now))
     end,

@@ -164,7 +164,42 @@ describe.each(worlds)('the wait that a refusal tells under changed parameters, %
     await world.take(carried('15m'), 4);
     await world.take(carried('1d'));
     await world.advance(HOUR);
-    await expect(world.take(carried('1d'))).resolves.toMatchObject({ allowed: false, retryAfterMs: 23 * HOUR });
+    await expect(world.take(carried('1d'))).resolves.toMatchObject({
+      allowed: false,
+      retryAfterMs: 23 * HOUR,
+      resetAfterMs: 23 * HOUR,
+    });
+    await world.close();
+  });
+
+  it('sliding-window: is not forgotten when longer slices were charged meanwhile', async () => {
+    const world = open();
+    const short = changing({ algo: 'sliding-window', rate: 2, interval: '13s', slices: 2 });
+    const long = changing({ algo: 'sliding-window', rate: 3, interval: '100s', slices: 5 });
+    for (let i = 0; i < 20; i++) {
+      await world.take(short, 2);
+      await world.advance(6723);
+      await expect(world.take(long)).resolves.toMatchObject({ allowed: true, remaining: 0 });
+      await expect(world.take(short)).resolves.toMatchObject({ allowed: false, remaining: 0 });
+      await world.store.reset([{ limit: short, identity: IDENTITY }]);
+    }
+    await world.close();
+  });
+
+  it('sliding-window: is not lengthened by calls that count nothing', async () => {
+    const world = open();
+    const coarse = { algo: 'sliding-window', rate: 20, interval: '1h', slices: 14 } as const;
+    const fine = { algo: 'sliding-window', rate: 4, interval: '1h', slices: 743 } as const;
+    for (const name of ['changing', 'other']) await world.take(compile(coarse, name), 12);
+    for (let i = 0; i < 20; i++) {
+      await world.advance(97_531);
+      for (const ms of [1000, 0]) await world.store.block({ limit: compile(fine, 'changing'), identity: IDENTITY }, ms);
+      const { retryAfterMs } = await world.peek(compile(coarse, 'other'), 12);
+      await expect(world.peek(compile(coarse, 'changing'), 12)).resolves.toMatchObject({
+        allowed: false,
+        retryAfterMs,
+      });
+    }
     await world.close();
   });
 });

@@ -377,6 +377,18 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
       await expect(peek(three)).resolves.toMatchObject({ remaining: 3, resetAfterMs: 0 });
     });
 
+    it('by more: what is taken or renewed then is held for its own time', async () => {
+      const [long, short] = [sized(5, '1m'), sized(5, '1s')];
+      const lease = await hold(long);
+      await hold(long);
+      at(-DAY);
+      expect(await renew(short, lease)).toBe(true);
+      await hold(short, 2);
+      await expect(take(short, 2)).resolves.toMatchObject({ allowed: false, retryAfterMs: 1000 });
+      at(-DAY + 1000);
+      await expect(peek(short)).resolves.toMatchObject({ remaining: 4, resetAfterMs: 59_000 });
+    });
+
     it('by more: it can be released and renewed at once', async () => {
       const [first, second] = [await hold(three), await hold(three, 2)];
       at(-DAY);
