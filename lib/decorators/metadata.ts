@@ -8,7 +8,7 @@ export interface Declared {
 }
 
 const DECLARED = 'nestjs-sluice:declared';
-/** Where a class keeps the functions of its methods that declared something. */
+/** Where a class keeps the functions that its methods were when they first declared something. */
 const DECLARING = 'nestjs-sluice:declaring';
 const SCOPE = 'nestjs-sluice:scope';
 const NOTHING: Declared = { specs: [], skips: [] };
@@ -33,7 +33,8 @@ export function declare(add: (declared: Declared) => Declared): ClassDecorator &
   return (target: object, key?: string | symbol, descriptor?: PropertyDescriptor) => {
     const host = hostOf(target, descriptor);
     Reflect.defineMetadata(DECLARED, add(declaredOn(host)), host);
-    if (key !== undefined && host !== target) Reflect.defineMetadata(DECLARING, host, target, key);
+    if (key === undefined || host === target || Reflect.hasOwnMetadata(DECLARING, target, key)) return;
+    Reflect.defineMetadata(DECLARING, host, target, key);
   };
 }
 
@@ -41,8 +42,12 @@ export function declare(add: (declared: Declared) => Declared): ClassDecorator &
 export function isLost(prototype: object, method: string): boolean {
   let owner: object | null = prototype;
   while (owner !== null && !Object.hasOwn(owner, method)) owner = Object.getPrototypeOf(owner) as object | null;
-  if (owner === null || !Reflect.hasOwnMetadata(DECLARING, owner, method)) return false;
-  return declaredOn((owner as Record<string, object>)[method]!) === NOTHING;
+  const first = owner === null ? undefined : (Reflect.getOwnMetadata(DECLARING, owner, method) as object | undefined);
+  if (first === undefined) return false;
+  const before = declaredOn(first);
+  const { specs, skips } = declaredOn((owner as Record<string, object>)[method]!);
+  const keepsSkips = skips === 'all' || (before.skips !== 'all' && before.skips.every((name) => skips.includes(name)));
+  return !keepsSkips || !before.specs.every((spec) => specs.includes(spec));
 }
 
 /** A decorator that names what shares the counters of a class or method. */

@@ -79,6 +79,18 @@ describe('decorators that put another function in place of a method', () => {
     expect(await messageOf(startUp({}, [DerivedController]))).toContain(lostBy('DerivedController'));
   });
 
+  it('are an error where others stand above them', async () => {
+    @Controller()
+    class HalfController {
+      @Get()
+      @SkipRateLimit()
+      @replacing
+      @RateLimit(login)
+      list() {}
+    }
+    expect(await messageOf(startUp({}, [HalfController]))).toContain(lostBy('HalfController'));
+  });
+
   it('are an error on gateways, too', async () => {
     @WebSocketGateway()
     class TalkGateway {
