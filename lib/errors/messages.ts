@@ -67,6 +67,9 @@ export const messages = {
   noInterceptor: (place: string) =>
     `${place}: its limits go on after the guards, and Nest was told of its class too late for that; wants a class among the ` +
     "'controllers' or 'providers' of a module, as itself or with useClass",
+  lostMethod: (place: string) =>
+    `${place}: a decorator above it put another function in place of the method, and nothing would check its limits; wants ` +
+    '@RateLimit and @SkipRateLimit above that decorator',
   sameDefaultName: (place: string, name: string) =>
     `${place}: a limit without a name would replace one of another place ('${name}') that counts by another function; wants a ` +
     "'name' for each",

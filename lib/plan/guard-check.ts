@@ -28,7 +28,17 @@ export class GuardCheck {
   get isEverywhere(): boolean {
     if (this.option !== false) return true;
     const scoped = this.config.getGlobalRequestGuards().map(({ metatype }) => metatype as object | null);
+    if (this.isBoundByName) return true;
     return [...this.config.getGlobalGuards(), ...scoped].some((guard) => guard !== null && isOwnGuard(guard));
+  }
+
+  /** Whether the app binds it with `useExisting`, whatever a test has put in its place. */
+  private get isBoundByName(): boolean {
+    return [...this.modules.values()].some(({ providers }) =>
+      [...providers.values()].some(
+        ({ isAlias, subtype, inject }) => isAlias && subtype === 'guard' && inject?.some(isOwnToken) === true,
+      ),
+    );
   }
 
   /** Whether somebody wants to know where no guard checks. */
@@ -59,6 +69,10 @@ export class GuardCheck {
     if (earlier.length === 0) return;
     logger.warn(messages.earlierGuards(earlier.map((guard) => (guard.constructor as Type).name)));
   }
+}
+
+function isOwnToken(token: unknown): boolean {
+  return typeof token === 'function' && isOwnGuard(token);
 }
 
 function letsGuardsReachFields({ fieldResolverEnhancers = [] }: GraphqlOptions): boolean {

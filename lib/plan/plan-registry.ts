@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { declaredOn, lineageOf } from '../decorators/metadata.js';
+import { declaredOn, isLost, lineageOf } from '../decorators/metadata.js';
 import { limitersOf } from '../decorators/inject-limiter.decorator.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -9,7 +9,7 @@ import { bindsOtherGuard, bindsOwnGuard } from './bound-guards.js';
 import { GuardCheck } from './guard-check.js';
 import { LimitRegistry } from './limit-registry.js';
 import { isSource, type Place, Plan, type RuleSource } from './plan.js';
-import { isGateway, resolvesField } from './route-names.js';
+import { isGateway, isHandler, resolvesField } from './route-names.js';
 import { type Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Scoped, Scopes } from './scopes.js';
 
@@ -69,6 +69,9 @@ export class PlanRegistry {
     for (const type of classes) {
       // Also for a controller without routes, whose own limits would else go unread.
       this.placesOf(type);
+      for (const method of this.lostMethods(type)) {
+        throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`));
+      }
       for (const handler of this.handlers(type).values()) if (isRoute(handler)) this.of(type, handler);
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
@@ -230,8 +233,14 @@ export class PlanRegistry {
   }
 
   private matters(type: HandlerClass): boolean {
-    if (this.targets(type).some(declares)) return true;
-    return this.countsPerRoute && [...this.handlers(type).values()].some(isRoute);
+    if (this.targets(type).some(declares) || this.lostMethods(type).length > 0) return true;
+    return this.countsPerRoute && [...this.handlers(type).values()].some(isHandler);
+  }
+
+  /** The routes whose limits stand on functions that nobody calls any more. */
+  private lostMethods(type: HandlerClass): string[] {
+    const routes = [...this.handlers(type)].filter(([, handler]) => isRoute(handler));
+    return routes.map(([method]) => method).filter((method) => isLost(type.prototype as object, method));
   }
 
   /** All that decorators of a route may stand on. */

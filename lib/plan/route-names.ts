@@ -57,6 +57,12 @@ export function nameOfRoute(className: string, method: string, handler: object):
   return undefined;
 }
 
+/** Whether a method answers requests, messages or fields: what else other packages decorate, nobody calls from outside. */
+export function isHandler(method: object): boolean {
+  const keys = [METHOD, PATTERN, MESSAGE_MAPPING, RESOLVER_TYPE, RESOLVED_FIELD, RESOLVED_REFERENCE];
+  return keys.some((key) => Reflect.hasMetadata(key, method));
+}
+
 /** Whether it is a gateway. */
 export function isGateway(type: object): boolean {
   return read(GATEWAY, type) === true;

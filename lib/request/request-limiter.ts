@@ -185,13 +185,12 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
     mayReplace = false,
   ): Promise<void> {
     if (rules.length === 0) return;
-    // Nobody waits for an answer any more, or nobody can say whose request it was.
-    if ((isGone(connectionOf(parts.response)) || isLost(parts.request?.socket)) && !rules.every(onlyWatches)) {
-      throw clientLeft();
-    }
+    refuseIfLeft(parts, rules);
     state.met.push(...rules);
     const collected = mapAll(rules, (rule) => rule.entry(context, parts));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
+    // While functions were asked, the client may have left, and taken its address along.
+    if (isPromise(collected)) refuseIfLeft(parts, rules);
     if (entries.length === 0) return;
     const refundable = mayReplace || entries.some(({ rule }) => rule.mayGiveBack);
     const decisions = await this.decide(entries, context, parts, refundable);
@@ -317,6 +316,12 @@ function refusing(reader: RequestReader, context: ExecutionContext, check: Promi
   return check.catch(async (error: unknown) => {
     throw error instanceof HttpException ? await reader.refuse?.(error, context) : error;
   });
+}
+
+/** Nobody waits for an answer any more, or nobody can say whose request it was. */
+function refuseIfLeft({ request, response }: RequestParts, rules: readonly Rule[]): void {
+  const hasLeft = isGone(connectionOf(response)) || isLost(request?.socket);
+  if (hasLeft && !rules.every(onlyWatches)) throw clientLeft();
 }
 
 /** A shadow refuses nobody, whatever the reason. */

@@ -62,6 +62,8 @@ export interface RequestState extends Checked {
 
 /** By request, so that it is gone with it; a request seldom has more than one handler. */
 const states = new WeakMap<object, RequestState[]>();
+/** The last call that came with the context of a message, where the list of arguments stands for a call. */
+const latest = new WeakMap<object, RequestState>();
 
 /** The state of a call, if it has been opened. `call` is the object that stands for it. */
 export function findState(context: ExecutionContext, call: object): RequestState | undefined {
@@ -70,14 +72,18 @@ export function findState(context: ExecutionContext, call: object): RequestState
   return states.get(call)?.find((state) => state.handler === handler && state.type === type);
 }
 
-/** The state of a call of which only the arguments are at hand, if one of them stands for it. */
+/**
+ * The state of a call of which only the arguments are at hand, if one of them stands for it. Parameters are given another list of
+ * them, so where that stands for the call, it is the last one that came with its context.
+ */
 export function searchState(context: ExecutionContext): RequestState | undefined {
   const args: readonly unknown[] = context.getArgs();
   for (const each of [...args, args]) {
     const state = typeof each === 'object' && each !== null ? findState(context, each) : undefined;
     if (state !== undefined) return state;
   }
-  return undefined;
+  const last = typeof args[1] === 'object' && args[1] !== null ? latest.get(args[1]) : undefined;
+  return last?.handler === context.getHandler() && last.type === context.getClass() ? last : undefined;
 }
 
 /** The state of a call. */
@@ -93,6 +99,8 @@ export function openState(context: ExecutionContext, call: object, follower: Fol
   const others = states.get(call);
   if (others === undefined) states.set(call, [state]);
   else others.push(state);
+  const shared: unknown = Array.isArray(call) ? call[1] : undefined;
+  if (typeof shared === 'object' && shared !== null) latest.set(shared, state);
   return state;
 }
 

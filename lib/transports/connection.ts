@@ -4,6 +4,14 @@ export interface ClosableResponse {
   once(event: 'close', listener: () => void): unknown;
 }
 
+/** What Node has besides. Over HTTP/2 only the stream of a response knows that it has been closed. */
+interface NodeResponse extends ClosableResponse {
+  readonly stream?: { readonly destroyed?: boolean };
+  /** Nothing while a response waits behind those of earlier requests that its client sent on the same connection. */
+  readonly socket?: object | null;
+  readonly req?: { readonly socket?: ClosableResponse | null };
+}
+
 /** The socket under a request, as Node has it. */
 export interface ClientSocket {
   /** The client's address. A socket of the Unix domain has none, and one whose client has reset the connection may have none. */
@@ -24,9 +32,15 @@ export function connectionOf(response: object | undefined): ClosableResponse | u
   return isClosable(raw) ? raw : undefined;
 }
 
-/** Whether a response has been closed, so that it will not say so any more. Over HTTP/2 only its stream knows. */
-export function isGone(connection: (ClosableResponse & { stream?: { destroyed?: boolean } }) | undefined): boolean {
-  return connection?.destroyed === true || connection?.stream?.destroyed === true;
+/** Whether a response has been closed, so that it will not say so any more. */
+export function isGone(connection: NodeResponse | undefined): boolean {
+  if (connection === undefined) return false;
+  return [connection, connection.stream, socketAhead(connection)].some((each) => each?.destroyed === true);
+}
+
+/** The socket that a response waits for. If that closes before it is the response's turn, the response never says so. */
+function socketAhead({ socket, req }: NodeResponse): ClosableResponse | undefined {
+  return socket === null ? (req?.socket ?? undefined) : undefined;
 }
 
 /**
@@ -45,8 +59,16 @@ export function onClose(connection: ClosableResponse, listener: () => void): () 
   if (listeners === undefined) {
     const all = (listeners = new Set());
     waiting.set(connection, all);
+    const tell = () => {
+      const told = [...all];
+      all.clear();
+      for (const each of told) each();
+    };
+    const ahead = socketAhead(connection);
+    const forget = ahead === undefined ? undefined : onClose(ahead, tell);
     connection.once('close', () => {
-      for (const each of all) each();
+      forget?.();
+      tell();
     });
   }
   const all = listeners.add(listener);

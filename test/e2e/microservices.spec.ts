@@ -5,13 +5,16 @@ import { Controller, Get, type INestApplication, Logger, UseGuards } from '@nest
 import {
   type ClientProxy,
   ClientProxyFactory,
+  type CustomStrategy,
+  type CustomTransportStrategy,
   EventPattern,
   MessagePattern,
   type MicroserviceOptions,
+  Server,
   Transport,
 } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
-import { firstValueFrom } from 'rxjs';
+import { firstValueFrom, lastValueFrom, type Observable } from 'rxjs';
 import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.decorator.js';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/limit-definition.js';
@@ -273,4 +276,43 @@ describe('the address of a sender', () => {
     for (let message = 0; message < 3; message++) expect(await ask('address')).toBe('done');
     expect(warn.mock.calls.filter(([text]) => String(text).includes("limit 'address' does not apply"))).toHaveLength(1);
   });
+});
+
+/** Hands one context to all messages. */
+class OneContextServer extends Server implements CustomTransportStrategy {
+  private readonly context = {};
+
+  listen(listening: () => void) {
+    listening();
+  }
+  close() {}
+  on() {}
+  unwrap<T>() {
+    return undefined as T;
+  }
+  async deliver(name: string): Promise<unknown> {
+    const answer = (await this.getHandlerByPattern(pattern(name))!({}, this.context)) as Observable<unknown>;
+    return lastValueFrom(this.transformToObservable(answer)).catch((error: unknown) => error);
+  }
+}
+
+it('a transport that hands one context to all messages limits each of them', async () => {
+  work.gate = new Promise((resolve) => (work.leave = resolve));
+  const testing = await Test.createTestingModule({
+    imports: [RateLimitModule.forRoot({ define })],
+    controllers: [BareController],
+  }).compile();
+  testing.useLogger(false);
+  const strategy = new OneContextServer();
+  const microservice = testing.createNestMicroservice<CustomStrategy>({ strategy });
+  [client, app] = [undefined, microservice];
+  await microservice.listen();
+  const answers: unknown[] = [];
+  while (answers.length < 4) answers.push(await strategy.deliver('all'));
+  expect(answers).toEqual([1, 0, ...Array<unknown>(2).fill(expect.objectContaining({ limits: ['all'] }))]);
+  const slow = [strategy.deliver('slow'), strategy.deliver('slow')];
+  expect(await Promise.race(slow)).toEqual(expect.objectContaining({ limits: ['slots'] }));
+  work.leave();
+  expect(await Promise.all(slow)).toContain('done');
+  expect(await strategy.deliver('slow')).toBe('done');
 });

@@ -390,6 +390,19 @@ it('counts routes for themselves in classes that nobody named, whatever other me
   await expect(startUp({ limits }, [mixin(HelpedController)], { providers: [SayGateway] })).resolves.toBe(undefined);
 });
 
+class TasksService {
+  @SetMetadata('of', 'another package')
+  run() {}
+}
+
+it('counts routes for themselves, whatever other packages decorate in services of one name', async () => {
+  const imports = [
+    { module: class OtherModule {}, providers: [called('TasksService', class extends TasksService {})] },
+  ];
+  const limits = [limit('each', 5, { perRoute: true })];
+  await expect(startUp({ limits }, [], { providers: [TasksService], imports })).resolves.toBe(undefined);
+});
+
 describe('other handlers', () => {
   it('are known by namespace and message: gateways', async () => {
     @WebSocketGateway({ namespace: 'chat' })

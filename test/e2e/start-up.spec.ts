@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Inject, Injectable, Module, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { getLimiterToken, InjectLimiter } from '../../lib/decorators/inject-limiter.decorator.js';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
 import { SkipRateLimit } from '../../lib/decorators/skip-rate-limit.decorator.js';
@@ -48,6 +49,76 @@ describe('the module itself instead of forRoot', () => {
     expect(message).toMatch(
       /^RateLimitModule: got undefined, wants an object of options. Import it once, by forRoot\(\)/,
     );
+  });
+});
+
+/** Puts another function in place of a method, as careless decorators do. */
+const replacing: MethodDecorator = (_target, _key, descriptor: PropertyDescriptor) => {
+  const replaced = descriptor.value as (...args: unknown[]) => unknown;
+  descriptor.value = function (this: unknown, ...args: unknown[]) {
+    return replaced.apply(this, args);
+  };
+};
+
+const lostBy = (name: string) => `@RateLimit on ${name}.list: a decorator above it put another function in place of`;
+
+describe('decorators that put another function in place of a method', () => {
+  class Lost {
+    @Get()
+    @replacing
+    @RateLimit(login)
+    list(): unknown {
+      return undefined;
+    }
+  }
+  it('are an error where the limits are lost by them, also in classes that extend it', async () => {
+    @Controller()
+    class DerivedController extends Lost {}
+    Controller('lost')(Lost);
+    expect(await messageOf(startUp({}, [Lost]))).toContain(lostBy('Lost'));
+    expect(await messageOf(startUp({}, [DerivedController]))).toContain(lostBy('DerivedController'));
+  });
+
+  it('are an error where others stand above them', async () => {
+    @Controller()
+    class HalfController {
+      @Get()
+      @SkipRateLimit()
+      @replacing
+      @RateLimit(login)
+      list() {}
+    }
+    expect(await messageOf(startUp({}, [HalfController]))).toContain(lostBy('HalfController'));
+  });
+
+  it('are an error on gateways, too', async () => {
+    @WebSocketGateway()
+    class TalkGateway {
+      @SubscribeMessage('list')
+      @replacing
+      @SkipRateLimit()
+      list() {}
+    }
+    const providers = [TalkGateway];
+    expect(await messageOf(startUp({ limits: [login] }, [], { providers }))).toContain(lostBy('TalkGateway'));
+  });
+
+  it('do no harm below, nor where the method is another', async () => {
+    @Controller()
+    class KeptController {
+      @Get()
+      @RateLimit(login)
+      @replacing
+      list() {}
+    }
+    @Controller('overriding')
+    class OverridingController extends Lost {
+      @Get()
+      override list() {
+        return undefined;
+      }
+    }
+    await expect(startUp({}, [KeptController, OverridingController])).resolves.toBe(undefined);
   });
 });
 

@@ -325,6 +325,22 @@ describe('guard: false', () => {
     expect(await statuses(3)).toEqual([200, 200, 429]);
   });
 
+  it.each<[string, CanActivate]>([
+    ['an object', { canActivate: () => true }],
+    ['an object without a class', Object.assign(Object.create(null) as CanActivate, { canActivate: () => true })],
+  ])('starts where a test puts %s in its place', async (_, value) => {
+    const binding = boundModule({ provide: APP_GUARD, useExisting: RateLimitGuard });
+    for (const module of [RateLimitModule.forRoot(), root()]) {
+      const testing = await Test.createTestingModule({ imports: [module, binding, loaded(login).module] })
+        .overrideProvider(RateLimitGuard)
+        .useValue(value)
+        .compile();
+      testing.useLogger(false);
+      await testing.init();
+      await testing.close();
+    }
+  });
+
   it('starts where main.ts binds it', async () => {
     const { statuses } = await start([root(), loaded(login).module], 'express', (app) =>
       app.useGlobalGuards((app as unknown as { get(type: Type): RateLimitGuard }).get(RateLimitGuard)),

@@ -1,20 +1,21 @@
-import { once } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { get as getOver, type Server as HttpServer } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
+import { connect as connectHttp2, constants } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, type INestApplication, UseGuards } from '@nestjs/common';
+import { Controller, type ExecutionContext, Get, type INestApplication, UseGuards } from '@nestjs/common';
 import { MessagePattern, type MicroserviceOptions, Transport } from '@nestjs/microservices';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import type { LimitDefinition } from '../../lib/limit-definition.js';
 import { LimiterService } from '../../lib/limiter.service.js';
 import { RateLimitGuard } from '../../lib/rate-limit.guard.js';
 import { RateLimitModule } from '../../lib/rate-limit.module.js';
@@ -229,6 +230,46 @@ it('over HTTP/2: no more requests are handled than the limit allows', async () =
     socket.resetAndDestroy();
   });
   expect(work.reached).toBeLessThanOrEqual(RATE);
+});
+
+it.each<[string, (left: (context: ExecutionContext) => Promise<unknown>) => Partial<LimitDefinition>]>([
+  ['key, which finds none', (left) => ({ key: (context) => left(context).then(() => undefined) })],
+  ['skip', (left) => ({ skip: (context) => left(context).then(() => false) })],
+])('over HTTP/2: a client that cancels its request while a function is asked runs nothing: %s', async (_, asked) => {
+  let asks = 0;
+  const left = async (context: ExecutionContext) => {
+    asks++;
+    const { raw } = context.switchToHttp().getRequest<{ raw: { stream: EventEmitter } }>();
+    await once(raw.stream, 'close');
+  };
+
+  @Controller()
+  class AskingController {
+    @Get('target')
+    @RateLimit({ algo: 'fixed-window', rate: RATE, interval: '1m', ...asked(left) } as LimitDefinition)
+    target() {
+      work.reached++;
+    }
+  }
+  const testing = await Test.createTestingModule({
+    imports: [RateLimitModule.forRoot()],
+    controllers: [AskingController],
+  }).compile();
+  testing.useLogger(false);
+  const app = testing.createNestApplication(new FastifyAdapter({ http2: true }) as never);
+  const port = await listening(app);
+  const session = connectHttp2(`http://127.0.0.1:${port}`).on('error', () => undefined);
+  cleanups.push(() => session.destroy());
+  const streams = Array.from({ length: RATE + 2 }, () =>
+    session.request({ ':path': '/target' }).on('error', () => undefined),
+  );
+  await until(() => asks === streams.length, SLACK_MS);
+  for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
+  const others = session.request({ ':path': '/nowhere' });
+  others.resume();
+  await once(others, 'end');
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  expect(work.reached).toBe(0);
 });
 
 describe('a server on a socket of the Unix domain', () => {
