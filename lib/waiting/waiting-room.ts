@@ -76,13 +76,14 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
     const key = keyOf(limit, identity);
     let line = this.lines.get(key);
     if (line === undefined) {
-      line = new WaitingLine(waiter, {
+      const made = new WaitingLine(waiter, {
         identity,
         store: this.store,
         giveBack: (refunds) => this.giveBack(refunds),
-        onEmpty: () => this.lines.delete(key),
+        // It may say so again once another one has begun.
+        onEmpty: () => this.lines.get(key) === made && this.lines.delete(key),
       });
-      this.lines.set(key, line);
+      this.lines.set(key, (line = made));
     }
     line.join(waiter);
   }
