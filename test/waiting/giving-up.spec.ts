@@ -1,9 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
 import type { ReserveEntry, StoreDecision } from '../../lib/stores/store.js';
 import { ManualClock } from '../support/stores.js';
+import { Waiter } from '../../lib/waiting/waiter.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 
 const KEY = 'user:1';
@@ -81,3 +82,26 @@ it('a line that has ended does not end the next one of its key', async () => {
   expect(ended.at(-1)).toMatchObject({ reason: { message: 'the app is shutting down' } });
   await store.close();
 });
+
+it.each(every.filter(({ algo }) => algo !== 'leaky-bucket'))(
+  'a release or a refund costs as much as ever, however many wait, with %p',
+  async (options) => {
+    const looked = jest.spyOn(Waiter.prototype, 'isHopeless');
+    const store = new MemoryStore();
+    const { limiter, room } = waitingFor(store, options);
+    const taken = [];
+    for (let i = 0; i < 4; i++) taken.push(await limiter.consume(KEY));
+    const waiting = Array.from({ length: 2000 }, () => outcomeOf(limiter.acquire(KEY, { timeout: '1y' })));
+    await turn();
+    looked.mockClear();
+    for (const { lease } of taken) {
+      await (lease === undefined ? limiter.refund(KEY, 1) : lease.release());
+      await turn();
+    }
+    expect(looked.mock.calls.length).toBeLessThan(100);
+    looked.mockRestore();
+    await room.onModuleDestroy();
+    expect(waiting).toHaveLength(2000);
+    await store.close();
+  },
+);
