@@ -75,7 +75,8 @@ export class Waiter {
   /** Whether a refusal, of as much or less, says that the units are not there in time. */
   isHopeless(decision: StoreDecision): boolean {
     const { leftMs } = this;
-    return leftMs === 0 || leastWaitMs(this.limit(), decision, this.cost) > leftMs;
+    const waitMs = leastWaitMs(this.limit(), decision, this.cost);
+    return leftMs === 0 || waitMs === Infinity || waitMs > leftMs;
   }
 
   /** The units are not there yet. Ends at once what would be waited for in vain. */

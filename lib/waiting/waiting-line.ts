@@ -179,7 +179,8 @@ export class WaitingLine {
   /** Who waits in vain after a refusal. All are looked at only if there may be such. */
   private hopeless({ limit }: Waiter, decision: StoreDecision): [Waiter, number][] {
     const now = performance.now();
-    if (this.soonest > now && this.soonest - now >= leastWaitMs(limit(), decision, this.costliest)) return [];
+    const waitMs = leastWaitMs(limit(), decision, this.costliest);
+    if (waitMs < Infinity && this.soonest > now && this.soonest - now >= waitMs) return [];
     const all = [...this.waiters];
     this.soonest = all.reduce((soonest, [{ deadline }]) => Math.min(soonest, deadline), Infinity);
     this.costliest = all.reduce((costliest, [{ cost }]) => Math.max(costliest, cost), 1);
