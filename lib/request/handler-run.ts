@@ -87,8 +87,8 @@ export function tellOfPromise(prototype: object, name: string): void {
   Object.defineProperties(telling, { name: { value: handler.name }, length: { value: handler.length } });
   Object.setPrototypeOf(telling, handler);
   // What is declared on a method is looked for on it, not on what it inherits from.
-  for (const key of Reflect.getOwnMetadataKeys(handler) as unknown[]) {
-    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key as string, handler), telling);
+  for (const key of Reflect.getOwnMetadataKeys(handler) as string[]) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, handler), telling);
   }
   told.add(telling);
   Object.defineProperty(owner, name, { ...descriptor, value: telling });
