@@ -262,7 +262,7 @@ describe.each(libraries)('a gateway of %s', (library) => {
       for (let round = 0; round < 3; round++) {
         const leaving = await connected();
         leaving.send('slow', {});
-        if (round > 0) expect(await leaving.next()).toEqual(refusal(['slots'], 30_000));
+        if (round > 0) expect(await leaving.next()).toEqual(refusal(['slots'], aWhile));
         await until(() => work.reached > 0);
         leaving.close();
       }
