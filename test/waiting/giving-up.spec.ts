@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
-import type { ReserveEntry, StoreDecision } from '../../lib/stores/store.js';
+import type { Refund, ReserveEntry, StoreDecision } from '../../lib/stores/store.js';
 import { ManualClock } from '../support/stores.js';
 import { Waiter } from '../../lib/waiting/waiter.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
@@ -105,3 +105,26 @@ it.each(every.filter(({ algo }) => algo !== 'leaky-bucket'))(
     await store.close();
   },
 );
+
+it('nobody overtakes those who wait while units are refunded', async () => {
+  class SlowlyRefunding extends MemoryStore {
+    override async refund(refunds: readonly Refund[]): Promise<void> {
+      await super.refund(refunds);
+      for (let i = 0; i < 5; i++) await turn();
+    }
+  }
+  const store = new SlowlyRefunding();
+  const { limiter, room } = waitingFor(store, { algo: 'leaky-bucket', rate: 1000, interval: '1s', queue: 9 });
+  await limiter.consume(KEY, 3);
+  const served: number[] = [];
+  const acquire = async (number: number) => served.push((await limiter.acquire(KEY), number));
+  const waiting = [acquire(1), acquire(2)];
+  const refunds = [limiter.refund(KEY, 1)];
+  await turn();
+  refunds.push(limiter.refund(KEY, 1));
+  waiting.push(acquire(3));
+  await Promise.all([...refunds, ...waiting]);
+  expect(served).toEqual([1, 2, 3]);
+  await room.onModuleDestroy();
+  await store.close();
+});
