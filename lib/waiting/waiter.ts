@@ -22,7 +22,8 @@ export class Waiter {
   /** The last decision. */
   private last: StoreDecision | undefined;
   private over = false;
-  private readonly deadline: number;
+  /** When its time is over, in milliseconds of the monotonic clock. */
+  readonly deadline: number;
   private timeout: Alarm;
   private readonly forgetSignal: (() => void) | undefined;
   private resolve!: (decision: StoreDecision) => void;
@@ -72,15 +73,10 @@ export class Waiter {
   }
 
   /** Whether a refusal, of as much or less, says that the units are not there in time. */
-  isHopeless({ retryAfterMs, resetAfterMs }: StoreDecision): boolean {
-    const { leftMs, cost } = this;
-    const { algorithm, parameters } = this.limit();
-    if (leftMs === 0 || retryAfterMs === Infinity) return true;
-    // What is held can be released at any time.
-    if (algorithm.renew !== undefined) return false;
-    // Once there is room in a queue, that is waited for, too.
-    const spacingMs = (algorithm.spacing?.(parameters) ?? 0) / 1000;
-    return Math.max(retryAfterMs, spacingMs > 0 ? resetAfterMs + (cost - 1) * spacingMs : 0) > leftMs;
+  isHopeless(decision: StoreDecision): boolean {
+    const { leftMs } = this;
+    const waitMs = leastWaitMs(this.limit(), decision, this.cost);
+    return leftMs === 0 || waitMs === Infinity || waitMs > leftMs;
   }
 
   /** The units are not there yet. Ends at once what would be waited for in vain. */
@@ -122,4 +118,18 @@ export class Waiter {
     this.forgetSignal?.();
     settle();
   }
+}
+
+/** How long units have to be waited for at least after a refusal, `Infinity` if for ever. */
+export function leastWaitMs(
+  { algorithm, parameters }: CompiledLimit,
+  { retryAfterMs, resetAfterMs }: StoreDecision,
+  cost: number,
+): number {
+  if (retryAfterMs === Infinity) return Infinity;
+  // What is held can be released at any time.
+  if (algorithm.renew !== undefined) return 0;
+  // Once there is room in a queue, that is waited for, too.
+  const spacingMs = (algorithm.spacing?.(parameters) ?? 0) / 1000;
+  return Math.max(retryAfterMs, spacingMs > 0 ? resetAfterMs + (cost - 1) * spacingMs : 0);
 }

@@ -3,7 +3,7 @@ import { refundOf } from '../check-result.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import { Alarm } from './alarm.js';
 import { Departures, type Place } from './departures.js';
-import type { Waiter } from './waiter.js';
+import { leastWaitMs, type Waiter } from './waiter.js';
 
 /** How many are asked for at once at most. */
 const MAX_AT_ONCE = 500;
@@ -33,6 +33,9 @@ export class WaitingLine {
   /** Those whose units are not taken yet, and with which number they came. */
   private waiters = new Map<Waiter, number>();
   private joined = 0;
+  /** Nobody of them has less time, or asks for more. */
+  private soonest = Infinity;
+  private costliest = 1;
   private readonly departures: Departures;
   private running = false;
   /** It may be worth to ask again. */
@@ -58,6 +61,8 @@ export class WaitingLine {
 
   join(waiter: Waiter): void {
     this.waiters.set(waiter, this.joined++);
+    this.soonest = Math.min(this.soonest, waiter.deadline);
+    this.costliest = Math.max(this.costliest, waiter.cost);
     waiter.onGivenUp = () => {
       this.waiters.delete(waiter);
       // Those behind it are not kept waiting any more.
@@ -157,7 +162,7 @@ export class WaitingLine {
     if (refused !== undefined) {
       const { waiter: head, decision } = refused;
       this.refusal = { ...refused, until: performance.now() + decision.retryAfterMs };
-      const others = [...this.waiters].filter(([waiter]) => waiter.isHopeless(decision));
+      const others = this.hopeless(head, decision);
       // Who cannot wait for the first one asks for less at least.
       const impatient: Waiter[] = [];
       for (const [waiter, number] of others) {
@@ -169,6 +174,17 @@ export class WaitingLine {
         await this.askFor(impatient.slice(at, at + MAX_AT_ONCE));
       }
     }
+  }
+
+  /** Who waits in vain after a refusal. All are looked at only if there may be such. */
+  private hopeless({ limit }: Waiter, decision: StoreDecision): [Waiter, number][] {
+    const now = performance.now();
+    const waitMs = leastWaitMs(limit(), decision, this.costliest);
+    if (waitMs < Infinity && this.soonest > now && this.soonest - now >= waitMs) return [];
+    const all = [...this.waiters];
+    this.soonest = all.reduce((soonest, [{ deadline }]) => Math.min(soonest, deadline), Infinity);
+    this.costliest = all.reduce((costliest, [{ cost }]) => Math.max(costliest, cost), 1);
+    return all.filter(([waiter]) => waiter.isHopeless(decision));
   }
 
   /** Asks for several in one turn. Tells what the first of them was told that still waits. */

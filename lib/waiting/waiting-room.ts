@@ -15,6 +15,8 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
   private readonly givingBack = new Set<Promise<void>>();
   /** Limits whose changes are followed. */
   private readonly followed = new WeakSet<Rule>();
+  /** Those who wait until refunds are done, by counter, and those who came behind them. */
+  private readonly recalled = new Map<string, { refunds: number; waiters: Waiter[] }>();
   private closed = false;
 
   constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store) {}
@@ -36,19 +38,31 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Gives units back that were consumed, whoever did. */
   async refund(charge: Charge): Promise<void> {
+    if (charge.limit.algorithm.delay === undefined) await this.store.refund([charge]);
+    else await this.refundQueue(charge);
+    this.wake(charge);
+  }
+
+  /** They are taken off the end of a queue: no place of those who wait may be there. */
+  private async refundQueue(charge: Charge): Promise<void> {
     const { limit, identity } = charge;
-    const line = this.lines.get(keyOf(limit, identity));
-    // They are taken off the end of a queue: no place of those who wait may be there.
-    const recalled = limit.algorithm.delay === undefined ? undefined : line?.recall();
+    const key = keyOf(limit, identity);
+    const recalled = this.lines.get(key)?.recall();
+    const queue = this.recalled.get(key) ?? { refunds: 0, waiters: [] };
+    this.recalled.set(key, queue);
+    queue.refunds++;
+    queue.waiters.push(...(recalled?.waiters ?? []));
     try {
       await this.store.refund([...(recalled?.refunds ?? []), charge]);
     } finally {
-      for (const waiter of recalled?.waiters ?? []) {
-        if (this.closed) waiter.reject(closedError());
-        else if (!waiter.isOver) this.join(waiter, limit, identity);
+      if (--queue.refunds === 0) {
+        this.recalled.delete(key);
+        for (const waiter of queue.waiters) {
+          if (this.closed) waiter.reject(closedError());
+          else if (!waiter.isOver) this.join(waiter, limit, identity);
+        }
       }
     }
-    this.wake(charge);
   }
 
   /** Units of a counter may have become free. */
@@ -74,15 +88,21 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
 
   private join(waiter: Waiter, limit: CompiledLimit, identity: string): void {
     const key = keyOf(limit, identity);
+    const recalled = this.recalled.get(key);
+    if (recalled !== undefined) {
+      recalled.waiters.push(waiter);
+      return;
+    }
     let line = this.lines.get(key);
     if (line === undefined) {
-      line = new WaitingLine(waiter, {
+      const made = new WaitingLine(waiter, {
         identity,
         store: this.store,
         giveBack: (refunds) => this.giveBack(refunds),
-        onEmpty: () => this.lines.delete(key),
+        // It may say so again once another one has begun.
+        onEmpty: () => this.lines.get(key) === made && this.lines.delete(key),
       });
-      this.lines.set(key, line);
+      this.lines.set(key, (line = made));
     }
     line.join(waiter);
   }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import {
   type CanActivate,
   Controller,
@@ -17,10 +17,7 @@ import { interval, map, type Observable, of } from 'rxjs';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/limit-definition.js';
 import { LimiterService } from '../../lib/limiter.service.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
-import type { Store } from '../../lib/stores/store.js';
-import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { frameworks, HttpApp } from './http-app.js';
 
@@ -182,14 +179,15 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
     app = undefined;
   });
 
-  async function start(limits: Record<string, LimitDefinition> = {}, store?: Store) {
+  async function start(limits: Record<string, LimitDefinition> = {}) {
     const clock = new ManualClock();
+    const store = storeKinds[kind]!(clock, redis);
     seen = open = 0;
     closeGate();
     const started = await HttpApp.start(framework, {
       controllers: [WorkController],
       limits: {
-        store: store ?? storeKinds[kind]!(clock, redis),
+        store,
         define: { ...define, ...limits },
       },
       configure: (nest) =>
@@ -204,6 +202,7 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
     const service = started.nest.get(LimiterService);
     return {
       clock,
+      store,
       service,
       url: started.url,
       get: started.get.bind(started),
@@ -402,18 +401,27 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
     });
 
     it('is held as long as the handler takes, also beyond ttl', async () => {
-      const limits = { slots: { algo: 'concurrency', limit: 1, ttl: 300 } } as const;
-      const store = kind === 'MemoryStore' ? new MemoryStore() : new RedisStore(redis, { prefix: freshPrefix() });
-      const { get, ended } = await start(limits, store);
+      const ttlMs = 30_000;
+      const timers = jest.spyOn(globalThis, 'setInterval');
+      const { get, clock, store, left, ended } = await start({ slots: { algo: 'concurrency', limit: 1, ttl: ttlMs } });
+      const renewed = jest.spyOn(store, 'renew');
       const inside = get('/slow');
       await until(() => work.reached === 1);
-      await new Promise((resolve) => setTimeout(resolve, 800));
+      const renewing = timers.mock.calls.filter(([, ms]) => ms! <= ttlMs / 2 && ms! >= ttlMs / 10);
+      timers.mockRestore();
+      expect(renewing).toHaveLength(1);
+      const [renew, everyMs] = renewing[0]!;
+      for (let ms = 0; ms < 3 * ttlMs; ms += everyMs!) {
+        clock.advanceMs(everyMs!);
+        renew();
+        expect(await renewed.mock.results.at(-1)!.value).toBe(true);
+      }
       expect((await get('/quick')).status).toBe(429);
       work.leave();
       expect((await inside).status).toBe(200);
       await ended();
+      expect(await left('slots')).toBe(1);
       expect((await get('/quick')).status).toBe(200);
-      await store.close();
     });
   });
 });

@@ -56,11 +56,11 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       async (algo) => {
         const more = algo === 'leaky-bucket' ? { queue: 0 } : algo === 'sliding-window' ? { slices: 100 } : {};
         const limiter = limiterOf({ algo, rate: 1, interval: 300, ...more });
-        expect(await limiter.acquire(KEY)).toMatchObject({ allowed: true, delayMs: 0 });
-        const { value, ms } = await timed(() => limiter.acquire(KEY));
-        expect(value).toMatchObject({ allowed: true, delayMs: 0 });
-        expect(ms).toBeGreaterThanOrEqual(280);
-        expect(ms).toBeLessThan(1000);
+        // The unit is counted at some moment of the first call, as late as the answer may come.
+        const { value, ms } = await timed(async () => [await limiter.acquire(KEY), await limiter.acquire(KEY)]);
+        for (const decision of value) expect(decision).toMatchObject({ allowed: true, delayMs: 0 });
+        // All but what the clocks of two servers differ by in that time, and the fraction of a millisecond that a clock leaves out.
+        expect(ms).toBeGreaterThanOrEqual(298);
       },
     );
 

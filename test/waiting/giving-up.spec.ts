@@ -1,0 +1,130 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it, jest } from '@jest/globals';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { MemoryStore } from '../../lib/stores/memory.store.js';
+import type { Refund, ReserveEntry, StoreDecision } from '../../lib/stores/store.js';
+import { ManualClock } from '../support/stores.js';
+import { Waiter } from '../../lib/waiting/waiter.js';
+import { outcomeOf, waitingFor } from '../support/waiting.js';
+
+const KEY = 'user:1';
+
+/** Takes units at once, and tells of it when it is let. */
+class SlowStore extends MemoryStore {
+  asked = 0;
+  private readonly answers: (() => void)[] = [];
+
+  override async reserve(entry: ReserveEntry): Promise<StoreDecision> {
+    const decision = await super.reserve(entry);
+    this.asked++;
+    await new Promise<void>((resolve) => this.answers.push(resolve));
+    return decision;
+  }
+
+  /** Lets those answers through that are asked for. */
+  async answer(): Promise<void> {
+    for (const answer of this.answers.splice(0)) answer();
+    await turn();
+  }
+}
+
+const every: AlgorithmOptions[] = [
+  { algo: 'fixed-window', rate: 4, interval: '1h' },
+  { algo: 'calendar-window', rate: 4, period: 'year' },
+  { algo: 'sliding-window', rate: 4, interval: '1h' },
+  { algo: 'sliding-log', rate: 4, interval: '1h' },
+  { algo: 'token-bucket', rate: 4, interval: '1h' },
+  { algo: 'gcra', rate: 4, interval: '1h' },
+  { algo: 'leaky-bucket', rate: 4, interval: '1h', queue: 4 },
+  { algo: 'concurrency', limit: 4, ttl: '1h' },
+];
+
+describe.each(every)('who gives up while the answer is on its way, with %p', (options) => {
+  it.each([[[0]], [[1]], [[2]], [[0, 1]], [[0, 2]], [[0, 1, 2]]])('holds nothing: %p of three', async (leave) => {
+    // Units that come back at another time than they were taken are fewer.
+    const store = new SlowStore({ clock: new ManualClock().now });
+    const { limiter, room } = waitingFor(store, options);
+    const first = outcomeOf(limiter.acquire(KEY));
+    const leaving = [0, 1, 2].map(() => new AbortController());
+    const outcomes = leaving.map(({ signal }) => outcomeOf(limiter.acquire(KEY, { signal })));
+    while (store.asked < 4) await turn().then(() => (store.asked < 4 ? store.answer() : undefined));
+    for (const index of leave) leaving[index]!.abort(new Error('enough'));
+    for (let round = 0; round < 5; round++) await store.answer();
+    expect(outcomes.filter(({ reason }) => reason !== undefined)).toHaveLength(leave.length);
+    const { quota, remaining } = await limiter.peek(KEY);
+    expect(quota - remaining).toBe(4 - leave.length);
+    expect(first.value).toMatchObject({ allowed: true });
+    const closing = room.onModuleDestroy();
+    await store.answer();
+    await closing;
+    await store.close();
+  });
+});
+
+it('a line that has ended does not end the next one of its key', async () => {
+  const store = new MemoryStore();
+  const { limiter, room } = waitingFor(store, { algo: 'leaky-bucket', rate: 1, interval: '1h', queue: 9 });
+  await limiter.consume(KEY);
+  const leaving = new AbortController();
+  const first = outcomeOf(limiter.acquire(KEY, { signal: leaving.signal }));
+  await turn();
+  // All in one turn: the last of a line leaves, the line is cleared for a refund, and others come.
+  leaving.abort(new Error('enough'));
+  const refunding = limiter.refund(KEY, 1);
+  const others = [1, 2, 3].map(() => outcomeOf(limiter.acquire(KEY)));
+  await refunding;
+  await turn();
+  expect(first.reason).toEqual(new Error('enough'));
+  await room.onModuleDestroy();
+  await turn();
+  const ended = others.filter(({ value, reason }) => value !== undefined || reason !== undefined);
+  expect(ended).toHaveLength(3);
+  expect(ended.at(-1)).toMatchObject({ reason: { message: 'the app is shutting down' } });
+  await store.close();
+});
+
+it.each(every.filter(({ algo }) => algo !== 'leaky-bucket'))(
+  'a release or a refund costs as much as ever, however many wait, with %p',
+  async (options) => {
+    const looked = jest.spyOn(Waiter.prototype, 'isHopeless');
+    const store = new MemoryStore();
+    const { limiter, room } = waitingFor(store, options);
+    const taken = [];
+    for (let i = 0; i < 4; i++) taken.push(await limiter.consume(KEY));
+    const waiting = Array.from({ length: 2000 }, () => outcomeOf(limiter.acquire(KEY, { timeout: '1y' })));
+    await turn();
+    looked.mockClear();
+    for (const { lease } of taken) {
+      await (lease === undefined ? limiter.refund(KEY, 1) : lease.release());
+      await turn();
+    }
+    expect(looked.mock.calls.length).toBeLessThan(100);
+    looked.mockRestore();
+    await room.onModuleDestroy();
+    expect(waiting).toHaveLength(2000);
+    await store.close();
+  },
+);
+
+it('nobody overtakes those who wait while units are refunded', async () => {
+  class SlowlyRefunding extends MemoryStore {
+    override async refund(refunds: readonly Refund[]): Promise<void> {
+      await super.refund(refunds);
+      for (let i = 0; i < 5; i++) await turn();
+    }
+  }
+  const store = new SlowlyRefunding();
+  const { limiter, room } = waitingFor(store, { algo: 'leaky-bucket', rate: 1000, interval: '1s', queue: 9 });
+  await limiter.consume(KEY, 3);
+  const served: number[] = [];
+  const acquire = async (number: number) => served.push((await limiter.acquire(KEY), number));
+  const waiting = [acquire(1), acquire(2)];
+  const refunds = [limiter.refund(KEY, 1)];
+  await turn();
+  refunds.push(limiter.refund(KEY, 1));
+  waiting.push(acquire(3));
+  await Promise.all([...refunds, ...waiting]);
+  expect(served).toEqual([1, 2, 3]);
+  await room.onModuleDestroy();
+  await store.close();
+});
