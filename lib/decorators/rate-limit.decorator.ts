@@ -18,7 +18,7 @@ export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator
 }
 
 /**
- * Names what shares the counters of a controller's limits, or of a route's: 1 to 128 printable ASCII characters. Without it
+ * Names what shares the counters of a controller's limits, or of a route's: 1 to 128 printable ASCII characters, of which `@` is not the first. Without it
  * they are known by the path, the version and the host of the controller, and the method and path of the route; a gateway by
  * its namespace and messages, other handlers by their patterns or fields. So they stay the same whatever a class is called.
  * A name is needed where these do not tell two of them apart, and keeps the counters when a path changes. Routes of a controller

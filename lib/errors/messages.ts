@@ -42,7 +42,8 @@ export const messages = {
     "@RateLimit.scope('<a name of its own>')",
   scopeTwice: (place: string, scope: string) =>
     `${place}: the scope ${show(scope)} is that of another place, too, wants @RateLimit.scope with a name of its own`,
-  wrongScope: (place: string, got: unknown) => `${place}: got ${show(got)}, wants 1 to 128 printable ASCII characters`,
+  wrongScope: (place: string, got: unknown) =>
+    `${place}: got ${show(got)}, wants 1 to 128 printable ASCII characters, of which '@' is not the first`,
   secondModule: () =>
     'RateLimitModule: forRoot or forRootAsync is imported more than once in this app, and only one of them would hold; wants one ' +
     "for the whole app, with all 'limits' and 'define'; other modules add named limits with forFeature",

@@ -14,8 +14,8 @@ export interface Scoped {
   readonly method?: string;
 }
 
-/** What a structured field could hold, too. */
-const SCOPE = /^[\x20-\x7e]{1,128}$/;
+/** What a structured field could hold, too. One that begins with `@` would be that of the module's limits. */
+const SCOPE = /^(?!@)[\x20-\x7e]{1,128}$/;
 /** What `mixin()` calls a class: anew at each start. */
 const DRAWN = /^[0-9a-f]{21}$/;
 /** Minifiers give shorter names. */

@@ -526,6 +526,18 @@ describe('other handlers', () => {
       },
       "@RateLimit.scope on BotUpdate.start: got '', wants 1 to 128 printable ASCII characters",
     ],
+    [
+      "the scope of the module's limits",
+      () => {
+        @RateLimit.scope('@module')
+        class BotUpdate {
+          @RateLimit(counted)
+          start() {}
+        }
+        return [BotUpdate];
+      },
+      "got '@module', wants 1 to 128 printable ASCII characters, of which '@' is not the first",
+    ],
   ])('do not start without: %s', async (_, make, message) => {
     const starting = startUp({}, [], { providers: make() });
     await expect(starting).rejects.toThrow(RateLimitConfigError);

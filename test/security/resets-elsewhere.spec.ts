@@ -297,10 +297,13 @@ describe('a server on a socket of the Unix domain', () => {
   );
 });
 
+/** Who is told of connections. Those that other tests of the same process left are none of this app's. */
+function subscribers(): number {
+  const { ['_subscribers']: all = [] } = channel('net.server.socket') as { readonly _subscribers?: readonly unknown[] };
+  return all.length;
+}
+
 it('ends what it began when the app closes', async () => {
-  // Those that other tests of the same process left are none of this app's.
-  const subscribers = () =>
-    (channel('net.server.socket') as { readonly _subscribers?: readonly unknown[] })._subscribers?.length ?? 0;
   const before = subscribers();
   const app = (await compiled()).createNestApplication();
   await app.init();

@@ -26,11 +26,13 @@ await runTask(async (input, startTogether, stopped) => {
   await store.open();
   await startTogether();
   const state = { stopping: false };
-  void stopped.then(async () => {
+  const stopInTime = async () => {
+    await stopped;
     // A machine that is busy takes its time to notice that Redis answers again.
     for (const end = Date.now() + RECOVERY_MS; reports.at(-1) === 'failing' && Date.now() < end;) await sleep(PAUSE_MS);
     state.stopping = true;
-  });
+  };
+  void stopInTime();
   let lastOfRedis = performance.now();
   const ask = async (...indexes) => {
     const start = performance.now();
