@@ -179,10 +179,11 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
     provideLimiters(modules, limits.names, limiters);
     documentation.write();
+    const needsInterceptor = this.plans.needInterceptor();
     // Nest reads what is bound to gateways and routes before it calls any hook.
-    followGuards(modules);
+    followGuards(modules, needsInterceptor);
     // Before those of all other modules, so that none of them answers what was not counted.
-    if (this.plans.needInterceptor()) config.addGlobalInterceptor(interceptor);
+    if (needsInterceptor) config.addGlobalInterceptor(interceptor);
   }
 
   /** Sets the module up with options. Imported once, it holds for the whole app. */

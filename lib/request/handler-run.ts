@@ -17,17 +17,17 @@ const current = new AsyncLocalStorage<HandlerRun>();
 const told = new WeakSet<object>();
 
 /**
- * One run of a handler. Nest stops listening to a handler of messages or events whose client leaves, and cannot stop what the handler
- * does: so its promise has to be known.
+ * One run of a handler. Nest stops listening to a handler of messages or events whose client leaves, and an interceptor to one that
+ * takes too long. Neither can stop what the handler does: so its promise has to be known.
  */
 export class HandlerRun {
   private promise: Promise<unknown> | undefined;
   private wasCalled = false;
   private abandoned = false;
 
-  /** Calls what leads to the handler. */
-  lead<T>(call: () => T): T {
-    return current.run(this, call);
+  /** Calls what leads to a handler. One that does not tell of its promise need not know its run. */
+  lead<T>(handler: object, call: () => T): T {
+    return told.has(handler) ? current.run(this, call) : call();
   }
 
   /** What a handler gives, and what tells once that it is done: with it all, with an error, or because nobody listens any more. */
@@ -46,10 +46,14 @@ export class HandlerRun {
         return watched(value, (failed, error) => ended({ failed, error }));
       }),
       tap({
-        error: (error: unknown) => handlerEnded({ failed: true, error }),
+        // An interceptor may have given the handler up, as one with a time-out does, and the handler runs on.
+        error: (error: unknown) => this.onceDone(() => handlerEnded({ failed: true, error })),
         complete: () => handlerEnded({ failed: false }),
       }),
-      finalize(() => this.abandon(() => handlerEnded({ failed: true, aborted: true }))),
+      finalize(() => {
+        this.abandoned = true;
+        this.onceDone(() => handlerEnded({ failed: true, aborted: true }));
+      }),
     );
   }
 
@@ -66,9 +70,8 @@ export class HandlerRun {
     return result;
   }
 
-  /** Nobody listens any more. Calls back once the handler is done. */
-  private abandon(tell: () => void): void {
-    this.abandoned = true;
+  /** Calls back once the handler is done, whoever listens to it; at once if it gave no promise. */
+  private onceDone(tell: () => void): void {
     if (this.promise === undefined) tell();
     else void this.promise.then(tell, tell);
   }

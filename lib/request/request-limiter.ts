@@ -112,7 +112,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
     const checks = [found, this.earlyOf(context)].filter((each) => each?.ending !== undefined);
     if (checks.length === 0) return next.handle();
     const run = new HandlerRun();
-    const handled = run.lead(() => next.handle());
+    const handled = run.lead(context.getHandler(), () => next.handle());
     return defer(() => {
       const endings = checks.flatMap((check) => check?.ending ?? []);
       if (endings.some(({ wasClosed }) => wasClosed)) throw clientLeft();

@@ -10,6 +10,8 @@ const GATEWAY = 'websockets:is_gateway';
 const MESSAGE_HANDLER = 'microservices:handler_type';
 const MESSAGE_MAPPING = 'websockets:message_mapping';
 const EVENT_STREAM = '__sse__';
+const PATH = 'path';
+const METHOD = 'method';
 
 /** Does what the app's interceptor does, for calls that a guard of the app has seen; apps can share it. */
 const interceptor: NestInterceptor = {
@@ -36,9 +38,10 @@ const lastGuard = new LastGuard();
  *   interceptors do not reach them in every version and every hybrid app, and then nothing would be released there;
  * - Nest sends the headers of `@Sse` while interceptors are at work, and then it is too late for a refusal or a header. So there the
  *   check after the guards is made by a last guard;
- * - where Nest stops listening when a client leaves, handlers tell of their promises.
+ * - where Nest stops listening when a client leaves, and on routes if an interceptor of ours sees their requests, handlers tell of
+ *   their promises.
  */
-export function followGuards(modules: ModulesContainer): void {
+export function followGuards(modules: ModulesContainer, seesRoutes: boolean): void {
   const scanner = new MetadataScanner();
   for (const { controllers, providers } of modules.values()) {
     for (const { metatype } of [...controllers.values(), ...providers.values()]) {
@@ -46,7 +49,10 @@ export function followGuards(modules: ModulesContainer): void {
         continue;
       const prototype = metatype.prototype as Record<string, object>;
       const names = scanner.getAllMethodNames(prototype);
-      for (const name of names) if (mayBeAbandoned(prototype[name] as object)) tellOfPromise(prototype, name);
+      for (const name of names) {
+        const handler = prototype[name] as object;
+        if (mayBeAbandoned(handler) || (seesRoutes && isHttpRoute(handler))) tellOfPromise(prototype, name);
+      }
       const handlers = names.map((name) => prototype[name] as object);
       for (const handler of handlers) {
         if (Reflect.hasMetadata(EVENT_STREAM, handler)) bind(GUARDS, handler, (bound) => [...bound, lastGuard]);
@@ -62,6 +68,10 @@ export function followGuards(modules: ModulesContainer): void {
 /** Whether Nest stops listening to a handler when its client leaves. */
 function mayBeAbandoned(handler: object): boolean {
   return [EVENT_STREAM, MESSAGE_MAPPING, MESSAGE_HANDLER].some((key) => Reflect.hasMetadata(key, handler));
+}
+
+function isHttpRoute(handler: object): boolean {
+  return Reflect.hasMetadata(PATH, handler) && Reflect.hasMetadata(METHOD, handler);
 }
 
 function takesMessages(type: object, handlers: readonly object[]): boolean {

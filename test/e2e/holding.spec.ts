@@ -2,18 +2,22 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import {
+  type CallHandler,
   type CanActivate,
   Controller,
   ForbiddenException,
   Get,
   Injectable,
+  type NestInterceptor,
+  RequestTimeoutException,
   Res,
   Sse,
   StreamableFile,
   UseGuards,
+  UseInterceptors,
 } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { interval, map, type Observable, of } from 'rxjs';
+import { catchError, interval, map, type Observable, of, throwError, timeout } from 'rxjs';
 import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/limit-definition.js';
 import { LimiterService } from '../../lib/limiter.service.js';
@@ -43,6 +47,16 @@ class SlowGuard implements CanActivate {
     work.reached++;
     await work.gate;
     return true;
+  }
+}
+
+@Injectable()
+class ImpatientInterceptor implements NestInterceptor {
+  intercept(_: unknown, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(
+      timeout(1),
+      catchError(() => throwError(() => new RequestTimeoutException())),
+    );
   }
 }
 
@@ -90,6 +104,15 @@ class WorkController {
     work.reached++;
     await work.gate;
     return of({ data: 'one' });
+  }
+
+  @Get('given-up')
+  @UseInterceptors(ImpatientInterceptor)
+  @RateLimit('slots')
+  async givenUp() {
+    work.reached++;
+    await work.gate;
+    return 'done';
   }
 
   @Get('guarded-slowly')
@@ -350,6 +373,15 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
         expect((await get('/quick')).status).toBe(200);
       },
     );
+
+    it('is held while its handler runs, though an interceptor has given it up', async () => {
+      const { get, left } = await start();
+      for (let round = 0; round < 2; round++) expect((await get('/given-up')).status).toBe(408);
+      for (let round = 0; round < 5; round++) expect((await get('/given-up')).status).toBe(429);
+      expect([work.reached, await left('slots')]).toEqual([2, 0]);
+      work.leave();
+      await until(async () => (await left('slots')) === 2);
+    });
 
     it('is free once its client has left while a guard was at work, and then no handler runs', async () => {
       const { url, left, ended } = await start();
