@@ -142,7 +142,8 @@ export class RuleCompiler {
   private nameEnd(key: LimitKey, count: Count): string {
     const { key: usualKey = 'ip', count: usualCount = 'all' } = this.defaults;
     const ends = [key === usualKey ? '' : key, count === usualCount ? '' : count];
-    return ends.map((end) => (typeof end === 'function' ? ':custom' : end && `:${end}`)).join('');
+    // What is no text is a function, or refused later.
+    return ends.map((end) => (typeof end === 'string' ? end && `:${end}` : ':custom')).join('');
   }
 }
 
