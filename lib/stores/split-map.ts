@@ -1,5 +1,5 @@
 /** So many keys of one map, and it is split in two: a map that grows copies all that it holds at once. */
-const MOST_KEYS = 8000;
+const MOST_KEYS = 16_000;
 /** A map is not split more often, as where all keys have one hash. */
 const DEEPEST = 16;
 /** The end of a key tells identities apart; what it begins with is the limit's. */
@@ -13,7 +13,7 @@ class Part<V> {
 }
 
 /**
- * A map of any number of keys that is never copied as a whole: it is made of maps of some thousand keys (extendible hashing).
+ * A map of any number of keys that is never copied as a whole: it is made of maps of some thousands of keys (extendible hashing).
  * A `Map` of a million keys stops the process for 0.1 s whenever it grows, or gets rid of what was deleted.
  */
 export class SplitMap<V> {

@@ -303,7 +303,7 @@ describe('a SplitMap', () => {
     for (const key of keys) map.set(key, key);
     const parts = new Set(map['parts']);
     expect(parts.size).toBeGreaterThanOrEqual(4);
-    for (const { entries } of parts) expect(entries.size).toBeLessThanOrEqual(8000);
+    for (const { entries } of parts) expect(entries.size).toBeLessThanOrEqual(16_000);
     expect(keys.every((key) => map.get(key) === key)).toBe(true);
     expect([...map.values()].toSorted()).toEqual(keys.toSorted());
     for (const key of keys.slice(100)) map.delete(key);
