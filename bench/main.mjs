@@ -8,7 +8,7 @@ import { installPackage } from './install-package.mjs';
 const quick = process.argv.includes('--quick');
 const settings = quick
   ? { rounds: 1, ms: 400, seconds: 1, httpRounds: 1 }
-  : { rounds: 5, ms: 1500, seconds: 4, httpRounds: 3 };
+  : { rounds: 3, ms: 1000, seconds: 3, httpRounds: 3 };
 
 async function versionOf(name) {
   for (const folder of ['node_modules/', '../node_modules/']) {

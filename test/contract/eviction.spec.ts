@@ -296,7 +296,7 @@ describe('a BoundedMap', () => {
 });
 
 describe('a SplitMap', () => {
-  const keys = Array.from({ length: 30_000 }, (_, i) => `scope:name:gc\nip:2001:db8:${i.toString(16)}::/64`);
+  const keys = Array.from({ length: 60_000 }, (_, i) => `scope:name:gc\nip:2001:db8:${i.toString(16)}::/64`);
 
   it('holds what it was given, in maps of some thousand keys', () => {
     const map = new SplitMap<string>();
