@@ -324,7 +324,8 @@ end
 
 -- Whether a limit's counters are as most are: one plain value each, and neither blocked, nor carried over, nor delayed.
 local function is_plain(p)
-  return p.algorithm.raw and p.carry == NO_CARRY and p.block_for == 0 and not p.algorithm.delay
+  local algorithm = p.algorithm
+  return algorithm.raw and p.carry == NO_CARRY and p.block_for == 0 and not algorithm.delay and not algorithm.lives
 end
 
 -- Whether the values of a check are plain, and none of its keys is in use in this call.
@@ -369,8 +370,6 @@ local function decide_plainly(count, key)
         redis.call('DEL', KEYS[key])
       end
       raw[key] = value
-    elseif not fits and algorithm.lives then
-      live_on(p, s, key, raw[key])
     end
     if fits then
       reply[size + 1] = milliseconds(reset) * 4 + 1
@@ -414,7 +413,7 @@ end
 local function decide_alone_plainly(times, p, key, step, cost)
   local algorithm = p.algorithm
   local length, open_plain, fits, take = algorithm.size, algorithm.open, algorithm.fits, algorithm.take
-  local reset_of, remaining, raw_of, lives = algorithm.reset, algorithm.remaining, algorithm.raw, algorithm.lives
+  local reset_of, remaining, raw_of = algorithm.reset, algorithm.remaining, algorithm.raw
   local possible, s = cost <= p.quota, nil
   for _ = 1, times do
     local value = raw[key]
@@ -434,8 +433,6 @@ local function decide_alone_plainly(times, p, key, step, cost)
           redis.call('DEL', KEYS[key])
         end
         raw[key] = value
-      elseif lives then
-        live_on(p, s, key, value)
       end
       if taken then
         reply[size + 1] = milliseconds(reset) * 4 + 1

@@ -136,3 +136,19 @@ export const leaseOfArrival = {
   },
   endsWithWindow: false,
 };
+
+/** What gcra and the token bucket do alike, whatever their state holds besides the debt. */
+export const counting = {
+  fits: arrivalFits,
+  take: takeArrival,
+  give: giveArrival,
+  save: <S extends ArrivalState>(_: ArrivalParameters, state: S): S => state,
+  withQuota: arrivalWithQuota,
+  scaleUsed: scaleArrival,
+  remaining: arrivalRemaining,
+  retryAfter: arrivalRetryAfter,
+  resetAfter: (_: ArrivalParameters, state: ArrivalState): number => arrivalResetAfter(state),
+  lease: leaseOfArrival,
+  covered: arrivalCovered,
+  owable: arrivalOwable,
+};

@@ -1,20 +1,5 @@
 import type { Algorithm } from './algorithm.js';
-import {
-  type ArrivalParameters,
-  type ArrivalState,
-  arrivalCovered,
-  arrivalFits,
-  arrivalOwable,
-  arrivalRemaining,
-  arrivalResetAfter,
-  arrivalRetryAfter,
-  arrivalWithQuota,
-  giveArrival,
-  leaseOfArrival,
-  openArrival,
-  scaleArrival,
-  takeArrival,
-} from './arrival-time.js';
+import { type ArrivalParameters, type ArrivalState, counting, openArrival } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { placeAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
@@ -52,20 +37,8 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   window: ({ scale }) => scale.interval * scale.tick,
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
+  ...counting,
   open: openArrival,
-  fits: arrivalFits,
-  take: takeArrival,
-  give: giveArrival,
-  save: (_, state) => state,
-  withQuota: arrivalWithQuota,
-  scaleUsed: scaleArrival,
-
-  remaining: arrivalRemaining,
-  retryAfter: arrivalRetryAfter,
-  resetAfter: (_, state) => arrivalResetAfter(state),
-  lease: leaseOfArrival,
-  covered: arrivalCovered,
-  owable: arrivalOwable,
   placeUnder: (before, { scale, quota }, place, now) =>
     // What was used of a larger burst has to flow off first.
     placeAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, place, now) + before.quota - quota)),

@@ -1,20 +1,5 @@
 import type { Algorithm } from './algorithm.js';
-import {
-  type ArrivalParameters,
-  type ArrivalState,
-  arrivalCovered,
-  arrivalFits,
-  arrivalOwable,
-  arrivalRemaining,
-  arrivalResetAfter,
-  arrivalRetryAfter,
-  arrivalWithQuota,
-  giveArrival,
-  leaseOfArrival,
-  openArrival,
-  scaleArrival,
-  takeArrival,
-} from './arrival-time.js';
+import { type ArrivalParameters, type ArrivalState, counting, openArrival } from './arrival-time.js';
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
 import { placeAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
@@ -65,6 +50,7 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
   window: ({ scale }) => scale.interval * scale.tick,
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval, scale.step],
 
+  ...counting,
   open(parameters, stored, now) {
     const state = openArrival(parameters, stored, now) as TokenBucketState;
     state.burst = Math.fround(parameters.quota);
@@ -76,19 +62,6 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
     } else state.burst = stored.burst;
     return state;
   },
-  fits: arrivalFits,
-  take: takeArrival,
-  give: giveArrival,
-  save: (_, state) => state,
-  withQuota: arrivalWithQuota,
-  scaleUsed: scaleArrival,
-
-  remaining: arrivalRemaining,
-  retryAfter: arrivalRetryAfter,
-  resetAfter: (_, state) => arrivalResetAfter(state),
-  lease: leaseOfArrival,
-  covered: arrivalCovered,
-  owable: arrivalOwable,
   placeUnder: (before, { scale, quota }, place, now, share) => {
     const old = before.scale;
     let units = unitsUntil(old, place, now);
