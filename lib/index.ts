@@ -16,23 +16,23 @@ export {
   type OnStoreError,
   type StoreErrorPolicy,
   type UnansweredCheck,
-} from './algorithms/limit.js';
+} from './limits/compiled-limit.js';
 export type { Duration } from './algorithms/options.js';
 export type { SlidingLogOptions } from './algorithms/sliding-log.js';
 export type { SlidingWindowOptions } from './algorithms/sliding-window.js';
 export type { TokenBucketOptions } from './algorithms/token-bucket.js';
-export { getLimiterToken, InjectLimiter } from './decorators/inject-limiter.decorator.js';
-export { RateLimitDecision } from './decorators/rate-limit-decision.decorator.js';
-export { RateLimit } from './decorators/rate-limit.decorator.js';
-export { SkipRateLimit } from './decorators/skip-rate-limit.decorator.js';
-export { defineLimit, defineLimits } from './define-limit.js';
+export { getLimiterToken, InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
+export { RateLimitDecision } from './nest/decorators/rate-limit-decision.decorator.js';
+export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
+export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
+export { defineLimit, defineLimits } from './config/define-limit.js';
 export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from './errors/errors.js';
 export {
   type RateLimitHealth,
   RateLimitHealthIndicator,
   type RateLimitHealthOptions,
   type RateLimitHealthStatus,
-} from './health/rate-limit.health-indicator.js';
+} from './nest/health/rate-limit.health-indicator.js';
 export type { HeaderFormat, HeaderFormatter, HeaderOption } from './http/header-format.js';
 export type { LimitInfo } from './http/limit-info.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
@@ -52,20 +52,24 @@ export type {
   Outcome,
   Phase,
   Scope,
-} from './limit-definition.js';
-export { Lease } from './lease.js';
-export { type AcquireOptions, Limiter, type ReserveOptions } from './limiter.js';
-export { type LimitCheck, LimiterService } from './limiter.service.js';
+} from './config/limit-definition.js';
+export { Lease } from './limiter/lease.js';
+export { type AcquireOptions, Limiter, type ReserveOptions } from './limiter/limiter.js';
+export { type LimitCheck, LimiterService } from './nest/limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';
-export { RateLimitGuard } from './rate-limit.guard.js';
-export { RateLimitMiddleware, rateLimitMiddleware, type RateLimitMiddlewareFunction } from './rate-limit.middleware.js';
-export { RateLimitModule } from './rate-limit.module.js';
-export type { RateLimitModuleExtras, RateLimitModuleOptions } from './rate-limit.options.js';
-export type { CurrentRate, RateOverride, RatePatch, RateState, SetRateOptions } from './rates/rate.js';
+export { RateLimitGuard } from './nest/rate-limit.guard.js';
+export {
+  RateLimitMiddleware,
+  rateLimitMiddleware,
+  type RateLimitMiddlewareFunction,
+} from './nest/rate-limit.middleware.js';
+export { RateLimitModule } from './nest/rate-limit.module.js';
+export type { RateLimitModuleExtras, RateLimitModuleOptions } from './config/module-options.js';
+export type { CurrentRate, RateOverride, RatePatch, RateState, SetRateOptions } from './overrides/override.js';
 export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
-export { Reservation } from './reservation.js';
-export { MemoryStore, type MemoryStoreOptions } from './stores/memory.store.js';
-export { RedisStore, type RedisStoreOptions } from './stores/redis.store.js';
+export { Reservation } from './limiter/reservation.js';
+export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';
+export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
 export type {
   Charge,
   Check,
@@ -82,4 +86,4 @@ export type {
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
 export type { ClientSocket } from './transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';
-export { RateLimitTimeoutError } from './waiting/rate-limit-timeout.error.js';
+export { RateLimitTimeoutError } from './limiter/rate-limit-timeout.error.js';

@@ -1,4 +1,4 @@
-import type { CompiledLimit } from '../algorithms/limit.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 
 /** What a header formatter is told of a limit, beside its decision. */
 export interface LimitInfo {

@@ -1,5 +1,5 @@
-import type { CompiledLimit } from '../algorithms/limit.js';
-import { toCheckResult, tighter } from '../check-result.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { toCheckResult, tighter } from '../limits/check-result.js';
 import type { CheckResult, Decision } from '../stores/store.js';
 
 /** By response, what each limit said to the calls that it answers. */

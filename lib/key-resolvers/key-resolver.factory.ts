@@ -2,7 +2,7 @@ import { Injectable, type Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { provided } from '../provided.js';
+import { provided } from '../util/provided.js';
 import { globally } from './global.js';
 import { byHeader } from './header.js';
 import { byIp, type IdentifyAddress } from './ip.js';

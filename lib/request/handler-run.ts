@@ -4,7 +4,7 @@ import { types } from 'node:util';
 import type { ExecutionContext } from '@nestjs/common';
 import { finalize, map, type Observable, tap } from 'rxjs';
 import { clientLeft } from './client-left.js';
-import type { HandlerEnd } from './ending.js';
+import type { HandlerEnd } from './request-completion.js';
 import { isStream, watched } from './subscription.js';
 
 /** A method of a controller or a gateway. */

@@ -1,5 +1,5 @@
 import { type ClosableResponse, isGone, onClose } from '../transports/connection.js';
-import { Alarm } from '../waiting/alarm.js';
+import { Alarm } from '../util/long-timeout.js';
 
 /** How a hold ends: its time is over, the client has left, or the app shuts down. */
 export type HoldEnd = 'over' | 'left' | 'shut down';

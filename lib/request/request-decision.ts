@@ -1,9 +1,9 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { assertActual } from '../arguments.js';
+import { assertActual } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { Rule } from '../plan/rule.js';
-import { settle } from '../reservation.js';
+import type { Rule } from '../rules/rule.js';
+import { settle } from '../limiter/reservation.js';
 import type { CheckResult, Decision } from '../stores/store.js';
 import { chargesOf, searchState, type RequestState } from './request-state.js';
 

@@ -1,9 +1,9 @@
 import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import type { Rule, RuleEntry } from '../plan/rule.js';
-import type { Lease } from '../lease.js';
+import type { Rule, RuleEntry } from '../rules/rule.js';
+import type { Lease } from '../limiter/lease.js';
 import type { CheckResult, Refund, Store, StoreDecision } from '../stores/store.js';
-import type { Ending } from './ending.js';
+import type { Ending } from './request-completion.js';
 
 /** What one limit charged for a request. */
 export interface RequestCharge extends Refund {

@@ -1,6 +1,6 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
-import type { CompiledLimit } from '../algorithms/limit.js';
-import type { Lease } from '../lease.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Lease } from '../limiter/lease.js';
 
 /** The answer of one limit for one request. */
 export interface Decision {

@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import type { WindowCount } from '../algorithms/algorithm.js';
-import type { FallbackStore } from '../stores/fallback.store.js';
+import type { FallbackStore } from '../stores/layers/fallback.store.js';
 import type {
   Charge,
   Check,

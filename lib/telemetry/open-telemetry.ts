@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { VERSION } from '../version.js';
+import { VERSION } from './version.js';
 import { Metrics } from './metrics.js';
 
 type Api = typeof import('@opentelemetry/api');

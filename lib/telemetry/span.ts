@@ -1,5 +1,5 @@
 import type { Attributes, Span } from '@opentelemetry/api';
-import { toCheckResult } from '../check-result.js';
+import { toCheckResult } from '../limits/check-result.js';
 import type { CheckEntry, StoreDecision } from '../stores/store.js';
 import { attribute } from './attributes.js';
 import type { UnnamedEvent } from './decision-event.js';

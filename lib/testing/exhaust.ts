@@ -1,4 +1,4 @@
-import type { Limiter } from '../limiter.js';
+import type { Limiter } from '../limiter/limiter.js';
 import type { Decision } from '../stores/store.js';
 
 /**

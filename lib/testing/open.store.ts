@@ -1,5 +1,5 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
-import { allowing } from '../stores/fallback.store.js';
+import { allowing } from '../stores/layers/fallback.store.js';
 import type { Check, CheckEntry, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 
 /** Lets everything pass, and counts nothing. */

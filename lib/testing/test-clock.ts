@@ -1,5 +1,5 @@
 import type { Duration } from '../algorithms/options.js';
-import { toMs } from '../arguments.js';
+import { toMs } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 

@@ -1,4 +1,4 @@
-import { MemoryStore } from '../stores/memory.store.js';
+import { MemoryStore } from '../stores/memory/memory.store.js';
 import { TestClock } from './test-clock.js';
 
 /** What a store for tests is made of. */

@@ -1,6 +1,6 @@
 import type { ExecutionContext, HttpException } from '@nestjs/common';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
-import { asObject } from './as-object.js';
+import { asObject } from '../util/as-object.js';
 import { waitOf } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 

@@ -1,4 +1,4 @@
-import { asObject } from './as-object.js';
+import { asObject } from '../util/as-object.js';
 import type { RequestReader } from './request-reader.js';
 
 /** HTTP, on any framework: the request is what the framework made of it, so its `ip` is the one that the framework trusts. */

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { asObject } from './as-object.js';
+import { asObject } from '../util/as-object.js';
 import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
 import type { RequestParts, RequestReader } from './request-reader.js';

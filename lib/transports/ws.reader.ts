@@ -1,4 +1,4 @@
-import { asObject } from './as-object.js';
+import { asObject } from '../util/as-object.js';
 import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';

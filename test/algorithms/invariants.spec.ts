@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { RateOptions } from '../support/arbitraries.js';
-import type { CompiledLimit } from '../../lib/algorithms/limit.js';
+import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
-import { companionsOf, keyOf } from '../../lib/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { companionsOf, keyOf } from '../../lib/stores/redis/keys.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Counter, Store, StoreDecision } from '../../lib/stores/store.js';
 import {
   algorithmNames,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Lease, Leases } from '../../lib/algorithms/leases.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 5);

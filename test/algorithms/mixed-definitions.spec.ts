@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { Period } from '../../lib/algorithms/calendar.js';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../../lib/algorithms/limit.js';
+import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
-import { keyOf } from '../../lib/redis/keys.js';
+import { keyOf } from '../../lib/stores/redis/keys.js';
 import type { Store } from '../../lib/stores/store.js';
 import {
   algorithmNames,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import type { CompiledLimit } from '../../lib/algorithms/limit.js';
+import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { algorithmNames, costOf, costShare, forwardStep, optionsOf, type RateOptions } from '../support/arbitraries.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 import { modelOf } from './models.js';

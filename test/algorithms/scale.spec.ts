@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { inProportion } from '../../lib/algorithms/scale.js';
-import { shareOf } from '../../lib/algorithms/share.js';
+import { shareOf } from '../../lib/limits/share.js';
 import { connectRedis } from '../support/stores.js';
 
 /** Whole numbers of any size below 2^53. */

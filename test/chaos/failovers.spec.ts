@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { ensureBuilt } from '../support/built.js';
 import { isLong, scenarioMs, until } from '../support/chaos.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { CompiledLimit } from '../../lib/algorithms/limit.js';
+import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Store } from '../../lib/stores/store.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 

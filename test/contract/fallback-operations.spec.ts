@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type OnStoreError } from '../../lib/algorithms/limit.js';
+import { CompiledLimit, type OnStoreError } from '../../lib/limits/compiled-limit.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { FallbackStore } from '../../lib/stores/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { ask, ManualClock } from '../support/stores.js';
 
 const IDENTITY = 'ip:203.0.113.7';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { CompiledLimit } from '../../lib/algorithms/limit.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { ask, compile } from '../support/stores.js';
 

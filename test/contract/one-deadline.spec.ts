@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { RedisClient } from '../../lib/redis/client.js';
 import { InstanceChannel } from '../../lib/redis/instance-channel.js';
-import { FallbackStore } from '../../lib/stores/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
-import { RefusalCacheStore } from '../../lib/stores/refusal-cache.store.js';
+import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import type { Store } from '../../lib/stores/store.js';
-import { UnitLeaseStore } from '../../lib/stores/unit-lease.store.js';
+import { UnitLeaseStore } from '../../lib/stores/layers/prefetch.store.js';
 
 const TIMEOUT_MS = 250;
 const identity = 'user:1';

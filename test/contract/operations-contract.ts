@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Check, Counter, Store, StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames, anyOptions, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { ask, compile, ManualClock } from '../support/stores.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../../lib/algorithms/limit.js';
+import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames, type RateOptions } from '../support/arbitraries.js';

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type LeaseTerms } from '../../lib/algorithms/limit.js';
+import { CompiledLimit, type LeaseTerms } from '../../lib/limits/compiled-limit.js';
 import type { InstanceChannel, Listener } from '../../lib/redis/instance-channel.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { UnitLeaseStore } from '../../lib/stores/unit-lease.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { UnitLeaseStore } from '../../lib/stores/layers/prefetch.store.js';
 
 const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 4);
 

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../../lib/algorithms/limit.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Check, Counter, Store, StoreDecision } from '../../lib/stores/store.js';
 import {
   algorithmNames,

@@ -4,8 +4,8 @@ import type { ThrottlerStorageService } from '@nestjs/throttler';
 import fc from 'fast-check';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/algorithms/limit.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { ask } from '../support/stores.js';
 
 /** Their counter as it is, but for the decorator: Jest cannot load Nest's ES modules for a CommonJS one on Node 20. */

@@ -8,11 +8,11 @@ import {
   UnauthorizedException,
   UseGuards,
 } from '@nestjs/common';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import type { Limiter } from '../../lib/limiter.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { Limiter } from '../../lib/limiter/limiter.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { expectAllowed, expectRefused } from '../../lib/testing/index.js';
 import { until } from '../rates/rates-app.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { INestApplication, ModuleMetadata } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { LimiterService } from '../../lib/limiter.service.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { createTestingStore, RateLimitTesting, TestClock } from '../../lib/testing/index.js';
 
 /** An app as a guide writes it, which listens; on a clock that tests move, unless its store is what is tried. */

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, type Type } from '@nestjs/common';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { HeaderOption } from '../../lib/http/header-format.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import type { CheckResult } from '../../lib/stores/store.js';
-import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { frameworks, HttpApp } from './http-app.js';
 
 const burst: LimitDefinition = { name: 'burst', algo: 'gcra', rate: 40, interval: '1s' };

@@ -14,11 +14,11 @@ import {
   ResolveReference,
   Resolver,
 } from '@nestjs/graphql';
-import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import { LimiterService } from '../../lib/limiter.service.js';
-import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { RequestDecision } from '../../lib/request/request-decision.js';
 import { until } from '../support/until.js';
 import { frameworks, type Framework, HttpApp } from './http-app.js';

@@ -4,9 +4,9 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { RATE_LIMIT_RANDOM } from '../../lib/http/retry-jitter.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
-import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
-import type { MemoryStore } from '../../lib/stores/memory.store.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { ManualClock } from '../support/stores.js';
 

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get, Injectable } from '@nestjs/common';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { KeyFunction, KeyResolver, LimitKey } from '../../lib/key-resolvers/key-resolver.js';
-import type { CommonLimitOptions } from '../../lib/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import type { CommonLimitOptions } from '../../lib/config/limit-definition.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { Check } from '../../lib/stores/store.js';
 import { type AppOptions, type Framework, frameworks, HttpApp } from './http-app.js';
 

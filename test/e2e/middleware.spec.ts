@@ -17,16 +17,16 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { GraphQLModule, Query, Resolver } from '@nestjs/graphql';
-import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/decorators/skip-rate-limit.decorator.js';
+import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
 import { RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
 import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import { RateLimitMiddleware, rateLimitMiddleware } from '../../lib/rate-limit.middleware.js';
-import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { RateLimitMiddleware, rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { RequestDecision } from '../../lib/request/request-decision.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { until } from '../support/until.js';
 import { frameworks, HttpApp, startUp } from './http-app.js';
 

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type CanActivate, Controller, type ExecutionContext, Get, Injectable, Post, UseGuards } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { type AppOptions, frameworks, HttpApp } from './http-app.js';
 
 /** Lets time pass before anyone is told anything, as a look into a database does. */

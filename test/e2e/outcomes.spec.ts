@@ -17,11 +17,11 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import type { Count, LimitDefinition, Outcome } from '../../lib/limit-definition.js';
-import { LimiterService } from '../../lib/limiter.service.js';
+import type { Count, LimitDefinition, Outcome } from '../../lib/config/limit-definition.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
 import type { RequestDecision } from '../../lib/request/request-decision.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { until } from '../support/until.js';

@@ -10,13 +10,13 @@ import {
   UnauthorizedException,
   UseGuards,
 } from '@nestjs/common';
-import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/decorators/skip-rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import { LimiterService } from '../../lib/limiter.service.js';
-import { RateLimitGuard } from '../../lib/rate-limit.guard.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { CheckResult } from '../../lib/stores/store.js';
 import { type AppOptions, frameworks, HttpApp } from './http-app.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Inject, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/limiter.service.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
 import type { Store } from '../../lib/stores/store.js';
 import { until } from '../support/until.js';
 import { type Framework, frameworks, HttpApp } from './http-app.js';

@@ -10,12 +10,12 @@ import {
   WebSocketGateway,
 } from '@nestjs/websockets';
 import { NEVER, type Observable } from 'rxjs';
-import { RateLimitDecision } from '../../lib/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import { LimiterService } from '../../lib/limiter.service.js';
-import { RateLimitGuard } from '../../lib/rate-limit.guard.js';
-import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
+import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { CheckResult } from '../../lib/stores/store.js';
 import { until } from '../support/until.js';
 import { HttpApp } from './http-app.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { StoreDecision } from '../../lib/stores/store.js';
-import { leaseBegan, leaseEnded, withExpectedWait } from '../../lib/waiting/hold-times.js';
+import { leaseBegan, leaseEnded, withExpectedWait } from '../../lib/limiter/hold-times.js';
 
 const compile = (limit: number, blockFor = 0) =>
   new CompiledLimit({ algo: 'concurrency', limit, ttl: '10s' }, { place: 'test', blockFor });

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
-import { defineLimit, defineLimits } from '../../lib/define-limit.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { defineLimit, defineLimits } from '../../lib/config/define-limit.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 
 // The type check is what tests these: each line below says that the next one does not compile.
 

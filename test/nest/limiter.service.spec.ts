@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import { type LimitCheck, LimiterService } from '../../lib/limiter.service.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
-import type { MemoryStore } from '../../lib/stores/memory.store.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { type LimitCheck, LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 
 const few: LimitDefinition = { name: 'few', algo: 'fixed-window', rate: 3, interval: '1m' };

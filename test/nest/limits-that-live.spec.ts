@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import type { Limiter } from '../../lib/limiter.js';
-import { LimiterService } from '../../lib/limiter.service.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
-import { RateLimitTimeoutError } from '../../lib/waiting/rate-limit-timeout.error.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { Limiter } from '../../lib/limiter/limiter.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import { LimitRegistry } from '../../lib/plan/limit-registry.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
-import type { RatePatch, SetRateOptions } from '../../lib/rates/rate.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { LimitRegistry } from '../../lib/rules/limit-registry.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import type { RatePatch, SetRateOptions } from '../../lib/overrides/override.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { freshPrefix } from '../support/stores.js';
 import { hourly, login, RatesApp, until } from './rates-app.js';
 

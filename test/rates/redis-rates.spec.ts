@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Controller, Get, Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Cluster, Redis } from 'ioredis';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { LimiterService } from '../../lib/limiter.service.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import {
   type RedisCluster,
   type RedisServer,

@@ -2,12 +2,12 @@ import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type OnStoreError } from '../../lib/algorithms/limit.js';
+import { CompiledLimit, type OnStoreError } from '../../lib/limits/compiled-limit.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { createClient } from '../../lib/redis/client.js';
-import { FallbackStore, type StoreReport } from '../../lib/stores/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { FallbackStore, type StoreReport } from '../../lib/stores/layers/fallback.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Check, Counter, Store, StoreDecision } from '../../lib/stores/store.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, freshPrefix } from '../support/stores.js';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { type CarryOver, CompiledLimit } from '../../lib/algorithms/limit.js';
+import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { keyOf } from '../../lib/redis/keys.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { keyOf } from '../../lib/stores/redis/keys.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Store } from '../../lib/stores/store.js';
 import { algorithmNames, clockStep, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { ask, comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';

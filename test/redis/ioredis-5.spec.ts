@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis-5';
 import type { RedisClient } from '../../lib/redis/client.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { ask, compile, freshPrefix } from '../support/stores.js';
 

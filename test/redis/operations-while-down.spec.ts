@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { StoreErrorPolicy } from '../../lib/algorithms/limit.js';
+import type { StoreErrorPolicy } from '../../lib/limits/compiled-limit.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { Lease } from '../../lib/lease.js';
-import { LimiterService } from '../../lib/limiter.service.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
+import type { Lease } from '../../lib/limiter/lease.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 

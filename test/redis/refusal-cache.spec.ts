@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import { LimiterService } from '../../lib/limiter.service.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { connect, createClient } from '../../lib/redis/client.js';
-import { keyOf } from '../../lib/redis/keys.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { keyOf } from '../../lib/stores/redis/keys.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Counter, StoreDecision } from '../../lib/stores/store.js';
 import { anyOperation, five, limitsOf, perform, type Taken } from '../contract/operations-contract.js';
 import { anyOptions, clockStep } from '../support/arbitraries.js';

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Cluster, Redis } from 'ioredis';
-import { LimiterService } from '../../lib/limiter.service.js';
-import { RateLimitModule } from '../../lib/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/rate-limit.options.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { RedisClient } from '../../lib/redis/client.js';
 import { whileNoTimeIsOver } from '../support/no-time-is-over.js';
 import { freePort } from '../support/ports.mjs';

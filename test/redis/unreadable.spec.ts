@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import type { Redis } from 'ioredis';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { connect, createClient } from '../../lib/redis/client.js';
-import { keyOf } from '../../lib/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { keyOf } from '../../lib/stores/redis/keys.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, compile, freshPrefix } from '../support/stores.js';

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { connect, createClient } from '../../lib/redis/client.js';
-import { keyOf } from '../../lib/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { keyOf } from '../../lib/stores/redis/keys.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 

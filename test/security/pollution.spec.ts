@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { RateLimit } from '../../lib/decorators/rate-limit.decorator.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/limit-definition.js';
-import { LimiterService } from '../../lib/limiter.service.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { givenOptions } from '../../lib/algorithms/options.js';
-import { readSettings } from '../../lib/rate-limit.settings.js';
-import { readRecord } from '../../lib/rates/rate-record.js';
+import { readSettings } from '../../lib/config/settings.js';
+import { readRecord } from '../../lib/overrides/override-record.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
 import { RatesApp } from '../rates/rates-app.js';
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { OnStoreError } from '../../lib/algorithms/limit.js';
+import type { OnStoreError } from '../../lib/limits/compiled-limit.js';
 import type { algorithmNames } from './arbitraries.js';
 import { isLong } from './chaos.js';
 import { runProcesses } from './run-processes.js';

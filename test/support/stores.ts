@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { CompiledLimit } from '../../lib/algorithms/limit.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { CheckEntry, Store, StoreDecision } from '../../lib/stores/store.js';
 import { TestClock } from '../../lib/testing/test-clock.js';
 

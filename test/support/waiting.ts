@@ -1,11 +1,11 @@
 import { Logger } from '@nestjs/common';
-import { CompiledLimit, type LimitSettings } from '../../lib/algorithms/limit.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { OnceLogger } from '../../lib/errors/once-logger.js';
-import { Limiter } from '../../lib/limiter.js';
-import { Rule } from '../../lib/plan/rule.js';
+import { Limiter } from '../../lib/limiter/limiter.js';
+import { Rule } from '../../lib/rules/rule.js';
 import type { Store } from '../../lib/stores/store.js';
-import { WaitingRoom } from '../../lib/waiting/waiting-room.js';
+import { WaitingRoom } from '../../lib/limiter/wait-queues.js';
 
 const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
   new CompiledLimit(options, { place: 'test', name: 'one', ...more });

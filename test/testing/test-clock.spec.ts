@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { ask, compile } from '../support/stores.js';
 

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import type { Refund, ReserveEntry, StoreDecision } from '../../lib/stores/store.js';
 import { ManualClock } from '../support/stores.js';
-import { Waiter } from '../../lib/waiting/waiter.js';
+import { Waiter } from '../../lib/limiter/waiter.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 
 const KEY = 'user:1';

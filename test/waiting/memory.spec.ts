@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 
 setFlagsFromString('--expose-gc');

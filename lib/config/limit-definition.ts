@@ -1,0 +1,163 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { AlgorithmOptions } from '../algorithms/index.js';
+import type { OnStoreError } from '../limits/compiled-limit.js';
+import type { Duration } from '../algorithms/options.js';
+import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
+import type { LimitKey } from '../key-resolvers/key-resolver.js';
+
+/** What happens to a request that has no key for a limit. */
+export type OnMissingKey = 'ip' | 'skip' | 'refuse';
+
+/** When a limit is checked. */
+export type Phase = 'middleware' | 'guard' | 'authenticated';
+
+/** Which instances of the app count together. */
+export type Scope = 'cluster' | 'instance';
+
+/** How a request ended. */
+export interface Outcome {
+  /** Whether it failed: with an error, a status from 400 on, or a client that went away before the answer. */
+  readonly failed: boolean;
+  /** The status of the response, over HTTP. */
+  readonly statusCode?: number | undefined;
+  /** What the handler threw, over transports other than HTTP. */
+  readonly error?: unknown;
+  /** Whether the client went away before the answer was known. Then `'failed'` counts the request, and `'succeeded'` does, too. */
+  readonly aborted: boolean;
+  /** The request's context. */
+  readonly context: ExecutionContext;
+}
+
+/** Which requests count in the end. */
+export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean | Promise<boolean>);
+
+/** How many units an instance takes at once, and for how long. */
+export interface LeaseOptions {
+  /** The most units that are taken in one call: a whole number >= 1. */
+  units: number;
+  /** How long they can be used: milliseconds or a duration such as `'100ms'`, at most 1 minute. Then the rest is given back. */
+  ttl: Duration;
+}
+
+/** What every limit has, whatever its algorithm. */
+export interface CommonLimitOptions {
+  /**
+   * Tells the limit from others, in headers, in `@SkipRateLimit` and where a nearer limit replaces it: 1 to 128 printable
+   * ASCII characters.
+   * @default the algorithm with its rate, such as `gcra:20/1s`; then the `key` and the `count`, if they are not the usual:
+   * `gcra:20/1s:user`, `sliding-log:5/15m:failed`
+   */
+  name?: string;
+  /**
+   * Whom the limit counts: `'ip'`, `'user'` (the `id`, `sub` or `userId` of `request.user`), `'global'` (everyone together),
+   * `'header:<name>'`, a function of the context, or an injectable class that implements `KeyResolver`.
+   * @default the `key` of the module's `defaults`, or `'ip'`
+   */
+  key?: LimitKey;
+  /**
+   * How many units a request takes: a whole number >= 1, or a function that says it.
+   * @default 1
+   */
+  cost?: number | ((context: ExecutionContext) => number | Promise<number>);
+  /**
+   * Says which requests the limit leaves alone.
+   * @default none
+   */
+  skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
+  /**
+   * Which requests count: `'all'`, `'failed'` or `'succeeded'` ones, or those of which a function says so. Each is charged
+   * first, so that a burst cannot slip through, and given back when its response has ended and does not count. If its client went
+   * away before the answer was known, it counts, whichever of them do. Only requests to routes have an outcome; code that
+   * consumes units gives them back itself.
+   * @default 'all'
+   */
+  count?: Count;
+  /**
+   * Whom the limit refuses, it refuses for so long from then on, in place of the wait that it would have told; then it counts
+   * anew. Tries in between change nothing. Shorter than that wait it lets more pass than without: the quota with every block.
+   * Leases that are held, places in a queue and units that are owed outlast it. Milliseconds or a duration such as `'15m'`, at
+   * most 1 year.
+   * @default no longer than it has to
+   */
+  blockFor?: Duration;
+  /**
+   * Lets an instance take several units of a busy counter in one call of Redis and decide in process (`source: 'lease'`). No more
+   * is allowed than without; less may be, by what other instances hold unused. The limit is a little stricter: sliding windows
+   * are longer by `ttl`, bursts smaller by what flows in it. Not for `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with
+   * `blockFor` or scope `'instance'`.
+   * @default each check asks Redis
+   */
+  lease?: LeaseOptions;
+  /**
+   * `'cluster'` counts across all instances of the app, `'instance'` in each for itself, in process and without Redis.
+   * @default 'cluster'
+   */
+  scope?: Scope;
+  /**
+   * Whether each route has a counter of its own. Only for limits of the module, and not with `phase: 'middleware'`.
+   * @default false, one counter for all routes
+   */
+  perRoute?: boolean;
+  /**
+   * `'shadow'` evaluates, counts and reports, and never refuses or delays, neither requests nor code. The variable
+   * `RATE_LIMIT_MODE=shadow` of the environment does so for all limits.
+   * @default 'enforce'
+   */
+  mode?: 'enforce' | 'shadow';
+  /**
+   * The share of the quota from which on a limit is said to be near, in `decisions$` and to OpenTelemetry: more than 0, at
+   * most 1. It changes nothing that is decided.
+   * @default 0.8
+   */
+  nearLimit?: number;
+  /**
+   * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
+   * `'middleware'`, only for limits of the module, checks before the route is known if a `RateLimitMiddleware` runs, else in
+   * the guard: by `'ip'`, `'global'` or `'header:<name>'`, with no `skip`, and with a `cost` that is a number.
+   * @default 'authenticated' for key 'user', else 'guard'
+   */
+  phase?: Phase;
+  /**
+   * While the store fails: `'local'` counts in process, `'allow'` lets pass, `'deny'` answers 503; or a function of the error
+   * and the check that gives one of these.
+   * @default the module's `onStoreError`
+   */
+  onStoreError?: OnStoreError;
+  /**
+   * For a request that has no key: `'ip'` counts its address instead, `'skip'` does not apply the limit, `'refuse'` answers
+   * 401 for `'user'` and 400 for any other key.
+   * @default the module's `onMissingKey`
+   */
+  onMissingKey?: OnMissingKey;
+  /**
+   * The `message` of the response when this limit refuses, in problem details the `detail`: a text, or a function of the
+   * context and of what all limits said. If the function fails, the default is sent.
+   * @default 'Too many requests'
+   */
+  message?: RefusalMessage;
+  /**
+   * Makes the JSON body of the response when this limit refuses, of the context, of what all limits said, and of the body
+   * that would be sent without it. If it fails, that one is sent.
+   * @default the module's `body`
+   */
+  body?: RefusalBody;
+}
+
+/** One rule: an algorithm with its parameters, and what every limit has. */
+export type LimitDefinition = AlgorithmOptions & CommonLimitOptions;
+
+/** What every limit of an app has unless it says otherwise. */
+export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'lease' | 'perRoute' | 'phase'>;
+
+/** What a limit function may answer: the name of a defined limit, a limit, several of these, or `null` for none on purpose. */
+export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDefinition)[] | null;
+
+/**
+ * Chooses limits by the request. It is asked once a request: in the guard, unless no user is known yet and the route has
+ * guards of its own that may find one; then it is asked after them, and its limits are checked there. One that gives `undefined`, as
+ * for a plan that it does not know, fails, and the request is answered with 500.
+ */
+export type LimitFunction = (context: ExecutionContext) => LimitAnswer | Promise<LimitAnswer>;
+
+/** What `@RateLimit` takes. */
+export type LimitSpec = string | LimitDefinition | LimitFunction;

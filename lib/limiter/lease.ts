@@ -1,0 +1,81 @@
+import { RateLimitStoreError } from '../errors/errors.js';
+import type { Charge, Decision, HeldLease, Store, StoreDecision } from '../stores/store.js';
+import { leaseBegan, leaseEnded } from './hold-times.js';
+import type { WaitingRoom } from './wait-queues.js';
+
+/** A lease is renewed this many times in its time to live. */
+const RENEWALS = 3;
+
+/** Units of a `concurrency` limit, held until they are released, or until the limit's `ttl` is over. */
+export class Lease implements AsyncDisposable {
+  /** Tells the lease from all others of its key. */
+  readonly id: string;
+  // Private in the language, too: a decision with its lease can be logged or sent as it is.
+  readonly #held: HeldLease | undefined;
+  readonly #store: Store;
+  readonly #room: WaitingRoom;
+  readonly #since = performance.now();
+  #released: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @internal Of a shadow limit that had no room it holds nothing, for as long as one likes. */
+  constructor(held: HeldLease | undefined, store: Store, room: WaitingRoom) {
+    this.#held = held;
+    this.#store = store;
+    this.#room = room;
+    this.id = held === undefined ? 'none' : String(held.place);
+    if (held !== undefined) leaseBegan(held.limit, this.#since);
+  }
+
+  /** Frees the units; a second call frees nothing. If the store fails, they are free when `ttl` is over. */
+  release(): Promise<void> {
+    return (this.#released ??= this.free());
+  }
+
+  /** Holds the units for another `ttl` from now. Resolves to whether they were still held. Rejects with `RateLimitStoreError`. */
+  async renew(): Promise<boolean> {
+    const held = this.#held;
+    return this.#released === undefined && (held === undefined || (await this.#store.renew(held)));
+  }
+
+  /** Renews the lease until it is released, for work that may take longer than `ttl`. */
+  keepAlive(): this {
+    if (this.#held === undefined) return this;
+    const { limit } = this.#held;
+    const everyMs = Math.max(1, Math.min(limit.windowMs(Date.now()) / RENEWALS, 2 ** 31 - 1));
+    this.#timer ??= setInterval(() => void this.renew().catch(() => false), everyMs).unref();
+    return this;
+  }
+
+  /** Releases it, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  private async free(): Promise<void> {
+    clearInterval(this.#timer);
+    const held = this.#held;
+    if (held === undefined) return;
+    leaseEnded(held.limit, performance.now() - this.#since);
+    try {
+      await this.#store.refund([held]);
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError)) throw error;
+    }
+    this.#room.wake(held);
+  }
+}
+
+/** A decision as code is told it: with a lease if it holds something. */
+export function withLease(
+  decision: Decision,
+  { allowed, place, source }: StoreDecision,
+  charge: Charge,
+  store: Store,
+  room: WaitingRoom,
+): Decision {
+  if (charge.limit.algorithm.renew === undefined) return decision;
+  if (!allowed) return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, room) } : decision;
+  if (place === undefined) return decision;
+  return { ...decision, lease: new Lease({ ...charge, place, source }, store, room) };
+}

@@ -1,0 +1,46 @@
+import { type Duration, milliseconds } from '../algorithms/options.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+
+/** Refuses a cost that is no whole number of units. */
+export function assertCost(cost: unknown): asserts cost is number {
+  if (!isWhole(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost));
+}
+
+/** Refuses a key that names nobody. */
+export function assertKey(key: unknown): asserts key is string {
+  if (typeof key !== 'string' || key === '') throw new RateLimitArgumentError(messages.wrongKey(key));
+}
+
+/** Refuses a number of units that is none. */
+export function assertUnits(units: unknown): asserts units is number {
+  if (!isWhole(units)) throw new RateLimitArgumentError(messages.wrongUnits(units));
+}
+
+/** Refuses an actual cost that is no whole number of units; it may be none. */
+export function assertActual(units: unknown): asserts units is number {
+  if (units !== 0 && !isWhole(units)) throw new RateLimitArgumentError(messages.wrongActual(units));
+}
+
+/** Reads a duration into milliseconds, or refuses it. */
+export function toMs(option: string, value: Duration): number {
+  const ms = milliseconds(value);
+  if (ms === undefined) throw new RateLimitArgumentError(messages.wrongDuration(option, value));
+  return ms;
+}
+
+/** Refuses what is no signal. */
+export function assertSignal(signal: unknown): asserts signal is AbortSignal | undefined {
+  if (signal === undefined) return;
+  const { addEventListener } = (signal ?? {}) as { addEventListener?: unknown };
+  if (typeof addEventListener !== 'function') throw new RateLimitArgumentError(messages.wrongSignal(signal));
+}
+
+/** Refuses a number of windows that is none. */
+export function assertHistory(windows: unknown): asserts windows is number {
+  if (!isWhole(windows)) throw new RateLimitArgumentError(messages.wrongHistory(windows));
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1;
+}

@@ -1,0 +1,183 @@
+import { RateLimitConfigError, type RateLimitStoreError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
+import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import { shareOf } from './share.js';
+
+/** What happens to a limit while its store fails: it is counted in process, lets pass, or answers 503. */
+export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
+
+/** What was asked of a limit whose store failed. */
+export interface UnansweredCheck {
+  /** The limit's name. */
+  readonly limit: string;
+  /** Whom it counts, such as `ip:203.0.113.7`. */
+  readonly key: string;
+  /** Units. */
+  readonly cost: number;
+}
+
+/** What happens to a limit while its store fails, or a function that says it for a check. One that fails says `'local'`. */
+export type OnStoreError =
+  StoreErrorPolicy | ((error: RateLimitStoreError, check: UnansweredCheck) => StoreErrorPolicy);
+
+export const STORE_ERROR_POLICIES: readonly StoreErrorPolicy[] = ['local', 'allow', 'deny'];
+
+/** What becomes of units that were left before a quota grew: they grow with it, or by as much. */
+export interface CarryOver {
+  readonly mode: 'proportional' | 'additive';
+  readonly quotaBefore: number;
+}
+
+/** Units that an instance takes at once, to decide in process. */
+export interface LeaseTerms {
+  /** The most units that are taken at once. */
+  readonly units: number;
+  /** How long they can be used, in microseconds. */
+  readonly ttl: number;
+}
+
+/** The share of its quota from which on a limit is near. */
+const NEAR_LIMIT = 0.8;
+
+/** What a scope holds only if a method has a very odd name. */
+const SEPARATORS = /[%:\r\n]/g;
+
+/** What a limit is made of besides its algorithm's options. */
+export interface LimitSettings {
+  /** Where the user wrote it, for messages. */
+  readonly place: string;
+  /** What shares its counters: the place of its declaration, or nothing if its name alone does. */
+  readonly scope?: string;
+  /** Its name; that of its algorithm with its rate unless given. */
+  readonly name?: string | undefined;
+  /** What ends its name if that is not given. */
+  readonly nameEnd?: string;
+  /** Evaluated, counted and reported, but never a reason to refuse. */
+  readonly shadow?: boolean;
+  /** The share of the quota from which on it is near. */
+  readonly nearLimit?: number | undefined;
+  /** What happens while its store fails; `'local'` unless given. */
+  readonly onStoreError?: OnStoreError;
+  /** What becomes of the units that were left under another quota, if not what the algorithm makes of it. */
+  readonly carry?: CarryOver | undefined;
+  /** Whom it refuses, it refuses for so long: microseconds. */
+  readonly blockFor?: number;
+  /** Its refusals may be remembered: units come back by time alone, or by a call that tells all instances. */
+  readonly remembersRefusals?: boolean;
+  /** Units are taken in advance, and requests are decided in process. */
+  readonly lease?: LeaseTerms | undefined;
+  /** Counted by each instance of the app for itself. */
+  readonly instance?: boolean;
+  /** How often its counters were made to start anew; each generation has keys of its own. */
+  readonly generation?: number;
+}
+
+/** A limit whose options have been read: what stores work with. */
+export class CompiledLimit {
+  /** Its name, the default one included. */
+  readonly name: string;
+  /** What shares its counters: the place of its declaration, or an empty string if its name alone does. */
+  readonly scope: string;
+  /** How it decides. */
+  readonly algorithm: Algorithm;
+  /** What its algorithm made of its options, by which stores decide. */
+  readonly parameters: Parameters;
+  /** What the user wrote: a limit with a lease is decided by stricter parameters. */
+  private readonly declared: Parameters;
+  /** Evaluated, counted and reported, but never a reason to refuse. */
+  readonly shadow: boolean;
+  /** It is near once so many units are used. */
+  readonly nearFrom: number;
+  /** What happens while its store fails. */
+  readonly onStoreError: OnStoreError;
+  /** What becomes of the units that were left under another quota; without it, what the algorithm makes of them. */
+  readonly carry: CarryOver | undefined;
+  /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
+  readonly blockFor: number;
+  /** Its refusals may be remembered until their wait is over. */
+  readonly remembersRefusals: boolean;
+  /** The units that an instance takes at once, if it does. */
+  readonly lease: LeaseTerms | undefined;
+  /** Counted by each instance of the app for itself, in process. */
+  readonly instance: boolean;
+  /** Tells its counters from those of every other limit: no scope in it holds a colon, a code is two letters, a generation digits. */
+  readonly id: string;
+
+  /**
+   * Reads the options. Throws `RateLimitConfigError`.
+   *
+   * @param options those of the algorithm
+   * @param settings all others
+   */
+  constructor(
+    private readonly options: AlgorithmOptions,
+    private readonly settings: LimitSettings,
+  ) {
+    const { place, scope = '', name, shadow = false, generation = 0, ...rest } = settings;
+    const algorithm = algorithms.get(options.algo);
+    if (algorithm === undefined) {
+      throw new RateLimitConfigError(messages.unknownAlgorithm(place, options.algo, [...algorithms.keys()]));
+    }
+    refuseForeignOptions(options, algorithm, place);
+    this.algorithm = algorithm;
+    this.declared = algorithm.compile(options as never, place);
+    this.lease = rest.lease;
+    this.parameters = this.lease === undefined ? this.declared : leased(algorithm, this.declared, this.lease, place);
+    this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
+    this.scope = scope;
+    this.shadow = shadow;
+    this.nearFrom = unitsOf(rest.nearLimit ?? NEAR_LIMIT, this.quota);
+    this.onStoreError = rest.onStoreError ?? 'local';
+    this.blockFor = rest.blockFor ?? 0;
+    this.carry = rest.carry;
+    this.remembersRefusals =
+      rest.remembersRefusals === true && algorithm.delay === undefined && this.lease === undefined;
+    this.instance = rest.instance ?? false;
+    const code = generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code;
+    this.id = [this.scope.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
+  }
+
+  /** The most units that can be allowed at once. */
+  get quota(): number {
+    return this.parameters.quota;
+  }
+
+  /** The same limit with a part of its rate and quota, at least one unit: what one of several instances may allow. */
+  share(part: number): CompiledLimit {
+    const { lease: _, carry: _none, ...settings } = this.settings;
+    return new CompiledLimit(shareOf(this.options, part), { ...settings, name: this.name });
+  }
+
+  /** The same limit with counters of its own. */
+  within(scope: string): CompiledLimit {
+    return new CompiledLimit(this.options, { ...this.settings, scope });
+  }
+
+  /** Milliseconds of the limit's window at `nowMs`. */
+  windowMs(nowMs: number): number {
+    return this.algorithm.window(this.declared, nowMs * 1000) / 1000;
+  }
+}
+
+/** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */
+function unitsOf(share: number, quota: number): number {
+  return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
+}
+
+function leased(algorithm: Algorithm, declared: Parameters, { ttl }: LeaseTerms, place: string): Parameters {
+  if (algorithm.lease === undefined) throw new RateLimitConfigError(messages.notLeasable(place, algorithm.name));
+  const parameters = algorithm.lease.parameters(declared, ttl);
+  if (parameters === undefined) throw new RateLimitConfigError(messages.leaseTooLong(place, ttl / 1000));
+  return parameters;
+}
+
+/** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */
+function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algorithm, place: string): void {
+  for (const [option, value] of Object.entries(options)) {
+    if (value === undefined || algorithm.options.includes(option)) continue;
+    const owners = [...algorithms.values()].filter((other) => other.options.includes(option)).map(({ name }) => name);
+    if (owners.length === 0) continue;
+    throw new RateLimitConfigError(messages.foreignOption(place, option, algorithm.name, algorithm.options, owners));
+  }
+}

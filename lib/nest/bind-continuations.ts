@@ -1,0 +1,87 @@
+import { type CanActivate, type ExecutionContext, type NestInterceptor, SetMetadata } from '@nestjs/common';
+import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../rules/bound-guards.js';
+import { tellOfPromise } from '../request/handler-run.js';
+import { searchState } from '../request/request-state.js';
+
+/** Where `@UseInterceptors` keeps what it was given, and what marks classes and handlers, in Nest 11 and 12. */
+const INTERCEPTORS = '__interceptors__';
+const GATEWAY = 'websockets:is_gateway';
+const MESSAGE_HANDLER = 'microservices:handler_type';
+const MESSAGE_MAPPING = 'websockets:message_mapping';
+const EVENT_STREAM = '__sse__';
+const PATH = 'path';
+const METHOD = 'method';
+
+/** Does what the app's interceptor does, for calls that a guard of the app has seen; apps can share it. */
+const interceptor: NestInterceptor = {
+  intercept: (context, next) => searchState(context)?.follower.intercept(context, next) ?? next.handle(),
+};
+
+/** Does what the app's interceptor does before the handler runs; apps can share it, too. */
+@SetMetadata(OWN_GUARD, 'follows')
+class LastGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    return (
+      searchState(context)
+        ?.follower.afterGuards(context)
+        ?.then(() => true) ?? true
+    );
+  }
+}
+const lastGuard = new LastGuard();
+
+/**
+ * Sees to it that every check of the guards is followed by the interceptor's part, in time:
+ *
+ * - where `@UseGuards(RateLimitGuard)` stands on a gateway or on handlers of messages, the interceptor comes with it. Nest's global
+ *   interceptors do not reach them in every version and every hybrid app, and then nothing would be released there;
+ * - Nest sends the headers of `@Sse` while interceptors are at work, and then it is too late for a refusal or a header. So there the
+ *   check after the guards is made by a last guard;
+ * - where Nest stops listening when a client leaves, and on routes if an interceptor of ours sees their requests, handlers tell of
+ *   their promises.
+ */
+export function followGuards(modules: ModulesContainer, seesRoutes: boolean): void {
+  const scanner = new MetadataScanner();
+  for (const { controllers, providers } of modules.values()) {
+    for (const { metatype } of [...controllers.values(), ...providers.values()]) {
+      if (typeof metatype !== 'function' || typeof metatype.prototype !== 'object' || metatype.prototype === null)
+        continue;
+      const prototype = metatype.prototype as Record<string, object>;
+      const names = scanner.getAllMethodNames(prototype);
+      for (const name of names) {
+        const handler = prototype[name] as object;
+        if (mayBeAbandoned(handler) || (seesRoutes && isHttpRoute(handler))) tellOfPromise(prototype, name);
+      }
+      const handlers = names.map((name) => prototype[name] as object);
+      for (const handler of handlers) {
+        if (Reflect.hasMetadata(EVENT_STREAM, handler)) bind(GUARDS, handler, (bound) => [...bound, lastGuard]);
+      }
+      if (!takesMessages(metatype, handlers)) continue;
+      for (const target of [metatype, ...handlers]) {
+        if (bindsOwnGuard(target)) bind(INTERCEPTORS, target, (bound) => [interceptor, ...bound]);
+      }
+    }
+  }
+}
+
+/** Whether Nest stops listening to a handler when its client leaves. */
+function mayBeAbandoned(handler: object): boolean {
+  return [EVENT_STREAM, MESSAGE_MAPPING, MESSAGE_HANDLER].some((key) => Reflect.hasMetadata(key, handler));
+}
+
+function isHttpRoute(handler: object): boolean {
+  return Reflect.hasMetadata(PATH, handler) && Reflect.hasMetadata(METHOD, handler);
+}
+
+function takesMessages(type: object, handlers: readonly object[]): boolean {
+  return (
+    Reflect.hasMetadata(GATEWAY, type) || handlers.some((handler) => Reflect.hasMetadata(MESSAGE_HANDLER, handler))
+  );
+}
+
+/** Adds to what is bound to a class or handler, unless another app has done so. */
+function bind(key: string, target: object, added: (bound: readonly object[]) => readonly object[]): void {
+  const bound = (Reflect.getMetadata(key, target) as readonly object[] | undefined) ?? [];
+  if (!bound.includes(interceptor) && !bound.includes(lastGuard)) Reflect.defineMetadata(key, added(bound), target);
+}

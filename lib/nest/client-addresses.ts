@@ -1,0 +1,49 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { ClientSocket } from '../transports/connection.js';
+
+/** Where Node tells of each connection that any server of the process takes. */
+const CONNECTIONS = 'net.server.socket';
+/** Over TLS Node makes sockets of its own, which only their server tells of. */
+const SECURE_CONNECTION = 'secureConnection';
+
+/** A server of HTTP, as far as it matters here. */
+interface Server {
+  on?(event: string, listener: (socket: ClientSocket) => void): unknown;
+  off?(event: string, listener: (socket: ClientSocket) => void): unknown;
+}
+
+/**
+ * Asks each connection for its client's address as it comes. Node keeps what it was asked for once, while the kernel forgets it when
+ * the client resets the connection: so a request that was sent before the reset still counts for its client.
+ */
+@Injectable()
+export class ClientAddresses implements OnModuleInit, OnApplicationShutdown {
+  private server: Server | undefined;
+
+  /** A function of this app's own, so that no other app's is taken off. */
+  private readonly keepOfMessage = (message: unknown): void => {
+    const { socket } = message as { readonly socket?: ClientSocket };
+    if (socket !== undefined) keep(socket);
+  };
+
+  constructor(private readonly host: HttpAdapterHost) {}
+
+  /** Is called by Nest before the app listens. */
+  onModuleInit(): void {
+    subscribe(CONNECTIONS, this.keepOfMessage);
+    this.server = this.host.httpAdapter?.getHttpServer() as Server | undefined;
+    this.server?.on?.(SECURE_CONNECTION, keep);
+  }
+
+  /** Is called by Nest when the app closes. */
+  onApplicationShutdown(): void {
+    unsubscribe(CONNECTIONS, this.keepOfMessage);
+    this.server?.off?.(SECURE_CONNECTION, keep);
+  }
+}
+
+function keep(socket: ClientSocket): void {
+  void socket.remoteAddress;
+}

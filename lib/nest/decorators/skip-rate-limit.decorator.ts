@@ -1,0 +1,17 @@
+import { declare } from '../../rules/declared-metadata.js';
+
+/**
+ * Exempts a route, or a controller, from limits that are declared farther out: from those of the names, or from all if none
+ * is given. What the same place or a nearer one declares with `@RateLimit` holds nevertheless.
+ *
+ * @example
+ * ```ts
+ * @SkipRateLimit('hourly')
+ * ```
+ */
+export function SkipRateLimit(...names: string[]): ClassDecorator & MethodDecorator {
+  return declare(({ specs, skips }) => ({
+    specs,
+    skips: names.length === 0 || skips === 'all' ? 'all' : [...names, ...skips],
+  }));
+}

@@ -1,0 +1,82 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { CompiledLimit } from '../../limits/compiled-limit.js';
+import { RateLimitArgumentError } from '../../errors/errors.js';
+import { messages } from '../../errors/messages.js';
+import { RATE_LIMIT_STORE } from '../../config/settings.js';
+import type { Decision, Store } from '../../stores/store.js';
+import type { ObservedStore } from '../../telemetry/observed.store.js';
+
+/** What `@nestjs/terminus` is told; it knows `'degraded'` from version 12 on. */
+export type RateLimitHealthStatus = 'up' | 'degraded' | 'down';
+
+/** How a failing store is judged. */
+export interface RateLimitHealthOptions<Status extends RateLimitHealthStatus = RateLimitHealthStatus> {
+  /**
+   * The status while the store fails. `'up'`, since the app still answers; with `@nestjs/terminus` 12 rather `'degraded'`,
+   * which an older version leaves out of its answer. `'down'` makes it answer 503: for apps that cannot do without, as those
+   * whose limits have `onStoreError: 'deny'`.
+   * @default 'up'
+   */
+  whileFailing?: Status;
+}
+
+/** What is told of the store. */
+export interface RateLimitHealth<Status extends RateLimitHealthStatus = RateLimitHealthStatus> {
+  /** `'up'`, or while the store fails what was asked for. */
+  status: 'up' | Status;
+  /** Who decides at the moment. */
+  source: Decision['source'];
+  /** What is wrong, if something is. It names no host. */
+  message?: string;
+}
+
+const STATUSES: readonly RateLimitHealthStatus[] = ['up', 'degraded', 'down'];
+const FAILING: Decision['source'] = 'fallback';
+/** Nobody is counted by this name, and nothing is written. */
+const PROBE = 'health';
+
+/**
+ * Tells health checks whether the store answers. Made for `@nestjs/terminus`, which need not be there:
+ * `health.check([() => limits.isHealthy('rate-limits')])`.
+ */
+@Injectable()
+export class RateLimitHealthIndicator {
+  private readonly limit = new CompiledLimit(
+    { algo: 'fixed-window', rate: 1, interval: '1s' },
+    { place: PROBE, name: PROBE, scope: '@health' },
+  );
+
+  /** @internal */
+  constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store & Partial<ObservedStore>) {}
+
+  /**
+   * Asks the store, within the `timeout` of the module. Never rejects because of the store; with `RateLimitArgumentError` if the
+   * option is wrong.
+   *
+   * @param key the name under which terminus shows the result
+   */
+  async isHealthy<const Key extends string, const Status extends RateLimitHealthStatus = 'up'>(
+    key: Key,
+    { whileFailing = 'up' as Status }: RateLimitHealthOptions<Status> = {},
+  ): Promise<Record<Key, RateLimitHealth<Status>>> {
+    if (!STATUSES.includes(whileFailing)) {
+      throw new RateLimitArgumentError(messages.wrongStatus(whileFailing, STATUSES));
+    }
+    const [source] = await Promise.all([this.probe(), this.store.probe?.()]);
+    const fails = source === FAILING || this.store.isBroken;
+    const health: RateLimitHealth<Status> = fails
+      ? { status: whileFailing, source: FAILING, message: messages.storeDown() }
+      : { status: 'up', source };
+    return { [key]: health } as Record<Key, RateLimitHealth<Status>>;
+  }
+
+  private async probe(): Promise<Decision['source']> {
+    try {
+      const entries = [{ limit: this.limit, identity: PROBE, cost: 1 }];
+      const [decisions] = await this.store.check([{ entries, peek: true }]);
+      return decisions?.[0]?.source ?? FAILING;
+    } catch {
+      return FAILING;
+    }
+  }
+}

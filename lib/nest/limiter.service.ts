@@ -1,0 +1,149 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import { assertCost, assertKey } from '../limits/arguments.js';
+import { toCheckResult } from '../limits/check-result.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import { Limiter } from '../limiter/limiter.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import { withLease } from '../limiter/lease.js';
+import { WaitingRoom } from '../limiter/wait-queues.js';
+import { RATE_LIMIT_STORE } from '../config/settings.js';
+import type { CurrentRate, RatePatch, SetRateOptions } from '../overrides/override.js';
+import { Rates } from '../overrides/overrides.js';
+import type { CheckEntry, CheckResult, Store } from '../stores/store.js';
+import type { DecisionEvent } from '../telemetry/decision-event.js';
+import { DecisionStream } from '../telemetry/decision-stream.js';
+
+const CHECK = { place: 'LimiterService.check', scope: '' };
+
+/** The limits of one check at most. */
+const MAX_LIMITS = 1000;
+
+/** One limit of a check made from code. */
+export interface LimitCheck {
+  /** The limit: its definition, the name of a defined one, or a `Limiter`. */
+  limit: LimitDefinition | string | Limiter;
+  /** Whom it counts, such as `user:42`: any string that is not empty. */
+  key: string;
+  /**
+   * Units: a whole number >= 1.
+   * @default the limit's own cost, or 1
+   */
+  cost?: number;
+}
+
+/** The same limits for any code that is not a route. Limits of one name share their counters, wherever they are used. */
+@Injectable()
+export class LimiterService {
+  /**
+   * Every decision of this instance, once it is made: of routes and of code, each limit for itself, what is remembered
+   * included. `peek` decides nothing. Subscribers are called while the request waits; without any, nothing is done.
+   * Completes when the app has shut down.
+   */
+  readonly decisions$: Observable<DecisionEvent>;
+
+  /** @internal */
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly room: WaitingRoom,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly rates: Rates,
+    stream: DecisionStream,
+  ) {
+    this.decisions$ = stream.events;
+  }
+
+  /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
+  for(limit: LimitDefinition | string): Limiter {
+    const rule = this.registry.rule(limit, { place: 'LimiterService.for', scope: '' });
+    return new Limiter(rule.name, () => rule, this.store, this.room);
+  }
+
+  /** @internal The limiter of a name that is looked up when it is first used. */
+  lazily(name: string): Limiter {
+    const rule = () => this.registry.rule(name, { place: 'LimiterService.for', scope: '' });
+    return new Limiter(name, rule, this.store, this.room);
+  }
+
+  /**
+   * Takes units from several limits at once: from all of them, or, if one refuses, from none. Rejects with
+   * `RateLimitArgumentError` if the list is empty, names one limit twice for one key, or holds a wrong cost or key.
+   */
+  async check(checks: readonly LimitCheck[]): Promise<CheckResult> {
+    if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
+    if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
+    if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
+    const entries = checks.map((each) => this.entry(each));
+    const seen = new Set<string>();
+    for (const { limit, identity } of entries) {
+      const counter = `${limit.id}\n${identity}`;
+      if (seen.has(counter)) throw new RateLimitArgumentError(messages.sameKeyTwice(limit.name, identity));
+      seen.add(counter);
+    }
+    const [decisions = []] = await this.store.check([{ entries }]);
+    const result = toCheckResult(
+      decisions,
+      entries.map(({ limit }) => limit),
+    );
+    if (!result.allowed) return result;
+    const told = result.decisions.map((decision, index) => {
+      const { limit, identity, cost } = entries[index]!;
+      return withLease(decision, decisions[index]!, { limit, identity, units: cost }, this.store, this.room);
+    });
+    return { ...result, decisions: told };
+  }
+
+  /**
+   * Changes the rate of a limit while the app runs: of one in `define` or `forFeature`, or of the module's with a `name`. The
+   * patch stands in for the configured options; a change that held before is replaced. When the promise resolves, this
+   * instance decides by the new rate, and all others that use the same Redis and `prefix` do within 100 ms. Without `redis`
+   * it is changed in this process. Rejects with `RateLimitConfigError` if the name, the patch or an option is wrong, and then
+   * nothing is changed; with `RateLimitStoreError` if Redis did not answer in time. If it was only too late, the change may
+   * still come to hold.
+   */
+  async setRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<void> {
+    await this.rates.set('set', name, patch, options, 'setRate');
+  }
+
+  /**
+   * As `setRate`, if the limit's rate is not changed at the moment. Resolves whether it was: of many calls at once, on
+   * whichever instances, one resolves `true`.
+   */
+  async trySetRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<boolean> {
+    return this.rates.set('try', name, patch, options, 'trySetRate');
+  }
+
+  /**
+   * The rate that a limit has now, as Redis knows it; while Redis cannot be asked, as this instance does, which decides by it.
+   * Rejects with `RateLimitConfigError` if no limit has the name.
+   */
+  async getRate(name: string): Promise<CurrentRate> {
+    return this.rates.get(name);
+  }
+
+  /**
+   * Lets the configured rate hold again, on all instances. Resolves whether there was a change to end. What was counted is
+   * kept. Rejects as `setRate` does.
+   */
+  async clearRate(name: string): Promise<boolean> {
+    return this.rates.clear(name);
+  }
+
+  /** The rates that all limits have now whose rates can be changed, with or without a change. Reads them as `getRate` does. */
+  async listRates(): Promise<CurrentRate[]> {
+    return this.rates.list();
+  }
+
+  private entry(check: LimitCheck): CheckEntry {
+    if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
+    const { limit: given, key, cost } = check;
+    const limiter = given instanceof Limiter ? given : undefined;
+    const rule = limiter?.rule ?? this.registry.rule(given as LimitDefinition | string, CHECK);
+    const units = cost === undefined ? rule.fixedCost : cost;
+    assertKey(key);
+    assertCost(units);
+    return { limit: rule.limit, identity: key, cost: units };
+  }
+}

@@ -1,0 +1,87 @@
+import { HttpStatus, Inject, Injectable, RequestMethod } from '@nestjs/common';
+import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { PlanRegistry } from '../../rules/plan-registry.js';
+import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../../config/settings.js';
+import { type DescribedResponse, refusalResponse } from './refusal-response.js';
+
+type Responses = Record<string, object>;
+
+/** Where `@nestjs/swagger` keeps the responses of a controller or a route. So it need not be loaded to tell it of ours. */
+const RESPONSES = 'swagger/apiResponse';
+/** Where its compiler plugin keeps what it found out of the types of a controller's methods. */
+const FOUND = '_OPENAPI_METADATA_FACTORY';
+/** A controller, with what the plugin found. */
+interface Documented {
+  new (...args: never[]): unknown;
+  readonly [FOUND]?: () => Record<string, Record<string, unknown>>;
+}
+
+/** Where Nest keeps the method and the status of a route. */
+const METHOD = 'method';
+const STATUS = '__httpCode__';
+
+/** Adds the 429 of every route that has limits to what `@nestjs/swagger` documents. */
+@Injectable()
+export class ApiDocumentation {
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly plans: PlanRegistry,
+    private readonly modules: ModulesContainer,
+    private readonly scanner: MetadataScanner,
+  ) {}
+
+  /** Has to come before the app starts up, since documents are mostly made before it does. */
+  write(): void {
+    const refusal = refusalResponse(this.settings);
+    for (const { controllers } of this.modules.values()) {
+      for (const { metatype } of controllers.values()) {
+        if (typeof metatype === 'function') this.describe(metatype as Documented, refusal);
+      }
+    }
+  }
+
+  private describe(type: Documented, refusal: DescribedResponse): void {
+    const prototype = type.prototype as Record<string, object>;
+    const names = this.scanner.getAllMethodNames(prototype);
+    const routes = names.filter((name) => Reflect.hasMetadata(METHOD, prototype[name]!));
+    const limited = routes.filter((name) => this.plans.mayLimit(type, prototype[name]!));
+    const known = responsesOf(type);
+    // What the user wrote holds.
+    if (limited.length === 0 || known?.[HttpStatus.TOO_MANY_REQUESTS] !== undefined) return;
+    if (limited.length === routes.length) {
+      Reflect.defineMetadata(RESPONSES, { ...known, [HttpStatus.TOO_MANY_REQUESTS]: refusal }, type);
+      return;
+    }
+    for (const name of limited) {
+      const handler = prototype[name]!;
+      const own = responsesOf(handler);
+      const responses = own === undefined ? usualResponse(type, name, handler) : { ...own };
+      if (Object.hasOwn(responses, HttpStatus.TOO_MANY_REQUESTS)) continue;
+      responses[HttpStatus.TOO_MANY_REQUESTS] = refusal;
+      Reflect.defineMetadata(RESPONSES, responses, handler);
+    }
+  }
+}
+
+function responsesOf(target: object): Responses | undefined {
+  return Reflect.getMetadata(RESPONSES, target) as Responses | undefined;
+}
+
+/** What is documented of a route that says nothing of its responses; with our 429 alone it no longer would be. */
+function usualResponse(type: Documented, name: string, handler: object): Responses {
+  const isPost = Reflect.getMetadata(METHOD, handler) === RequestMethod.POST;
+  const status = Reflect.getMetadata(STATUS, handler) as number | undefined;
+  return Object.defineProperty({}, status ?? (isPost ? HttpStatus.CREATED : HttpStatus.OK), {
+    enumerable: true,
+    // What the plugin found may be loaded only just before the document is made.
+    get: () => foundResponse(type, name),
+  });
+}
+
+function foundResponse(type: Documented, name: string): object {
+  const found = type[FOUND]?.()[name] ?? {};
+  const { summary: _summary, deprecated: _deprecated, tags: _tags, status: _status, ...response } = found;
+  const { type: bodyType } = response;
+  const body = Array.isArray(bodyType) ? { type: bodyType[0] as unknown, isArray: true } : {};
+  return { description: '', ...response, ...body };
+}

@@ -1,0 +1,71 @@
+import { PROBLEM_TYPE } from '../../http/problem.js';
+import type { RateLimitSettings } from '../../config/settings.js';
+
+/** A response as OpenAPI describes it. */
+export interface DescribedResponse {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, object>>;
+  readonly content?: Readonly<Record<string, object>>;
+}
+
+type Headers = Readonly<Record<string, object>>;
+
+const text = (description: string) => ({ description, schema: { type: 'string' } });
+const whole = (description: string) => ({ description, schema: { type: 'integer', minimum: 0 } });
+
+const POLICY = text('The limits: quota and window in seconds');
+const numbers = (prefix: string): Headers => ({
+  [`${prefix}-Limit`]: whole('Units that can be allowed at once'),
+  [`${prefix}-Remaining`]: whole('Units that are left'),
+  [`${prefix}-Reset`]: whole('Seconds until a request fits again'),
+});
+
+/** The headers of each format. What a function makes is not known. */
+const HEADERS: ReadonlyMap<unknown, Headers> = new Map<unknown, Headers>([
+  [
+    'draft-8',
+    { 'RateLimit-Policy': POLICY, RateLimit: text('The limits: units that are left, and seconds until more fit') },
+  ],
+  ['draft-6', { 'RateLimit-Policy': POLICY, ...numbers('RateLimit') }],
+  ['legacy', numbers('X-RateLimit')],
+]);
+
+const names = { type: 'array', items: { type: 'string' } };
+
+const USUAL_BODY = {
+  type: 'object',
+  required: ['statusCode', 'message', 'error', 'limits'],
+  properties: {
+    statusCode: { type: 'integer', enum: [429] },
+    message: { type: 'string' },
+    error: { type: 'string' },
+    limits: { ...names, description: 'The limits that refused' },
+  },
+};
+
+const PROBLEM_BODY = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'violated-policies'],
+  properties: {
+    type: { type: 'string', format: 'uri' },
+    title: { type: 'string' },
+    status: { type: 'integer', enum: [429] },
+    detail: { type: 'string' },
+    'violated-policies': { ...names, description: 'The limits that refused' },
+  },
+};
+
+/** Describes what a refused request is answered with. */
+export function refusalResponse({ options, problem, body }: RateLimitSettings): DescribedResponse {
+  const formats = [options.headers ?? 'draft-8'].flat();
+  // What a function makes of the body is not known either.
+  const schema = body !== undefined ? { type: 'object' } : problem ? PROBLEM_BODY : USUAL_BODY;
+  return {
+    description: 'Too many requests',
+    headers: Object.assign(
+      { 'Retry-After': whole('Seconds after which the request fits') },
+      ...formats.map((format) => HEADERS.get(format)),
+    ) as Record<string, object>,
+    content: { [problem ? PROBLEM_TYPE : 'application/json']: { schema } },
+  };
+}

@@ -1,0 +1,52 @@
+import { type DynamicModule, type FactoryProvider, Module, type Provider } from '@nestjs/common';
+import type { ModulesContainer } from '@nestjs/core';
+import { getLimiterToken } from './decorators/inject-limiter.decorator.js';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import { LimiterService } from './limiter.service.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+
+/** The limits of one `forFeature`, by their names. */
+export type FeatureDefinitions = Readonly<Record<string, LimitDefinition>>;
+
+const DEFINITIONS = 'nestjs-sluice:feature:';
+
+/** Holds the definitions of one `forFeature`. */
+@Module({})
+export class RateLimitFeatureModule {
+  /** @internal */
+  static of(definitions: FeatureDefinitions): DynamicModule {
+    const names = Object.keys(definitions);
+    const limiters = names.map(limiterProvider);
+    const providers: Provider[] = [
+      // The names are in the token, so that Nest tells modules apart that differ in nothing else.
+      { provide: `${DEFINITIONS}${JSON.stringify(names)}`, useValue: definitions },
+      // Those of a module that is loaded lazily are found by nothing else.
+      {
+        provide: 'nestjs-sluice:defined',
+        useFactory: (registry: LimitRegistry) => registry.define(definitions, 'forFeature'),
+        inject: [LimitRegistry],
+      },
+      ...limiters,
+    ];
+    return { module: RateLimitFeatureModule, providers, exports: names.map(getLimiterToken) };
+  }
+
+  /** @internal The definitions of all features of an app that Nest has found. */
+  static *all(modules: ModulesContainer): Iterable<FeatureDefinitions> {
+    for (const { metatype, providers } of modules.values()) {
+      if (metatype !== RateLimitFeatureModule) continue;
+      for (const { token, instance } of providers.values()) {
+        if (typeof token === 'string' && token.startsWith(DEFINITIONS)) yield instance as FeatureDefinitions;
+      }
+    }
+  }
+}
+
+/** Provides the `Limiter` of a name, which is looked up when it is first used. */
+export function limiterProvider(name: string): FactoryProvider {
+  return {
+    provide: getLimiterToken(name),
+    useFactory: (service: LimiterService) => service.lazily(name),
+    inject: [LimiterService],
+  };
+}

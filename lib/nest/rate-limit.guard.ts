@@ -1,0 +1,19 @@
+import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
+import { OWN_GUARD } from '../rules/bound-guards.js';
+import { RequestLimiter } from '../request/request-limiter.js';
+
+/**
+ * Refuses requests that exceed a limit, and holds those that a `leaky-bucket` delays. The module binds it to all routes; with
+ * `guard: false`, bind it with `@UseGuards(RateLimitGuard)`. Bound twice, it charges a request once.
+ */
+@Injectable()
+@SetMetadata(OWN_GUARD, true)
+export class RateLimitGuard implements CanActivate {
+  /** @internal */
+  constructor(private readonly limiter: RequestLimiter) {}
+
+  /** Checks a request. Throws `RateLimitExceededException`, and what `onMissingKey` and `onStoreError` answer with. */
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    return this.limiter.beforeGuards(context)?.then(() => true) ?? true;
+  }
+}

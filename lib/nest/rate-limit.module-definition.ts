@@ -1,0 +1,18 @@
+import { ConfigurableModuleBuilder } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { RATE_LIMIT_GUARD_OPTION } from '../rules/guard-check.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../config/module-options.js';
+
+export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<RateLimitModuleOptions>({ moduleName: 'RateLimit' })
+    .setClassMethodName('forRoot')
+    .setExtras<RateLimitModuleExtras>({ guard: true }, (definition, { guard }) => ({
+      ...definition,
+      providers: [
+        ...(definition.providers ?? []),
+        { provide: RATE_LIMIT_GUARD_OPTION, useValue: guard ?? true },
+        ...(guard === false || guard === 'custom' ? [] : [{ provide: APP_GUARD, useExisting: RateLimitGuard }]),
+      ],
+    }))
+    .build();

@@ -1,0 +1,250 @@
+import {
+  type DynamicModule,
+  Global,
+  Inject,
+  Logger,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
+import { ApplicationConfig, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { getLimiterToken, onLimiterRecorded } from './decorators/inject-limiter.decorator.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
+import { Refusals } from '../request/refusals.js';
+import { ResponseHeaders } from '../request/response-headers.js';
+import { RATE_LIMIT_RANDOM } from '../http/retry-jitter.js';
+import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import { LimiterService } from './limiter.service.js';
+import { ApiDocumentation } from './openapi/api-documentation.js';
+import { GuardCheck } from '../rules/guard-check.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import { PlanRegistry } from '../rules/plan-registry.js';
+import { RuleCompiler } from '../rules/rule-compiler.js';
+import { Scopes } from '../rules/namespaces.js';
+import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { RateLimitInterceptor } from './rate-limit.interceptor.js';
+import {
+  type ASYNC_OPTIONS_TYPE,
+  ConfigurableModuleClass,
+  MODULE_OPTIONS_TOKEN,
+  type OPTIONS_TYPE,
+} from './rate-limit.module-definition.js';
+import type { RateLimitModuleOptions } from '../config/module-options.js';
+import {
+  RATE_LIMIT_REDIS,
+  RATE_LIMIT_SETTINGS,
+  RATE_LIMIT_STORE,
+  type RateLimitSettings,
+  readSettings,
+} from '../config/settings.js';
+import { MemoryRateBook } from '../overrides/memory.override-store.js';
+import { RATE_BOOK, Rates } from '../overrides/overrides.js';
+import { RedisRateBook } from '../overrides/redis.override-store.js';
+import { createClient, isClient, type RedisClient, resends } from '../redis/client.js';
+import { RequestLimiter } from '../request/request-limiter.js';
+import { createStore } from './store-stack.js';
+import type { FallbackStore, StoreReport } from '../stores/layers/fallback.store.js';
+import type { Store } from '../stores/store.js';
+import { DecisionStream } from '../telemetry/decision-stream.js';
+import { ObservedStore } from '../telemetry/observed.store.js';
+import { ClientAddresses } from './client-addresses.js';
+import { followGuards } from './bind-continuations.js';
+import { Transports } from '../request/transports.js';
+import { WaitingRoom } from '../limiter/wait-queues.js';
+
+const logger = new Logger('RateLimitModule');
+
+/** Says once that the store fails, and once that it is back. */
+export function report(news: StoreReport): void {
+  const { node } = news;
+  if (news.state === 'replaced') logger.log(messages.nodeReplaced(news.node));
+  else if (news.state === 'recovered') {
+    logger.log(node === undefined ? messages.storeRecovered() : messages.nodeRecovered(node));
+  } else {
+    const { message } = news.error;
+    logger.error(node === undefined ? messages.storeFailing(message) : messages.nodeFailing(node, message));
+  }
+}
+
+const providers: Provider[] = [
+  {
+    provide: RATE_LIMIT_SETTINGS,
+    useFactory: (options?: RateLimitModuleOptions) => {
+      if (options === undefined) throw new RateLimitConfigError(messages.noOptions());
+      return readSettings(options);
+    },
+    inject: [{ token: MODULE_OPTIONS_TOKEN, optional: true }],
+  },
+  {
+    provide: RATE_LIMIT_REDIS,
+    useFactory: ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
+      if (redis !== undefined && !isClient(redis)) return createClient(redis, timeoutMs);
+      if (redis !== undefined && resends(redis)) logger.warn(messages.resends());
+      return redis;
+    },
+    inject: [RATE_LIMIT_SETTINGS],
+  },
+  {
+    provide: RATE_LIMIT_STORE,
+    useFactory: async (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
+      const { options, prefix, timeoutMs, maxKeys, maxBytes, refusalCache, localShare, telemetry } = settings;
+      let fallback: FallbackStore | undefined;
+      const ownsClient = redis !== options.redis;
+      const store = await createStore({
+        store: options.store,
+        redis,
+        ownsClient,
+        prefix,
+        timeoutMs,
+        maxKeys,
+        maxBytes,
+        refusalCache,
+        localShare,
+        report,
+        watch: (watched) => (fallback = watched),
+      });
+      return new ObservedStore(store, decisions, { telemetry, fallback });
+    },
+    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_REDIS],
+  },
+  {
+    provide: RATE_BOOK,
+    useFactory: (settings: RateLimitSettings, redis?: RedisClient) =>
+      redis === undefined ? new MemoryRateBook() : new RedisRateBook(redis, settings),
+    inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
+  },
+  { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
+  DecisionStream,
+  RateLimitHealthIndicator,
+  MetadataScanner,
+  KeyResolverFactory,
+  RuleCompiler,
+  LimitRegistry,
+  Scopes,
+  GuardCheck,
+  PlanRegistry,
+  ResponseHeaders,
+  Refusals,
+  Transports,
+  ClientAddresses,
+  RequestLimiter,
+  RateLimitGuard,
+  RateLimitInterceptor,
+  WaitingRoom,
+  Rates,
+  LimiterService,
+  ApiDocumentation,
+];
+const exported: (Type | string)[] = [
+  LimiterService,
+  RateLimitGuard,
+  RateLimitHealthIndicator,
+  RequestLimiter,
+  LimitRegistry,
+];
+// Nest reads the lists of a module's class once it has found all modules of an app, and so has loaded all of its files.
+onLimiterRecorded((name) => {
+  providers.push(limiterProvider(name));
+  exported.push(getLimiterToken(name));
+});
+
+/** The limits of the app: of all its routes, and of its code through `LimiterService`. */
+@Global()
+@Module({ providers, exports: exported })
+export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+  /** @internal */
+  constructor(
+    private readonly plans: PlanRegistry,
+    private readonly keys: KeyResolverFactory,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly rates: Rates,
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly transports: Transports,
+    documentation: ApiDocumentation,
+    limits: LimitRegistry,
+    limiters: LimiterService,
+    modules: ModulesContainer,
+    config: ApplicationConfig,
+    interceptor: RateLimitInterceptor,
+  ) {
+    super();
+    // All modules have been found by now, and none of their routes has been made.
+    refuseSecond(modules);
+    for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
+    provideLimiters(modules, limits.names, limiters);
+    documentation.write();
+    const needsInterceptor = this.plans.needInterceptor();
+    // Nest reads what is bound to gateways and routes before it calls any hook.
+    followGuards(modules, needsInterceptor);
+    // Before those of all other modules, so that none of them answers what was not counted.
+    if (needsInterceptor) config.addGlobalInterceptor(interceptor);
+  }
+
+  /** Sets the module up with options. Imported once, it holds for the whole app. */
+  static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    checkExtras(options, 'RateLimitModule');
+    return super.forRoot(options);
+  }
+
+  /** Sets the module up with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    checkExtras(options, 'RateLimitModule.forRootAsync');
+    return super.forRootAsync(options);
+  }
+
+  /** Defines further limits by name, for the module that imports it and for all others. */
+  static forFeature(definitions: Readonly<Record<string, LimitDefinition>>): DynamicModule {
+    if (typeof definitions !== 'object' || definitions === null || Array.isArray(definitions)) {
+      throw new RateLimitConfigError(messages.notOptions('forFeature', definitions));
+    }
+    return RateLimitFeatureModule.of(definitions);
+  }
+
+  /** Is called by Nest: reads all limits, and brings the store up. Throws `RateLimitConfigError`. */
+  async onModuleInit(): Promise<void> {
+    if (this.settings.shadow) logger.warn(messages.shadowMode());
+    this.plans.prepare();
+    await Promise.all([this.keys.ready(), this.transports.open()]);
+    await Promise.all([this.store.open?.(), this.rates.open()]);
+  }
+
+  /** Is called by Nest: closes what the module opened. */
+  async onApplicationShutdown(): Promise<void> {
+    this.rates.close();
+    await this.store.close();
+  }
+}
+
+/** Refuses what is no options at all, before Nest reads them. */
+function checkExtras(options: unknown, place: string): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new RateLimitConfigError(messages.notOptions(place, options));
+  }
+  const { guard } = options as { guard?: unknown };
+  if (guard !== undefined && typeof guard !== 'boolean' && guard !== 'custom') {
+    throw new RateLimitConfigError(messages.wrongOption(place, 'guard', guard, "true, false or 'custom'"));
+  }
+}
+
+/** Nest would take two of them for two modules, and ask only one of them. */
+function refuseSecond(modules: ModulesContainer): void {
+  const all = [...modules.values()].filter(({ metatype }) => metatype === RateLimitModule);
+  if (all.length > 1) throw new RateLimitConfigError(messages.secondModule());
+}
+
+/** Lets `app.get` and modules that are loaded lazily find the limiters that no file had asked for when Nest read the module. */
+function provideLimiters(modules: ModulesContainer, names: readonly string[], limiters: LimiterService): void {
+  const own = [...modules.values()].find(({ metatype }) => metatype === RateLimitModule);
+  for (const name of names) {
+    const token = getLimiterToken(name);
+    if (own === undefined || own.providers.has(token)) continue;
+    own.addProvider({ provide: token, useValue: limiters.lazily(name) });
+    own.exports.add(token);
+  }
+}

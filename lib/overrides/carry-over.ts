@@ -1,0 +1,16 @@
+import type { Declaration } from '../rules/rule-compiler.js';
+import type { RateRecord } from './override-record.js';
+
+/**
+ * What becomes of counted state under a changed rate:
+ * - 'keep': same keys, and the algorithms translate what they find;
+ * - 'proportional' and 'additive': same keys, and each counter's units are carried over when it is first asked again;
+ * - 'reset': another generation, so other keys.
+ */
+export function carryOver(
+  record: Pick<RateRecord, 'generation'> & Partial<RateRecord>,
+): Pick<Declaration, 'generation' | 'carry'> {
+  const { generation, state, previousQuota } = record;
+  if ((state !== 'proportional' && state !== 'additive') || previousQuota === undefined) return { generation };
+  return { generation, carry: { mode: state, quotaBefore: previousQuota } };
+}

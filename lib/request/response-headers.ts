@@ -1,0 +1,136 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { Attempts, type Told } from '../errors/attempts.js';
+import { messages } from '../errors/messages.js';
+import { isPromise } from '../util/awaitable.js';
+import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../config/settings.js';
+import type { CheckResult } from '../stores/store.js';
+import type { RequestParts } from '../transports/request-reader.js';
+import { type HeaderFormatter, retryAfter } from '../http/header-format.js';
+import { type LimitInfo, limitInfo } from '../http/limit-info.js';
+import { RATE_LIMIT_RANDOM, spreadWaits } from '../http/retry-jitter.js';
+import { together } from '../http/shared-responses.js';
+
+/** What tells whether headers can still be set: Express and Node say the first, Fastify the second. */
+interface SendableResponse {
+  readonly headersSent?: boolean;
+  readonly sent?: boolean;
+  readonly header?: unknown;
+  readonly setHeader?: unknown;
+  readonly getHeader?: unknown;
+  readonly json?: unknown;
+}
+
+/** What a response says of headers so far: Node, Express and Fastify read it alike. */
+interface ReadableResponse {
+  getHeader(name: string): unknown;
+}
+
+/** What Express adds to a response of Node. */
+interface ExpressResponse extends ReadableResponse {
+  readonly headersSent: boolean;
+  removeHeader(name: string): void;
+  json(body: unknown): unknown;
+}
+
+const EXPOSED = 'Access-Control-Expose-Headers';
+
+const logger = new Logger('RateLimit');
+
+const isHeaders = (made: unknown) => typeof made === 'object' && made !== null && !isPromise(made);
+
+/** Sets the headers that tell of limits, on any response that has headers. */
+@Injectable()
+export class ResponseHeaders {
+  private readonly attempts = new Attempts(logger);
+  /** What the log says of each formatter that fails. */
+  private readonly told: readonly Told[];
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly host: HttpAdapterHost,
+    @Inject(RATE_LIMIT_RANDOM) private readonly random: () => number,
+  ) {
+    this.told = settings.formatters.map((_, index) => ({
+      message: messages.headersFailed(index),
+      wrong: messages.wrongHeaders,
+    }));
+  }
+
+  /** Tells of a result. A refusal says when to come back even if nothing else is told. */
+  tell({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CompiledLimit[]): void {
+    const { formatters, retryJitter } = this.settings;
+    if (response === undefined || (exact.allowed && formatters.length === 0)) return;
+    const all = sharesResponse === true ? together(response, exact, own) : { result: exact, limits: own };
+    const { limits } = all;
+    // One number a response, so that its headers agree.
+    const result =
+      all.result.allowed || retryJitter === 0 ? all.result : spreadWaits(all.result, this.random() * retryJitter);
+    const now = Date.now();
+    const infos = limits.map((limit) => limitInfo(limit, now));
+    const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
+    for (const [index, formatter] of formatters.entries()) {
+      const told = this.told[index]!;
+      const made = this.attempts.call(() => this.format(formatter, response, result, infos), isHeaders, told);
+      if (made !== undefined) exposed?.push(...Object.keys(made));
+    }
+    const seconds = retryAfter(result, infos);
+    if (seconds !== undefined) {
+      this.set(response, 'Retry-After', seconds);
+      exposed?.push('Retry-After');
+    }
+    if (exposed !== undefined) this.expose(response as ReadableResponse, exposed);
+  }
+
+  /** Adds to what the app exposes, or what an earlier check of the request did. */
+  private expose(response: ReadableResponse, names: readonly string[]): void {
+    const before = response.getHeader(EXPOSED);
+    const listed = (Array.isArray(before) ? before : [before ?? '']).join(',').split(',');
+    const exposed = listed.map((name) => name.trim()).filter((name) => name !== '');
+    const known = new Set(exposed.map((name) => name.toLowerCase()));
+    const added = names.filter((name) => !known.has(name.toLowerCase()));
+    if (added.length > 0) this.set(response, EXPOSED, [...exposed, ...added].join(', '));
+  }
+
+  private format(
+    formatter: HeaderFormatter,
+    response: object,
+    result: CheckResult,
+    infos: readonly LimitInfo[],
+  ): Record<string, string> {
+    const headers = formatter(result, infos);
+    for (const [name, value] of Object.entries(headers)) this.set(response, name, value);
+    return headers;
+  }
+
+  /**
+   * Says what the body of an error is. Nest 11 on Express takes any type but JSON for a mistake, and puts that in its place; so
+   * there it is said as the body is sent, unless an exception filter has said another.
+   */
+  setType(response: object | undefined, type: string): void {
+    const { json }: SendableResponse = response ?? {};
+    if (response === undefined || typeof json !== 'function') return this.set(response, 'Content-Type', type);
+    const express = response as ExpressResponse;
+    if (express.headersSent) return;
+    express.removeHeader('Content-Type');
+    express.json = (body) => {
+      if (express.getHeader('Content-Type') === undefined) this.set(express, 'Content-Type', type);
+      return Reflect.apply(json, express, [body]) as unknown;
+    };
+  }
+
+  set(response: object | undefined, name: string, value: string): void {
+    const { headersSent, sent, header, setHeader }: SendableResponse = response ?? {};
+    if (headersSent === true || sent === true) return;
+    if (typeof header !== 'function' && typeof setHeader !== 'function') return;
+    this.host.httpAdapter?.setHeader(response, name, value);
+  }
+}
+
+/** Whether the app lets another origin read the response: CORS says so before any guard runs. */
+function isCrossOrigin(response: object): boolean {
+  const { getHeader }: SendableResponse = response;
+  if (typeof getHeader !== 'function') return false;
+  return (response as ReadableResponse).getHeader('Access-Control-Allow-Origin') !== undefined;
+}

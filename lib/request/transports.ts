@@ -1,0 +1,76 @@
+import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { isPromise } from '../util/awaitable.js';
+import { provided } from '../util/provided.js';
+import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../config/settings.js';
+import { graphqlReader } from '../transports/graphql.reader.js';
+import { httpReader } from '../transports/http.reader.js';
+import type { RequestParts, RequestReader } from '../transports/request-reader.js';
+import { rpcReader } from '../transports/rpc.reader.js';
+import { wsReader } from '../transports/ws.reader.js';
+
+const WANTS = 'a list of RequestReaders, each an object or an injectable class with transport and read';
+
+/** Calls of a transport that nobody reads: nothing is known of them. */
+const unread: RequestReader = { transport: '', read: () => ({}) };
+
+/** Knows who reads the calls of which transport. */
+@Injectable()
+export class Transports {
+  private readonly readers = new Map(
+    [httpReader, graphqlReader, wsReader, rpcReader].map((reader) => [reader.transport, reader]),
+  );
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /** Takes the readers of the option `readers`. Throws `RateLimitConfigError` for what is none. */
+  async open(): Promise<void> {
+    const own = new Set<string>();
+    for (const given of this.settings.options.readers ?? []) {
+      const reader = typeof given === 'function' ? await provided(this.modules, given) : given;
+      if (!isReader(reader))
+        throw new RateLimitConfigError(messages.wrongOption('RateLimitModule', 'readers', given, WANTS));
+      const { transport } = reader;
+      if (own.has(transport)) throw new RateLimitConfigError(messages.readTwice(transport));
+      own.add(transport);
+      this.readers.set(transport, reader);
+    }
+  }
+
+  /** Who reads a call. */
+  of(context: ExecutionContext): RequestReader {
+    return this.readers.get(context.getType<string>()) ?? unread;
+  }
+}
+
+/** What is known of a call. Throws for a reader that gives no parts, rather than to count the call for nobody. */
+export function partsOf(reader: RequestReader, context: ExecutionContext): RequestParts {
+  const parts = reader.read(context);
+  if (isRight(parts)) return parts;
+  throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts));
+}
+
+/** The object that stands for a call: guard and interceptor both see it, and no other call does. */
+export function callOf(reader: RequestReader, context: ExecutionContext): object {
+  const call = reader.call?.(context) ?? context.getArgs();
+  if (isRight(call)) return call;
+  throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call));
+}
+
+/** A promise may be rejected without anybody to hear of it. */
+function isRight(got: object): boolean {
+  if (isPromise(got)) got.then(undefined, () => undefined);
+  else return typeof got === 'object' && got !== null;
+  return false;
+}
+
+function isReader(value: unknown): value is RequestReader {
+  const { transport, read, call, refuse } = (value ?? {}) as { [part in keyof RequestReader]?: unknown };
+  const optional = [call, refuse].every((part) => part === undefined || typeof part === 'function');
+  return typeof transport === 'string' && transport !== '' && typeof read === 'function' && optional;
+}

@@ -1,0 +1,66 @@
+import 'reflect-metadata';
+import type { LimitSpec } from '../config/limit-definition.js';
+
+/** What a class or a method declares. */
+export interface Declared {
+  readonly specs: readonly LimitSpec[];
+  readonly skips: 'all' | readonly string[];
+}
+
+const DECLARED = 'nestjs-sluice:declared';
+/** Where a class keeps the functions that its methods were when they first declared something. */
+const DECLARING = 'nestjs-sluice:declaring';
+const SCOPE = 'nestjs-sluice:scope';
+const NOTHING: Declared = { specs: [], skips: [] };
+
+/** What is declared on a method, or on a class itself. */
+export function declaredOn(target: object): Declared {
+  return (Reflect.getOwnMetadata(DECLARED, target) as Declared | undefined) ?? NOTHING;
+}
+
+/** A class and those that it extends, the farthest first: what they declare adds up. */
+export function lineageOf(type: object): object[] {
+  const lineage: object[] = [];
+  for (let each: object | null = type; each !== null && each !== Function.prototype;) {
+    lineage.unshift(each);
+    each = Object.getPrototypeOf(each) as object | null;
+  }
+  return lineage;
+}
+
+/** A decorator that adds to what other decorators of the same class or method declared. Decorators run from the last to the first. */
+export function declare(add: (declared: Declared) => Declared): ClassDecorator & MethodDecorator {
+  return (target: object, key?: string | symbol, descriptor?: PropertyDescriptor) => {
+    const host = hostOf(target, descriptor);
+    Reflect.defineMetadata(DECLARED, add(declaredOn(host)), host);
+    if (key === undefined || host === target || Reflect.hasOwnMetadata(DECLARING, target, key)) return;
+    Reflect.defineMetadata(DECLARING, host, target, key);
+  };
+}
+
+/** Whether what a method declared is lost, since a decorator above put another function in its place that knows nothing of it. */
+export function isLost(prototype: object, method: string): boolean {
+  let owner: object | null = prototype;
+  while (owner !== null && !Object.hasOwn(owner, method)) owner = Object.getPrototypeOf(owner) as object | null;
+  const first = owner === null ? undefined : (Reflect.getOwnMetadata(DECLARING, owner, method) as object | undefined);
+  if (first === undefined) return false;
+  const before = declaredOn(first);
+  const { specs, skips } = declaredOn((owner as Record<string, object>)[method]!);
+  const keepsSkips = skips === 'all' || (before.skips !== 'all' && before.skips.every((name) => skips.includes(name)));
+  return !keepsSkips || !before.specs.every((spec) => specs.includes(spec));
+}
+
+/** A decorator that names what shares the counters of a class or method. */
+export function declareScope(scope: string): ClassDecorator & MethodDecorator {
+  return (target: object, _key?: string | symbol, descriptor?: PropertyDescriptor) =>
+    Reflect.defineMetadata(SCOPE, scope, hostOf(target, descriptor));
+}
+
+/** What shares the counters of a class, which may inherit it, or of a method, if it was named. */
+export function scopeOn(target: object): unknown {
+  return Reflect.getMetadata(SCOPE, target);
+}
+
+function hostOf(target: object, descriptor: PropertyDescriptor | undefined): object {
+  return (descriptor?.value as object | undefined) ?? target;
+}

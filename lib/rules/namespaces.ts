@@ -1,0 +1,155 @@
+import { Injectable } from '@nestjs/common';
+import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { scopeOn } from './declared-metadata.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { nameOfClass, nameOfRoute } from './route-names.js';
+
+/** A controller, or a provider whose methods are called like one's (a resolver, a gateway). */
+export type HandlerClass = abstract new (...args: never[]) => unknown;
+
+/** What wants a scope: a class, or one of its methods. */
+export interface Scoped {
+  readonly type: HandlerClass;
+  readonly method?: string;
+}
+
+/** What a structured field could hold, too. One that begins with `@` would be that of the module's limits. */
+const SCOPE = /^(?!@)[\x20-\x7e]{1,128}$/;
+/** What `mixin()` calls a class: anew at each start. */
+const DRAWN = /^[0-9a-f]{21}$/;
+/** Minifiers give shorter names. */
+const SHORTEST_WRITTEN = 4;
+/** Where `RouterModule` keeps the path of a module, for one app and for all. */
+const MODULE_PATH = '__module_path__';
+
+/**
+ * Says what shares the counters of limits that are declared on a class or a method. That has to be the same in all instances,
+ * after every start and in every build, and different for all that an app has; the name of a class is none of these, if
+ * `mixin()` or a minifier made it, or two modules have one.
+ */
+@Injectable()
+export class Scopes {
+  private readonly scopes = new Map<HandlerClass, Map<string | undefined, string>>();
+  private readonly taken = new Set<string>();
+
+  constructor(
+    private readonly modules: ModulesContainer,
+    private readonly scanner: MetadataScanner,
+  ) {}
+
+  /** The scope of a class or method. Throws `RateLimitConfigError` if nothing tells it from others. */
+  of({ type, method }: Scoped): string {
+    const known = this.scopes.get(type)?.get(method);
+    if (known !== undefined) return known;
+    this.assign([{ type, ...(method !== undefined && { method }) }]);
+    return this.scopes.get(type)!.get(method)!;
+  }
+
+  /**
+   * Gives each its scope: the first of its names that no other has. Those that share a name all take the next, so that the order
+   * in which they are found does not matter.
+   */
+  assign(wanting: readonly Scoped[]): void {
+    let open = wanting
+      .filter(({ type, method }) => this.scopes.get(type)?.has(method) !== true)
+      .map((scoped) => ({ scoped, names: this.names(scoped) }));
+    while (open.length > 0) {
+      const counts = new Map<string, number>();
+      for (const { names } of open) if (names[0] !== undefined) counts.set(names[0], (counts.get(names[0]) ?? 0) + 1);
+      const left: typeof open = [];
+      const given: string[] = [];
+      for (const { scoped, names } of open) {
+        const [name, ...others] = names;
+        if (name === undefined) throw new RateLimitConfigError(messages.noScope(placeOf(scoped)));
+        if (counts.get(name) === 1 && !this.taken.has(name)) {
+          this.keep(scoped, name);
+          given.push(name);
+        } else if (isNamed(scoped)) {
+          throw new RateLimitConfigError(messages.scopeTwice(placeOf(scoped), name));
+        } else {
+          left.push({ scoped, names: others });
+        }
+      }
+      for (const name of [...given, ...counts.keys()]) this.taken.add(name);
+      open = left;
+    }
+  }
+
+  private keep({ type, method }: Scoped, scope: string): void {
+    let scopes = this.scopes.get(type);
+    if (scopes === undefined) this.scopes.set(type, (scopes = new Map()));
+    scopes.set(method, scope);
+  }
+
+  /** The names of a class or method, the most telling first. */
+  private names({ type, method }: Scoped): string[] {
+    const named = explicit({ type, ...(method !== undefined && { method }) });
+    if (named !== undefined) return [named];
+    const place = nameOfClass(type, this.prefixes(type));
+    const written = writtenName(type);
+    if (method === undefined) {
+      const first = place === undefined ? undefined : this.routes(type, place).sort()[0];
+      return present([place, first === undefined ? undefined : `${place} ${first}`, written]);
+    }
+    const handler = (type.prototype as Record<string, object>)[method]!;
+    // Names of methods, unlike those of classes, stay what they are.
+    const route = place === undefined ? undefined : (nameOfRoute(place, method, handler) ?? `${place} ${method}`);
+    return present([
+      route,
+      route === undefined ? undefined : `${route} ${method}`,
+      written === undefined ? undefined : `${written}.${method}`,
+    ]);
+  }
+
+  private routes(type: HandlerClass, place: string): string[] {
+    const prototype = type.prototype as Record<string, object>;
+    const methods = this.scanner.getAllMethodNames(prototype);
+    return present(methods.map((method) => nameOfRoute(place, method, prototype[method]!)));
+  }
+
+  /** The paths that modules put before that of a controller. */
+  private prefixes(type: HandlerClass): string[] {
+    const paths = [...this.modules.values()]
+      .filter(({ controllers }) => [...controllers.values()].some(({ metatype }) => metatype === type))
+      .map(({ metatype }) => {
+        const own: unknown = Reflect.getMetadata(MODULE_PATH + this.modules.applicationId, metatype);
+        return own ?? (Reflect.getMetadata(MODULE_PATH, metatype) as unknown);
+      });
+    return [...new Set(paths.filter((path) => typeof path === 'string'))].sort();
+  }
+}
+
+/** How messages name a class. */
+export function classNameOf(type: HandlerClass): string {
+  return type.name || 'a class without a name';
+}
+
+function placeOf({ type, method }: Scoped): string {
+  return `@RateLimit on ${classNameOf(type)}${method === undefined ? '' : `.${method}`}`;
+}
+
+function isNamed(scoped: Scoped): boolean {
+  return explicit(scoped) !== undefined;
+}
+
+/** The name that the user gave, of the method itself or behind that of its class. */
+function explicit(scoped: Scoped): string | undefined {
+  const { type, method } = scoped;
+  const own = method === undefined ? undefined : scopeOn((type.prototype as Record<string, object>)[method]!);
+  const named = own ?? scopeOn(type);
+  if (named === undefined) return undefined;
+  if (typeof named !== 'string' || !SCOPE.test(named)) {
+    const place = placeOf(scoped).replace('@RateLimit', '@RateLimit.scope');
+    throw new RateLimitConfigError(messages.wrongScope(place, named));
+  }
+  return own === undefined && method !== undefined ? `${named}.${method}` : named;
+}
+
+function writtenName({ name }: HandlerClass): string | undefined {
+  return name.length >= SHORTEST_WRITTEN && !DRAWN.test(name) ? name : undefined;
+}
+
+function present(names: readonly (string | undefined)[]): string[] {
+  return names.filter((name) => name !== undefined);
+}

@@ -1,0 +1,111 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { RequestParts } from '../transports/request-reader.js';
+import type { LimitAnswer, LimitFunction } from '../config/limit-definition.js';
+import { type Awaitable, mapAll } from '../util/awaitable.js';
+import type { Rule } from './rule.js';
+
+/** A function in `@RateLimit`, with what makes rules of its answers. */
+export interface RuleSource {
+  readonly ask: LimitFunction;
+  readonly rules: (answer: LimitAnswer) => Rule[];
+}
+
+/** What is declared in one place: the module, a controller, a route. */
+export interface Place {
+  /** For messages. */
+  readonly place: string;
+  /** The limits of places farther out that do not hold from here on. */
+  readonly skips: 'all' | readonly string[];
+  readonly specs: readonly (Rule | RuleSource)[];
+}
+
+type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
+
+/** What holds for one route, worked out once. */
+export class Plan {
+  /** The rules that are checked in the guard, those included that a middleware may have checked before. */
+  readonly guard: readonly Rule[];
+  /** The rules that are checked after all guards. */
+  readonly authenticated: readonly Rule[];
+  /** Whether a middleware may have checked some of them. */
+  readonly hasEarly: boolean;
+  private readonly places: readonly Place[];
+  private readonly sources: readonly RuleSource[];
+
+  /** `places` from the outermost to the nearest; `guarded`: the route has guards of its own, which may find a user. */
+  constructor(
+    places: readonly Place[],
+    private readonly guarded: boolean,
+  ) {
+    const bare = places.findLastIndex(({ skips }) => skips === 'all');
+    this.places = places.slice(Math.max(bare, 0));
+    this.sources = this.places.flatMap(({ specs }) => specs.filter(isSource));
+    const rules = merge(this.places, new Map());
+    this.guard = rules.filter(({ phase }) => phase !== 'authenticated');
+    this.hasEarly = rules.some(({ phase }) => phase === 'middleware');
+    this.authenticated = rules.filter(({ phase }) => phase === 'authenticated');
+  }
+
+  /** Whether the interceptor has to see its requests. */
+  get mayGoOn(): boolean {
+    return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.goesOn);
+  }
+
+  /** Whether nothing is ever checked in the guard or after it. */
+  get isEmpty(): boolean {
+    return this.guard.length === 0 && !this.goesOn;
+  }
+
+  /** Whether something may have to be checked after the guards. */
+  get goesOn(): boolean {
+    return this.authenticated.length > 0 || this.sources.length > 0;
+  }
+
+  get hasSources(): boolean {
+    return this.sources.length > 0;
+  }
+
+  /**
+   * Whether functions must wait until all guards have run: they may choose by the user, and no one has found one yet. Where there
+   * is no request that could hold one, they wait only for guards of the route, since global interceptors may not reach it.
+   */
+  asksLater({ request }: RequestParts): boolean {
+    return request === undefined ? this.guarded : request.user === undefined || request.user === null;
+  }
+
+  /** All rules, those that functions give for this request included. */
+  ask(context: ExecutionContext): Awaitable<Rule[]> {
+    const answers = mapAll(this.sources, (source) => source.ask(context));
+    const merged = (given: Awaited<typeof answers>) =>
+      merge(
+        this.places,
+        new Map(this.sources.map((source, index) => [source, source.rules(given[index] as LimitAnswer)])),
+      );
+    return Array.isArray(answers) ? merged(answers) : answers.then(merged);
+  }
+}
+
+/** The nearer limit of a name replaces the farther one; two of one place are a mistake. */
+function merge(places: readonly Place[], answers: Answers): Rule[] {
+  const merged = new Map<string, Rule>();
+  for (const { place, skips, specs } of places) {
+    if (skips === 'all') merged.clear();
+    else for (const name of skips) merged.delete(name);
+    const here = new Set<string>();
+    for (const rule of specs.flatMap((spec) => (isSource(spec) ? (answers.get(spec) ?? []) : [spec]))) {
+      if (here.has(rule.name)) throw new RateLimitConfigError(messages.twice(place, rule.name));
+      here.add(rule.name);
+      if (merged.get(rule.name)?.countsOtherwise(rule) === true) {
+        throw new RateLimitConfigError(messages.sameDefaultName(place, rule.name));
+      }
+      merged.set(rule.name, rule);
+    }
+  }
+  return [...merged.values()];
+}
+
+export function isSource(spec: Rule | RuleSource): spec is RuleSource {
+  return 'ask' in spec;
+}

@@ -1,0 +1,194 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
+import { type CarryOver, CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
+import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { OnceLogger } from '../errors/once-logger.js';
+import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
+import type { LimitKey } from '../key-resolvers/key-resolver.js';
+import type { CommonLimitOptions, Count, LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
+import { ON_MISSING_KEY, RATE_LIMIT_SETTINGS, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
+import { leaseTerms } from './prefetch-terms.js';
+import { Rule } from './rule.js';
+import { ValueCache } from '../util/value-cache.js';
+
+const COMMON: readonly (keyof CommonLimitOptions)[] = [
+  'name',
+  'key',
+  'cost',
+  'skip',
+  'count',
+  'blockFor',
+  'lease',
+  'scope',
+  'perRoute',
+  'mode',
+  'nearLimit',
+  'phase',
+  'onStoreError',
+  'onMissingKey',
+  'message',
+  'body',
+];
+
+/** What only a limit itself can say. */
+const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = ['name', 'lease', 'perRoute', 'phase'];
+export const DEFAULTS = COMMON.filter((option) => !NO_DEFAULTS.includes(option)) as (keyof LimitDefaults)[];
+
+/** What a structured field's String can hold, since the name goes into the headers. */
+const NAME = /^[\x20-\x7e]{1,128}$/;
+
+/** Where a limit is written. */
+export interface Declaration {
+  /** For messages. */
+  readonly place: string;
+  /** What shares its counters; nothing if the limit's name alone does. */
+  readonly scope: string;
+  /** The name of a limit that has none of its own. */
+  readonly name?: string;
+  /** Whether it applies to every route, so that it can be checked before the route is known. */
+  readonly everywhere?: boolean;
+  /** How often its counters were made to start anew. */
+  readonly generation?: number;
+  /** What becomes of what was left under another rate. */
+  readonly carry?: CarryOver;
+}
+
+/** Reads what users write as a limit. */
+@Injectable()
+export class RuleCompiler {
+  private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
+  /** What stores know of an equal limit holds for this one: they tell limits apart by these objects. */
+  private readonly limits = new ValueCache<CompiledLimit>();
+  private readonly log = new OnceLogger(new Logger('RateLimit'));
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly keys: KeyResolverFactory,
+  ) {
+    const { defaults } = settings.options;
+    if (defaults === undefined) return;
+    for (const option of Object.keys(defaults)) {
+      if ((DEFAULTS as string[]).includes(option)) continue;
+      throw new RateLimitConfigError(messages.unknownOption('defaults', option, DEFAULTS));
+    }
+    // What is wrong with them is told of them, not of the first limit that has them.
+    this.compile({ ...defaults, algo: 'fixed-window', rate: 1, interval: 1 }, { place: 'defaults', scope: '' });
+    this.defaults = givenOptions(defaults, DEFAULTS);
+  }
+
+  compile(definition: LimitDefinition, declaration: Declaration): Rule {
+    const { place, scope, everywhere = false, generation = 0, carry } = declaration;
+    const { name: givenName } = givenOptions(declaration, ['name']);
+    if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
+      throw new RateLimitConfigError(messages.notALimit(place, definition));
+    }
+    refuseUnknownOptions(definition, place);
+    const common = withDefaults(givenOptions<CommonLimitOptions>(definition, COMMON), this.defaults);
+    const { name = givenName, cost, skip, mode = 'enforce', message, body, key = 'ip', count = 'all' } = common;
+    const { perRoute = false } = common;
+    check(place, 'name', name, '1 to 128 printable ASCII characters', isName);
+    check(place, 'skip', skip, 'a function of the context', isFunction);
+    check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
+    check(place, 'message', message, 'a string or a function that makes one', isMessage);
+    check(place, 'body', body, 'a function that makes an object', isFunction);
+    check(place, 'perRoute', perRoute, 'true or false', (value) => typeof value === 'boolean');
+    check(place, 'perRoute', perRoute, "false, but in the module's 'limits'", (value) => value === false || everywhere);
+    check(place, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
+    const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
+    const { phase = key === 'user' ? 'authenticated' : 'guard' } = common;
+    if (phase === 'middleware') refuseWhatNeedsARoute(common, place, everywhere);
+    const options = algorithmOptions(definition);
+    const settings: Omit<LimitSettings, 'place'> = {
+      scope,
+      name,
+      nameEnd: this.nameEnd(key, count),
+      blockFor: common.blockFor === undefined ? 0 : duration(place, 'blockFor', common.blockFor),
+      lease: leaseTerms(common, place),
+      // Requests that may not count in the end, or cost something else, give units back at any time.
+      remembersRefusals: count === 'all' && cost === undefined,
+      instance: oneOf(place, 'scope', orElse(common.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
+      shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow' || this.settings.shadow,
+      nearLimit: common.nearLimit,
+      onStoreError: storeErrorPolicy(place, orElse(common.onStoreError, onStoreError)),
+      generation,
+      carry,
+    };
+    const limit = this.limits.of([options, settings], () => new CompiledLimit(options, { place, ...settings }));
+    return new Rule(limit, {
+      key,
+      identify: this.keys.create(key, place, ipv6Prefix),
+      byAddress: this.keys.byAddress(ipv6Prefix),
+      onMissingKey: oneOf(place, 'onMissingKey', orElse(common.onMissingKey, onMissingKey), ON_MISSING_KEY),
+      phase: everywhere && phase === 'middleware' ? phase : oneOf(place, 'phase', phase, ['guard', 'authenticated']),
+      cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', orElse(cost, 1)),
+      hasCost: cost !== undefined,
+      count,
+      skip,
+      answer: { message, body: orElse(body, this.settings.body) },
+      perRoute,
+      unnamed: name === undefined,
+      log: this.log,
+    });
+  }
+
+  /** What tells limits of one rate apart that count others, or other requests. */
+  private nameEnd(key: LimitKey, count: Count): string {
+    const { key: usualKey = 'ip', count: usualCount = 'all' } = this.defaults;
+    const ends = [key === usualKey ? '' : key, count === usualCount ? '' : count];
+    // What is no text is a function, or refused later.
+    return ends.map((end) => (typeof end === 'string' ? end && `:${end}` : ':custom')).join('');
+  }
+}
+
+/** What a limit says, and of what it says nothing, what all of the app have. */
+function withDefaults(own: CommonLimitOptions, defaults: LimitDefaults): CommonLimitOptions {
+  const left = Object.entries(defaults).filter(([option]) => own[option as keyof LimitDefaults] === undefined);
+  return Object.assign(own, Object.fromEntries(left));
+}
+
+/** A middleware sees a request before anything is known of it but its address and its headers. */
+function refuseWhatNeedsARoute(
+  { key, cost, skip, perRoute }: CommonLimitOptions,
+  place: string,
+  everywhere: boolean,
+): void {
+  const refuse = (option: string, got: unknown, wants: string) => {
+    throw new RateLimitConfigError(messages.wrongOption(place, option, got, wants));
+  };
+  if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
+  const isEarly = key === undefined || key === 'ip' || key === 'global' || isHeader(key);
+  if (!isEarly) refuse('key', key, "'ip', 'global' or 'header:<name>' in phase 'middleware'");
+  if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
+  if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
+  if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
+}
+
+/** The common options are no algorithm's business. */
+export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
+  const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as keyof CommonLimitOptions));
+  return Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(own));
+}
+
+/** Options that no algorithm knows are spelling mistakes; those of another algorithm are `CompiledLimit`'s to refuse. */
+function refuseUnknownOptions(definition: LimitDefinition, place: string): void {
+  const algorithm = algorithms.get(definition.algo);
+  if (algorithm === undefined) return;
+  const all = new Set<string>(['algo', ...COMMON, ...[...algorithms.values()].flatMap(({ options }) => options)]);
+  for (const option of Object.keys(definition)) {
+    if (all.has(option)) continue;
+    throw new RateLimitConfigError(messages.unknownOption(place, option, [...algorithm.options, ...COMMON]));
+  }
+}
+
+function check(place: string, option: string, got: unknown, wants: string, right: (value: unknown) => boolean): void {
+  if (got !== undefined && !right(got)) throw new RateLimitConfigError(messages.wrongOption(place, option, got, wants));
+}
+
+const isHeader = (key: unknown) => typeof key === 'string' && key.startsWith('header:');
+const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
+const isCount = (value: unknown) => isFunction(value) || ['all', 'failed', 'succeeded'].includes(value as string);
+const isFunction = (value: unknown) => typeof value === 'function';
+const isMessage = (value: unknown) => typeof value === 'string' || isFunction(value);
+const isShare = (value: unknown) => typeof value === 'number' && value > 0 && value <= 1;

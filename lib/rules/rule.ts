@@ -1,0 +1,205 @@
+import { BadRequestException, type ExecutionContext, UnauthorizedException } from '@nestjs/common';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { assertCost } from '../limits/arguments.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { OnceLogger } from '../errors/once-logger.js';
+import type { RefusalAnswer } from '../http/refusal-answer.js';
+import type { RequestParts } from '../transports/request-reader.js';
+import type { IdentifyAddress } from '../key-resolvers/ip.js';
+import type { Identify, LimitKey, ResolvedKey } from '../key-resolvers/key-resolver.js';
+import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../config/limit-definition.js';
+import type { CheckEntry } from '../stores/store.js';
+import { andThen, type Awaitable } from '../util/awaitable.js';
+
+/** What a rule asks of the store for one request. */
+export interface RuleEntry extends CheckEntry {
+  readonly rule: Rule;
+}
+
+export interface RuleSettings {
+  readonly key: LimitKey;
+  readonly identify: Identify;
+  /** Whom it counts if `identify` finds nobody. */
+  readonly byAddress: IdentifyAddress;
+  readonly onMissingKey: OnMissingKey;
+  readonly phase: Phase;
+  readonly cost: NonNullable<CommonLimitOptions['cost']>;
+  /** Whether the cost was given, so that a request may turn out to cost something else. */
+  readonly hasCost: boolean;
+  readonly count: Count;
+  readonly skip: CommonLimitOptions['skip'];
+  readonly answer: RefusalAnswer;
+  /** Whether each route has a counter of its own. */
+  readonly perRoute: boolean;
+  /** Whether its name is that of its algorithm and rate. */
+  readonly unnamed: boolean;
+  /** Shared by all rules of an app, since a function can make new ones for each request. */
+  readonly log: OnceLogger;
+}
+
+/** A limit as a request meets it: whom it counts, what the request costs, and whether it applies at all. */
+export class Rule {
+  private effective: CompiledLimit;
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(
+    /** The limit as it was configured. */
+    readonly configured: CompiledLimit,
+    private readonly settings: RuleSettings,
+  ) {
+    this.effective = configured;
+  }
+
+  /** The limit that decides now. */
+  get limit(): CompiledLimit {
+    return this.effective;
+  }
+
+  /** Whether each route has a counter of its own, and so a rule. */
+  get perRoute(): boolean {
+    return this.settings.perRoute;
+  }
+
+  /** The same rule with counters of its own. */
+  within(scope: string): Rule {
+    return new RouteRule(this, this.settings, `${this.configured.scope} ${scope}`);
+  }
+
+  /** Whether another limit got the same name without being given it, though it counts by another function. */
+  countsOtherwise({ settings: { key, count, unnamed } }: Rule): boolean {
+    const own = this.settings;
+    return own.unnamed && unnamed && (isOtherFunction(own.key, key) || isOtherFunction(own.count, count));
+  }
+
+  get name(): string {
+    return this.configured.name;
+  }
+
+  /** Lets another limit of the same name decide from now on. */
+  decideBy(limit: CompiledLimit): void {
+    if (limit === this.effective) return;
+    this.effective = limit;
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Calls back whenever another limit decides from then on. */
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  get phase(): Phase {
+    return this.settings.phase;
+  }
+
+  /** What the response says when this limit refuses. */
+  get answer(): RefusalAnswer {
+    return this.settings.answer;
+  }
+
+  /** Whether the cost of a request is its own. */
+  get hasCost(): boolean {
+    return this.settings.hasCost;
+  }
+
+  /** Whether it matters after the guards. */
+  get goesOn(): boolean {
+    return this.settings.phase === 'authenticated' || this.waitsForEnd;
+  }
+
+  /** Whether the end of a request matters: it may not count, or it ends what is held. */
+  get waitsForEnd(): boolean {
+    return this.settings.count !== 'all' || this.limit.algorithm.renew !== undefined;
+  }
+
+  /** Whether units that a request is charged may have to be given back. */
+  get mayGiveBack(): boolean {
+    return this.waitsForEnd || this.hasCost || this.limit.algorithm.delay !== undefined;
+  }
+
+  /** Whether a request that ended so counts. */
+  counts(outcome: Outcome): Awaitable<boolean> {
+    const { count } = this.settings;
+    if (typeof count === 'function') return count(outcome);
+    // A client that did not wait for the answer cannot choose which one it would have been.
+    return count === 'all' || outcome.aborted || outcome.failed === (count === 'failed');
+  }
+
+  /** What a call costs from code, where there is no request to ask. */
+  get fixedCost(): number {
+    return typeof this.settings.cost === 'number' ? this.settings.cost : 1;
+  }
+
+  /** What to ask of the store, or nothing if the limit does not apply to the request. */
+  entry(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
+    const { skip, identify } = this.settings;
+    const identified = () =>
+      andThen(identify(context, parts), (key) => this.charge(this.identity(key, context, parts), context));
+    return skip === undefined
+      ? identified()
+      : andThen<boolean, RuleEntry | undefined>(skip(context), (skipped) => (skipped ? undefined : identified()));
+  }
+
+  private identity(key: ResolvedKey, context: ExecutionContext, parts: RequestParts): string | undefined {
+    if (key === undefined || key === null || key === '') return this.missing(context, parts);
+    if (typeof key === 'string') return key;
+    if (Number.isFinite(key) || typeof key === 'bigint') return String(key);
+    throw new RateLimitArgumentError(messages.wrongResolvedKey(this.name, key));
+  }
+
+  private missing(context: ExecutionContext, parts: RequestParts): string | undefined {
+    const { key, onMissingKey, byAddress, log } = this.settings;
+    // A shadow refuses nobody, whatever the reason.
+    if (onMissingKey === 'skip' || (onMissingKey === 'refuse' && this.limit.shadow)) return undefined;
+    if (onMissingKey === 'refuse') {
+      if (key === 'user') throw new UnauthorizedException(messages.noUser());
+      throw new BadRequestException(messages.noKey(describeKey(key)));
+    }
+    const identity = byAddress(context, parts);
+    if (identity === undefined) log.warn(messages.noAddress(this.name));
+    return identity;
+  }
+
+  private charge(identity: string | undefined, context: ExecutionContext): Awaitable<RuleEntry | undefined> {
+    if (identity === undefined) return undefined;
+    const { limit, settings } = this;
+    const { cost } = settings;
+    if (typeof cost === 'number') return { rule: this, limit, identity, cost };
+    return andThen(cost(context), (units) => {
+      assertCost(units);
+      return { rule: this, limit, identity, cost: units };
+    });
+  }
+}
+
+/** A rule of all routes, as one of them meets it: it follows when the rate changes. */
+class RouteRule extends Rule {
+  private source: CompiledLimit;
+
+  constructor(
+    private readonly whole: Rule,
+    settings: RuleSettings,
+    private readonly scope: string,
+  ) {
+    super(whole.configured.within(scope), settings);
+    this.source = whole.configured;
+  }
+
+  override get limit(): CompiledLimit {
+    const { limit } = this.whole;
+    if (limit !== this.source) {
+      this.source = limit;
+      this.decideBy(limit.within(this.scope));
+    }
+    return super.limit;
+  }
+}
+
+function isOtherFunction(one: unknown, other: unknown): boolean {
+  return typeof one === 'function' && one !== other;
+}
+
+function describeKey(key: LimitKey): string {
+  if (key === 'ip') return 'address';
+  return typeof key === 'string' && key.startsWith('header:') ? `header '${key.slice('header:'.length)}'` : 'key';
+}

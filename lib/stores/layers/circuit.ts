@@ -1,0 +1,112 @@
+import {
+  BrokenCircuitError,
+  circuitBreaker,
+  type CircuitBreakerPolicy,
+  CircuitState,
+  ConsecutiveBreaker,
+  handleWhen,
+} from 'cockatiel';
+import { RateLimitStoreError } from '../../errors/errors.js';
+import { messages } from '../../errors/messages.js';
+import type { Counter } from '../store.js';
+
+/** So many failures in a row, and who failed is not asked until a probe succeeds. */
+const FAILURES = 5;
+/** How long who failed is left alone before it is probed with a check. */
+const PROBE_AFTER_MS = 1000;
+
+const SHORTEST_QUIET_MS = 1000;
+const LONGEST_QUIET_MS = 60_000;
+
+/** What a circuit tells of itself, once a change. */
+export type CircuitReport = { state: 'failing'; error: Error } | { state: 'recovered' };
+
+/** Stops asking who fails repeatedly, probes it with one call, and asks again when it answers. */
+export class Circuit {
+  /** One of the counters that it was asked for last: by this one it can be asked whether it is back. */
+  counter: Counter | undefined;
+  private readonly breaker: CircuitBreakerPolicy;
+  private failing = false;
+  /** Since it failed, it was left alone. */
+  private opened = false;
+  private failedAt = -Infinity;
+  private recoveredAt = -Infinity;
+  /** How long it must not have failed to count as well again, unless a probe says so. */
+  private quietMs = SHORTEST_QUIET_MS;
+
+  constructor(
+    /** Who is asked. */
+    private readonly node: string,
+    private readonly report: (report: CircuitReport) => void,
+  ) {
+    this.breaker = circuitBreaker(
+      handleWhen((error) => this.isOwn(error)),
+      { breaker: new ConsecutiveBreaker(FAILURES), halfOpenAfter: PROBE_AFTER_MS },
+    );
+    this.breaker.onBreak(() => (this.opened = true));
+  }
+
+  /** Who is asked is left alone for the moment. */
+  get isOpen(): boolean {
+    return this.breaker.state !== CircuitState.Closed;
+  }
+
+  /** It was told that it fails, and not that it is back. */
+  get isFailing(): boolean {
+    return this.failing;
+  }
+
+  async run<T>(call: () => Promise<T>): Promise<T> {
+    // While one call probes, the others do not wait for its answer.
+    if (this.breaker.state === CircuitState.HalfOpen) throw this.broken();
+    try {
+      const answer = await this.breaker.execute(call);
+      this.recovered();
+      return answer;
+    } catch (error) {
+      if (error instanceof BrokenCircuitError) throw this.broken(error);
+      if (this.isOwn(error)) this.failed(error as Error);
+      throw error;
+    }
+  }
+
+  /** It is not there: any answer says that it has come. */
+  absent(error: Error): void {
+    this.failed(error);
+    this.opened = true;
+  }
+
+  /** It failed in a call. */
+  failed(error: Error): void {
+    const now = performance.now();
+    this.failedAt = now;
+    if (this.failing) return;
+    // Who fails again and again, but not always, is not told of each time.
+    const again = now - this.recoveredAt < 10 * this.quietMs;
+    this.quietMs = again ? Math.min(2 * this.quietMs, LONGEST_QUIET_MS) : SHORTEST_QUIET_MS;
+    this.failing = true;
+    this.report({ state: 'failing', error });
+  }
+
+  /** It answered, in a call or otherwise. */
+  recovered(): void {
+    if (!this.failing) return;
+    const now = performance.now();
+    if (!this.opened && now - this.failedAt < this.quietMs) return;
+    this.failing = false;
+    this.opened = false;
+    this.recoveredAt = now;
+    this.report({ state: 'recovered' });
+  }
+
+  /** A failure that names another node is not this one's. */
+  private isOwn(error: unknown): boolean {
+    return error instanceof RateLimitStoreError && (error.node ?? this.node) === this.node;
+  }
+
+  private broken(cause?: Error): RateLimitStoreError {
+    const error = new RateLimitStoreError(messages.storeBroken(), cause && { cause });
+    error.node = this.node;
+    return error;
+  }
+}

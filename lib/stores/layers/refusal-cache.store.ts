@@ -1,0 +1,174 @@
+import type { WindowCount } from '../../algorithms/algorithm.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
+import { BoundedMap, Kept } from '../../util/bounded-map.js';
+import { boundedIdentity } from '../../limits/identity.js';
+import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+
+/** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
+class Refusal extends Kept {
+  constructor(
+    key: string,
+    readonly decisions: readonly StoreDecision[],
+    readonly until: number,
+    readonly receivedAt: number,
+  ) {
+    super(key);
+  }
+}
+
+/** How many refused checks are remembered, and how many bytes they may take; the oldest goes first. */
+const MAX_REFUSALS = 10_000;
+const MAX_BYTES = 20_000_000;
+/** What a decision takes, roughly. */
+const DECISION_BYTES = 300;
+
+/**
+ * Remembers refusals: the same check is refused again without a call until its wait is over. Units come back sooner only by
+ * a refund, a reset or an unblock, of which every instance tells all others; while it cannot hear them, it asks.
+ */
+export class RefusalCacheStore implements Store, Listener {
+  private readonly refusals = new BoundedMap<Refusal>(MAX_REFUSALS, MAX_BYTES);
+  /** A limit whose rate was changed is another one. */
+  private readonly serials = new WeakMap<CompiledLimit, number>();
+  private lastSerial = 0;
+  private hears = false;
+  /** Grows whenever what was asked before may be refused no longer. */
+  private epoch = 0;
+
+  constructor(
+    private readonly inner: Store,
+    private readonly channel: InstanceChannel,
+  ) {}
+
+  async open(): Promise<void> {
+    await this.inner.open?.();
+    this.channel.listen(this);
+  }
+
+  heard(): void {
+    this.hears = true;
+    this.forget();
+  }
+
+  deaf(): void {
+    this.hears = false;
+    this.forget();
+  }
+
+  async close(): Promise<void> {
+    this.deaf();
+    this.channel.close();
+    await this.inner.close();
+  }
+
+  async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+    if (!this.hears) return this.inner.check(checks);
+    const now = performance.now();
+    const remembered = this.refusals.size === 0 ? undefined : checks.map((check) => this.recall(check, now));
+    const asked = remembered === undefined ? checks : checks.filter((_, index) => remembered[index] === undefined);
+    if (asked.length === 0) return remembered as StoreDecision[][];
+    const { epoch } = this;
+    const answers = await this.inner.check(asked);
+    if (epoch === this.epoch) for (const [index, check] of asked.entries()) this.remember(check, answers[index]!, now);
+    if (asked.length === checks.length) return answers;
+    let next = 0;
+    return remembered!.map((decisions) => decisions ?? answers[next++]!);
+  }
+
+  reserve(entry: ReserveEntry): Promise<StoreDecision> {
+    return this.inner.reserve(entry);
+  }
+
+  async refund(refunds: readonly Refund[]): Promise<void> {
+    const since = performance.now();
+    await this.inner.refund(refunds);
+    await this.tell(refunds, since);
+  }
+
+  penalize(charge: Charge): Promise<void> {
+    return this.inner.penalize(charge);
+  }
+
+  async block(counter: Counter, durationMs: number): Promise<void> {
+    const since = performance.now();
+    await this.inner.block(counter, durationMs);
+    await this.tell([counter], since);
+  }
+
+  renew(lease: HeldLease): Promise<boolean> {
+    return this.inner.renew(lease);
+  }
+
+  async reset(counters: readonly Counter[]): Promise<void> {
+    const since = performance.now();
+    await this.inner.reset(counters);
+    await this.tell(counters, since);
+  }
+
+  history(counter: Counter): Promise<WindowCount[]> {
+    return this.inner.history(counter);
+  }
+
+  private recall(check: Check, now: number): StoreDecision[] | undefined {
+    if (check.peek === true) return undefined;
+    const key = this.keyOf(check);
+    const refusal = this.refusals.get(key);
+    if (refusal === undefined) return undefined;
+    if (refusal.until <= now) {
+      this.refusals.delete(refusal);
+      return undefined;
+    }
+    const passed = now - refusal.receivedAt;
+    const left = (ms: number) => Math.max(0, Math.ceil(ms - passed));
+    return refusal.decisions.map((decision) => ({
+      ...decision,
+      retryAfterMs: left(decision.retryAfterMs),
+      resetAfterMs: left(decision.resetAfterMs),
+      source: 'cache',
+    }));
+  }
+
+  private remember(check: Check, decisions: readonly StoreDecision[], askedAt: number): void {
+    if (check.peek === true || !check.entries.every(({ limit }) => limit.remembersRefusals)) return;
+    const refused = decisions.filter(({ allowed }) => !allowed);
+    const enforced = check.entries.some(({ limit }, index) => !limit.shadow && decisions[index]?.allowed === false);
+    if (!enforced || decisions.some(({ source }) => source !== 'redis')) return;
+    // From when it was asked: the server decided later, so it holds at least so long.
+    const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
+    const receivedAt = performance.now();
+    if (until <= receivedAt) return;
+    const key = this.keyOf(check);
+    const before = this.refusals.get(key);
+    if (before !== undefined) this.refusals.delete(before);
+    const bytes = 2 * key.length + DECISION_BYTES * decisions.length;
+    this.refusals.put(new Refusal(key, decisions, until, receivedAt), bytes, false);
+  }
+
+  private keyOf({ entries }: Check): string {
+    return entries
+      .map(({ limit, identity, cost }) => {
+        const whom = boundedIdentity(identity);
+        return `${this.serialOf(limit)} ${cost} ${whom.length} ${whom}`;
+      })
+      .join('\n');
+  }
+
+  private serialOf(limit: CompiledLimit): number {
+    let serial = this.serials.get(limit);
+    if (serial === undefined) this.serials.set(limit, (serial = ++this.lastSerial));
+    return serial;
+  }
+
+  private forget(): void {
+    this.epoch++;
+    this.refusals.clear();
+  }
+
+  /** What an instance may have remembered is remembered no longer, here at once. */
+  private async tell(counters: readonly Counter[], since: number): Promise<void> {
+    if (!counters.some(({ limit }) => limit.remembersRefusals)) return;
+    this.forget();
+    await this.channel.tell('', since);
+  }
+}

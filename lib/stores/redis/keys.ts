@@ -1,0 +1,28 @@
+import { hashIdentity } from '../../limits/identity.js';
+import type { Counter } from '../store.js';
+
+/** Identities that stand in a key as they are; all others are hashed, behind a sign that none of these holds. */
+const PLAIN = /^[\w.:@-]{1,64}$/;
+
+/**
+ * The key of a counter: `prefix:{identity}:scope:name:code`. The braces make the identity the hash tag, so that all limits of
+ * one identity lie in one slot of a Cluster and can be decided atomically.
+ */
+export function keyOf(prefix: string, { limit, identity }: Counter): string {
+  return `${prefix}:{${PLAIN.test(identity) ? identity : `#${hashIdentity(identity)}`}}:${limit.id}`;
+}
+
+/** The channel on which instances tell each other that units came back, so that what was refused may be allowed. */
+export function givenBackChannel(prefix: string): string {
+  return `${prefix}:given-back`;
+}
+
+/** The keys that a fragment may touch besides the counter's own. */
+export function companionsOf(key: string, { limit }: Counter): string[] {
+  return (limit.algorithm.companions ?? []).map((end) => `${key}:${end}`);
+}
+
+/** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */
+export function ratesKey(prefix: string): string {
+  return `${prefix}:rates`;
+}

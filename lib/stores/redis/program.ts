@@ -1,0 +1,255 @@
+import type { WindowCount } from '../../algorithms/algorithm.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { messages } from '../../errors/messages.js';
+import type { Charge, Check, CheckEntry, Counter, HeldLease, Refund, ReserveEntry, StoreDecision } from '../store.js';
+import { companionsOf, keyOf } from './keys.js';
+import { readWholeNumber } from '../../redis/whole-number.js';
+
+const CONSUME = 0;
+const PEEK = 1;
+const REFUND = 2;
+const HISTORY = 3;
+const RESERVE = 4;
+const PENALIZE = 5;
+const BLOCK = 6;
+const RENEW = 7;
+const CONSUME_REFUNDABLE = 8;
+const CONSUME_EACH = 9;
+const UNDECIDED = -1;
+const NO_PLACE = -1;
+const NO_TIME = -1;
+/** The wait of a refusal that never ends. */
+const NEVER = -1;
+/** The outcome in the lowest two bits of a decision; between them, 1 is allowed. */
+const REFUSED = 0;
+const ALLOWED_TO_BE_HELD = 2;
+/** The numbers of one window. */
+const WINDOW = 3;
+const CARRY = { proportional: 1, additive: 2 } as const;
+
+/** The time that the script uses instead of the server's, for tests. */
+export interface TestClock {
+  /** Whole microseconds since the epoch. */
+  now(): number;
+  /** Milliseconds added to every time to live, for a clock that is slower than the server's. */
+  readonly slackMs: number;
+}
+
+/** Checks that follow each other, of the same limits and costs. Each one's keys follow each other, a step after the last one's. */
+interface Run {
+  /** The limits' numbers and the costs. */
+  readonly entries: string;
+  /** How many these are. */
+  readonly width: number;
+  readonly first: number;
+  step: number;
+  count: number;
+}
+
+/** Writes one call of the script: its keys and its program, as `lua/header.lua` describes them. */
+export class Program {
+  readonly keys: string[] = [];
+  private readonly keyNumbers = new Map<string, number>();
+  private readonly limitNumbers = new Map<CompiledLimit, number>();
+  private limits = '';
+  private body = '';
+  private run: Run | undefined;
+
+  /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
+  constructor(
+    private readonly prefix: string,
+    private readonly now: number,
+    private readonly clock?: TestClock,
+  ) {}
+
+  check({ entries, peek = false, refundable = false }: Check): void {
+    if (!peek && !refundable && this.consume(entries)) return;
+    this.endRun();
+    this.body += `,${peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
+    for (const entry of entries) this.body += `,${this.limit(entry.limit)},${this.key(entry)},${entry.cost}`;
+  }
+
+  reserve(reservation: ReserveEntry): void {
+    const { limit, cost, maxWaitMs } = reservation;
+    this.endRun();
+    const micros = Math.floor(maxWaitMs * 1000);
+    this.body += `,${RESERVE},1,${this.limit(limit)},${this.key(reservation)},${cost},${micros}`;
+  }
+
+  refund(refund: Refund): void {
+    this.operation(REFUND, refund, refund.units, refund.place ?? NO_PLACE, refund.at ?? NO_TIME);
+  }
+
+  penalize(charge: Charge): void {
+    this.operation(PENALIZE, charge, charge.units);
+  }
+
+  block(counter: Counter, durationMs: number): void {
+    this.operation(BLOCK, counter, Math.round(durationMs * 1000));
+  }
+
+  renew(lease: HeldLease): void {
+    this.operation(RENEW, lease, lease.units, lease.place);
+  }
+
+  history(counter: Counter): void {
+    this.operation(HISTORY, counter);
+  }
+
+  /** Says whether it wrote the check: not one whose keys do not follow each other. */
+  private consume(entries: readonly CheckEntry[]): boolean {
+    let limitsAndCosts = '';
+    let first = 0;
+    for (const [index, entry] of entries.entries()) {
+      const key = this.key(entry);
+      if (index === 0) first = key;
+      else if (key !== first + index) return false;
+      limitsAndCosts += `,${this.limit(entry.limit)},${entry.cost}`;
+    }
+    const { run } = this;
+    if (run?.entries === limitsAndCosts) {
+      if (run.count === 1) run.step = first - run.first;
+      if (run.step >= 0 && first === run.first + run.step * run.count) {
+        run.count++;
+        return true;
+      }
+    }
+    this.endRun();
+    this.run = { entries: limitsAndCosts, width: entries.length, first, step: 0, count: 1 };
+    return true;
+  }
+
+  private endRun(): void {
+    if (this.run === undefined) return;
+    const { entries, width, first, step, count } = this.run;
+    this.body += `,${CONSUME_EACH},${width},${count},${first},${step}${entries}`;
+    this.run = undefined;
+  }
+
+  private operation(operation: number, counter: Counter, ...numbers: number[]): void {
+    this.endRun();
+    const [first = 0, second = 0, third = 0] = numbers;
+    this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${first},${second},${third}`;
+  }
+
+  toString(): string {
+    this.endRun();
+    return `[${this.clock?.now() ?? 0},${this.clock?.slackMs ?? 0},${this.limitNumbers.size}${this.limits}${this.body}]`;
+  }
+
+  private limit(limit: CompiledLimit): number {
+    const known = this.limitNumbers.get(limit);
+    if (known !== undefined) return known;
+    const { algorithm, parameters, shadow, blockFor, carry } = limit;
+    const values = algorithm.scriptParameters(parameters, this.now);
+    const common = [`"${algorithm.name}"`, shadow ? 1 : 0, parameters.quota, blockFor];
+    common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
+    this.limits += `,${[...common, values.length, ...values].join(',')}`;
+    const number = this.limitNumbers.size + 1;
+    this.limitNumbers.set(limit, number);
+    return number;
+  }
+
+  private key(counter: Counter): number {
+    const key = keyOf(this.prefix, counter);
+    const known = this.keyNumbers.get(key);
+    if (known !== undefined) return known;
+    const number = this.keys.push(key);
+    this.keyNumbers.set(key, number);
+    this.keys.push(...companionsOf(key, counter));
+    return number;
+  }
+}
+
+/**
+ * Reads the script's reply in the order in which the program was written. Every method throws a `TypeError` for what the script
+ * never replies: a reply that was cut or mixed up on its way must not decide anything.
+ */
+export class Reply {
+  private readonly values: readonly unknown[];
+  private at = 0;
+  /** The server's time in microseconds, once it has told that a calendar window was another one's. */
+  serverTime: number | undefined;
+
+  constructor(reply: unknown) {
+    if (!Array.isArray(reply)) throw new TypeError(messages.noReply(reply));
+    this.values = reply;
+  }
+
+  /** Says that all has been read. */
+  end(): void {
+    if (this.at < this.values.length) throw this.wrong();
+  }
+
+  /** What an operation on one counter replied, or nothing if it was not done. */
+  operation(): number | undefined {
+    return this.undecided() ? undefined : this.next(0, 1);
+  }
+
+  /** The decisions of a check, or nothing if it was not decided. */
+  check({ entries, peek = false, refundable = false }: Check): StoreDecision[] | undefined {
+    if (this.undecided()) return undefined;
+    const decisions = entries.map((entry) => this.decision(entry));
+    if (refundable && !peek) {
+      const at = this.next();
+      for (const decision of decisions) decision.at = at;
+    }
+    return decisions;
+  }
+
+  /** The windows of a counter, the newest first, or nothing if they were not read. */
+  history(): WindowCount[] | undefined {
+    if (this.undecided()) return undefined;
+    const length = this.next(0, Math.floor(this.values.length / WINDOW));
+    return Array.from({ length }, () => ({
+      start: this.next(),
+      end: this.next(),
+      count: this.next(),
+    })).toReversed();
+  }
+
+  private decision({ limit, cost }: CheckEntry): StoreDecision {
+    const { quota } = limit;
+    const first = this.next();
+    const outcome = first % 4;
+    const allowed = outcome !== REFUSED;
+    if (outcome > ALLOWED_TO_BE_HELD || (allowed && cost > quota)) throw this.wrong(this.at - 1);
+    const decision: StoreDecision = {
+      allowed,
+      limit: limit.name,
+      quota,
+      remaining: this.next(0, quota),
+      retryAfterMs: 0,
+      resetAfterMs: (first - outcome) / 4,
+      delayMs: 0,
+      source: 'redis',
+    };
+    if (!allowed) {
+      const never = cost > quota;
+      const wait = this.next(never ? NEVER : 0, never ? NEVER : undefined);
+      decision.retryAfterMs = never ? Infinity : wait;
+    } else if (outcome === ALLOWED_TO_BE_HELD) {
+      decision.delayMs = this.next();
+      decision.place = this.next();
+    }
+    return decision;
+  }
+
+  private undecided(): boolean {
+    const value = this.values[this.at];
+    if (value !== UNDECIDED && value !== String(UNDECIDED)) return false;
+    this.at++;
+    this.serverTime = this.next();
+    return true;
+  }
+
+  private next(least = 0, most = Number.MAX_SAFE_INTEGER): number {
+    const value = readWholeNumber(this.values[this.at++]);
+    if (value === undefined || value < least || value > most) throw this.wrong(this.at - 1);
+    return value;
+  }
+
+  private wrong(at = this.at): TypeError {
+    return new TypeError(messages.wrongReply(at, this.values[at]));
+  }
+}

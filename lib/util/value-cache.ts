@@ -1,0 +1,58 @@
+import { BoundedMap, Kept } from './bounded-map.js';
+
+const MOST_VALUES = 1000;
+const MAX_BYTES = 10_000_000;
+const CHARACTER_BYTES = 2;
+/** What is nested deeper is no definition of a limit. */
+const DEEPEST = 4;
+
+class Known<V> extends Kept {
+  constructor(
+    key: string,
+    readonly value: V,
+  ) {
+    super(key);
+  }
+}
+
+/** Remembers what was made of equal objects; the least recently used goes first. Functions in them are equal only to themselves. */
+export class ValueCache<V> {
+  private readonly known = new BoundedMap<Known<V>>(MOST_VALUES, MAX_BYTES);
+  private readonly serials = new WeakMap<object, number>();
+  private lastSerial = 0;
+
+  /** What was made of such an object before, or what `make` makes now. */
+  of(asked: unknown, make: () => V): V {
+    const key = this.textOf(asked, 0);
+    const known = this.known.get(key);
+    if (known !== undefined) {
+      this.known.touch(known);
+      return known.value;
+    }
+    const value = make();
+    this.known.put(new Known(key, value), CHARACTER_BYTES * key.length, false);
+    return value;
+  }
+
+  private textOf(value: unknown, depth: number): string {
+    if (typeof value === 'string') return JSON.stringify(value);
+    if (typeof value === 'function') return this.serialOf(value);
+    if (typeof value !== 'object' || value === null) return `${typeof value} ${String(value)}`;
+    if (depth === DEEPEST || !isPlain(value)) return this.serialOf(value);
+    const entries = Object.getOwnPropertyNames(value).map(
+      (name) => `${JSON.stringify(name)}:${this.textOf((value as Record<string, unknown>)[name], depth + 1)}`,
+    );
+    return Array.isArray(value) ? `[${entries.join()}]` : `{${entries.toSorted().join()}}`;
+  }
+
+  private serialOf(value: object): string {
+    let serial = this.serials.get(value);
+    if (serial === undefined) this.serials.set(value, (serial = ++this.lastSerial));
+    return `#${serial}`;
+  }
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null || Array.isArray(value);
+}
