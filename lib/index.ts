@@ -21,7 +21,8 @@ export type { Duration } from './algorithms/options.js';
 export type { SlidingLogOptions } from './algorithms/sliding-log.js';
 export type { SlidingWindowOptions } from './algorithms/sliding-window.js';
 export type { TokenBucketOptions } from './algorithms/token-bucket.js';
-export { getLimiterToken, InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
+export { getLimiterToken } from './config/limiter-tokens.js';
+export { InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
 export { RateLimitDecision } from './nest/decorators/rate-limit-decision.decorator.js';
 export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
@@ -53,7 +54,7 @@ export type {
   Phase,
   Scope,
 } from './config/limit-definition.js';
-export { Lease } from './limiter/lease.js';
+export { Lease, type LeasedCheckResult, type LeasedDecision } from './limiter/lease.js';
 export { type AcquireOptions, Limiter, type ReserveOptions } from './limiter/limiter.js';
 export { type LimitCheck, LimiterService } from './nest/limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';
@@ -70,19 +71,9 @@ export type { ClusterConnection, RedisClient, RedisConnection } from './redis/cl
 export { Reservation } from './limiter/reservation.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';
 export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
-export type {
-  Charge,
-  Check,
-  CheckEntry,
-  CheckResult,
-  Counter,
-  Decision,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from './stores/store.js';
+export type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './stores/store.js';
+export type { CheckEntry, Counter } from './limits/counter.js';
+export type { CheckResult, Decision } from './limits/decision.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
 export type { ClientSocket } from './transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';

@@ -32,13 +32,6 @@ export interface RateLimitSettings {
   readonly shadow: boolean;
 }
 
-/** The token of the module's settings. */
-export const RATE_LIMIT_SETTINGS = Symbol('RATE_LIMIT_SETTINGS');
-/** The token of the connection that the store and the changed rates share; nothing without `redis`. */
-export const RATE_LIMIT_REDIS = Symbol('RATE_LIMIT_REDIS');
-/** The token of the store. */
-export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
-
 export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
 
 /** No request waits longer for its limits; and no timer can wait for more than 24 days. */

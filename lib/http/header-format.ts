@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { serializeInteger, serializeString } from 'structured-headers';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { CheckResult, Decision } from '../stores/store.js';
+import type { CheckResult, Decision } from '../limits/decision.js';
 import type { LimitInfo } from './limit-info.js';
 
 /** Makes response headers of a result; `limits` are in the order of `result.decisions`. */

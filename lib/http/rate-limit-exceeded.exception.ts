@@ -1,6 +1,6 @@
 import { HttpException, HttpStatus } from '@nestjs/common';
 import { messages } from '../errors/messages.js';
-import type { CheckResult } from '../stores/store.js';
+import type { CheckResult } from '../limits/decision.js';
 
 /** A request was refused: 429 Too Many Requests. Its body names the limits that refused. */
 export class RateLimitExceededException extends HttpException {

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { CheckResult } from '../stores/store.js';
+import type { CheckResult } from '../limits/decision.js';
 
 /** What a refusal says to its reader: a text, or a function that makes one of the request and of what its limits said. */
 export type RefusalMessage = string | ((context: ExecutionContext, result: CheckResult) => string);

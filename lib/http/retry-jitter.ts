@@ -1,7 +1,4 @@
-import type { CheckResult, Decision } from '../stores/store.js';
-
-/** The token of what draws random numbers >= 0 and < 1. */
-export const RATE_LIMIT_RANDOM = Symbol('RATE_LIMIT_RANDOM');
+import type { CheckResult, Decision } from '../limits/decision.js';
 
 /** A refusal as clients are told of it: each wait is `1 + share` times as long, so that they do not all come back at once. */
 export function spreadWaits(result: CheckResult, share: number): CheckResult {

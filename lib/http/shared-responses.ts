@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { toCheckResult, tighter } from '../limits/check-result.js';
-import type { CheckResult, Decision } from '../stores/store.js';
+import type { CheckResult, Decision } from '../limits/decision.js';
 
 /** By response, what each limit said to the calls that it answers. */
 const told = new WeakMap<object, Map<CompiledLimit, Decision>>();

@@ -1,5 +1,6 @@
 import { RateLimitStoreError } from '../errors/errors.js';
-import type { Charge, Decision, HeldLease, Store, StoreDecision } from '../stores/store.js';
+import type { Charge, HeldLease, Store, StoreDecision } from '../stores/store.js';
+import type { CheckResult, Decision } from '../limits/decision.js';
 import { leaseBegan, leaseEnded } from './hold-times.js';
 import type { WaitingRoom } from './wait-queues.js';
 
@@ -66,14 +67,26 @@ export class Lease implements AsyncDisposable {
   }
 }
 
-/** A decision as code is told it: with a lease if it holds something. */
+/** A decision as code is told it: what a `concurrency` limit holds comes with its lease. Routes release theirs by themselves. */
+export interface LeasedDecision extends Decision {
+  /** The units that are held; absent for limits of other algorithms and for refusals. */
+  lease?: Lease;
+}
+
+/** What several limits say to code. */
+export interface LeasedCheckResult extends CheckResult {
+  /** One decision a limit, in the order of the limits. */
+  decisions: LeasedDecision[];
+}
+
+/** A decision with the lease of what it holds, if it holds something. */
 export function withLease(
   decision: Decision,
   { allowed, place, source }: StoreDecision,
   charge: Charge,
   store: Store,
   room: WaitingRoom,
-): Decision {
+): LeasedDecision {
   if (charge.limit.algorithm.renew === undefined) return decision;
   if (!allowed) return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, room) } : decision;
   if (place === undefined) return decision;

@@ -1,13 +1,15 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { assertCost, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
-import { refundOf, toCallerDecision } from '../limits/check-result.js';
+import { refundOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { Lease, withLease } from './lease.js';
+import { Lease, type LeasedDecision, withLease } from './lease.js';
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
-import type { Counter, Decision, Store, StoreDecision } from '../stores/store.js';
+import type { Counter } from '../limits/counter.js';
+import type { Decision } from '../limits/decision.js';
+import type { Store, StoreDecision } from '../stores/store.js';
 import type { WaitingRoom } from './wait-queues.js';
 
 /** What is waited for, and how long. */
@@ -64,7 +66,7 @@ export class Limiter {
   }
 
   /** Takes `cost` units if they fit. A refusal is a decision, not an error. What a `concurrency` limit allows has a `lease`. */
-  async consume(key: string, cost?: number): Promise<Decision> {
+  async consume(key: string, cost?: number): Promise<LeasedDecision> {
     const counter = this.counter(key);
     const units = this.cost(cost);
     return this.decision(await this.decide(counter, units, false), counter, units);
@@ -84,7 +86,7 @@ export class Limiter {
    * @param key whom to count
    * @param options the units, and how long to wait for them
    */
-  async acquire(key: string, { cost, timeout, signal }: AcquireOptions = {}): Promise<Decision> {
+  async acquire(key: string, { cost, timeout, signal }: AcquireOptions = {}): Promise<LeasedDecision> {
     const counter = this.counter(key);
     const units = this.cost(cost);
     const answer = await this.wait(counter, units, timeout, signal);
@@ -218,7 +220,7 @@ export class Limiter {
   }
 
   /** What the user is told: with a lease if something is held. */
-  private decision(answer: StoreDecision, counter: Counter, units: number): Decision {
+  private decision(answer: StoreDecision, counter: Counter, units: number): LeasedDecision {
     return withLease(toCallerDecision(answer, counter.limit), answer, { ...counter, units }, this.store, this.room);
   }
 

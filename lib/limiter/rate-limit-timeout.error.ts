@@ -1,4 +1,4 @@
-import type { Decision } from '../stores/store.js';
+import type { Decision } from '../limits/decision.js';
 
 /** The units that were waited for cannot be had in time. */
 export class RateLimitTimeoutError extends Error {

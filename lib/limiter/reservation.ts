@@ -1,5 +1,6 @@
 import { assertActual } from '../limits/arguments.js';
-import type { Decision, Refund, Store } from '../stores/store.js';
+import type { Decision } from '../limits/decision.js';
+import type { Refund, Store } from '../stores/store.js';
 
 /** Units that were taken, if need be from the future: `delayMs` says how long to wait before they may be used. */
 export class Reservation implements Decision {

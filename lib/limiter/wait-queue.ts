@@ -1,5 +1,5 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
-import { refundOf } from '../limits/check-result.js';
+import { refundOf } from '../stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import { Alarm } from '../util/long-timeout.js';
 import { Departures, type Place } from './reserved-queue.js';

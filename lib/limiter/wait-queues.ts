@@ -3,8 +3,9 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
-import { RATE_LIMIT_STORE } from '../config/settings.js';
-import type { Charge, Counter, Refund, Store, StoreDecision } from '../stores/store.js';
+import { RATE_LIMIT_STORE } from '../config/tokens.js';
+import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
+import type { Counter } from '../limits/counter.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitingLine } from './wait-queue.js';
 

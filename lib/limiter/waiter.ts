@@ -1,5 +1,5 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import { toDecision } from '../limits/check-result.js';
+import { toDecision } from '../stores/store-decision.js';
 import { messages } from '../errors/messages.js';
 import type { StoreDecision } from '../stores/store.js';
 import { Alarm } from '../util/long-timeout.js';

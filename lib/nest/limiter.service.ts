@@ -1,18 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { assertCost, assertKey } from '../limits/arguments.js';
-import { toCheckResult } from '../limits/check-result.js';
+import { checkResultOf } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
-import { withLease } from '../limiter/lease.js';
+import { type LeasedCheckResult, withLease } from '../limiter/lease.js';
 import { WaitingRoom } from '../limiter/wait-queues.js';
-import { RATE_LIMIT_STORE } from '../config/settings.js';
+import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { CurrentRate, RatePatch, SetRateOptions } from '../overrides/override.js';
 import { Rates } from '../overrides/overrides.js';
-import type { CheckEntry, CheckResult, Store } from '../stores/store.js';
+import type { CheckEntry } from '../limits/counter.js';
+import type { Store } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 
@@ -71,7 +72,7 @@ export class LimiterService {
    * Takes units from several limits at once: from all of them, or, if one refuses, from none. Rejects with
    * `RateLimitArgumentError` if the list is empty, names one limit twice for one key, or holds a wrong cost or key.
    */
-  async check(checks: readonly LimitCheck[]): Promise<CheckResult> {
+  async check(checks: readonly LimitCheck[]): Promise<LeasedCheckResult> {
     if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
     if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
     if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
@@ -83,7 +84,7 @@ export class LimiterService {
       seen.add(counter);
     }
     const [decisions = []] = await this.store.check([{ entries }]);
-    const result = toCheckResult(
+    const result = checkResultOf(
       decisions,
       entries.map(({ limit }) => limit),
     );

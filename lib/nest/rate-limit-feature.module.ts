@@ -1,6 +1,6 @@
 import { type DynamicModule, type FactoryProvider, Module, type Provider } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
-import { getLimiterToken } from './decorators/inject-limiter.decorator.js';
+import { getLimiterToken } from '../config/limiter-tokens.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { LimitRegistry } from '../rules/limit-registry.js';

@@ -1,6 +1,6 @@
 import { ConfigurableModuleBuilder } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import { RATE_LIMIT_GUARD_OPTION } from '../rules/guard-check.js';
+import { RATE_LIMIT_GUARD_OPTION } from '../config/tokens.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../config/module-options.js';
 

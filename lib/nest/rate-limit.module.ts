@@ -10,13 +10,13 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ApplicationConfig, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { getLimiterToken, onLimiterRecorded } from './decorators/inject-limiter.decorator.js';
+import { getLimiterToken, onLimiterRecorded } from '../config/limiter-tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
 import { Refusals } from '../request/refusals.js';
 import { ResponseHeaders } from '../request/response-headers.js';
-import { RATE_LIMIT_RANDOM } from '../http/retry-jitter.js';
+import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
@@ -36,15 +36,11 @@ import {
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
 import type { RateLimitModuleOptions } from '../config/module-options.js';
-import {
-  RATE_LIMIT_REDIS,
-  RATE_LIMIT_SETTINGS,
-  RATE_LIMIT_STORE,
-  type RateLimitSettings,
-  readSettings,
-} from '../config/settings.js';
+import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { type RateLimitSettings, readSettings } from '../config/settings.js';
 import { MemoryRateBook } from '../overrides/memory.override-store.js';
-import { RATE_BOOK, Rates } from '../overrides/overrides.js';
+import { RATE_BOOK } from '../config/tokens.js';
+import { Rates } from '../overrides/overrides.js';
 import { RedisRateBook } from '../overrides/redis.override-store.js';
 import { createClient, isClient, type RedisClient, resends } from '../redis/client.js';
 import { RequestLimiter } from '../request/request-limiter.js';

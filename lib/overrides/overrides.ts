@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { RATE_BOOK } from '../config/tokens.js';
 import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
@@ -7,9 +8,6 @@ import { LiveRate } from './effective-rate.js';
 import type { CurrentRate, SetRateOptions } from './override.js';
 import type { RateBook, RateChange, RatePage } from './override-store.js';
 import { patched, readPatch, readSetRateOptions } from './rate-patch.js';
-
-/** The token of the book of changed rates. */
-export const RATE_BOOK = Symbol('RATE_BOOK');
 
 /** Changes the rates of limits that have a name, and follows the changes that other instances make. */
 @Injectable()

@@ -8,7 +8,7 @@ import { ratesKey } from '../stores/redis/keys.js';
 import { RATES_SCRIPT } from '../redis/rates-script.generated.js';
 import { Script } from '../redis/script.js';
 import { readWholeNumber } from '../redis/whole-number.js';
-import { asStoreError } from '../stores/redis/redis.store.js';
+import { asStoreError } from '../redis/store-error.js';
 import type { RateAnswer, RateBook, RateChange, RatePage } from './override-store.js';
 
 const logger = new Logger('RateLimit');

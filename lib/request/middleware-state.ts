@@ -1,4 +1,4 @@
-import { toCheckResult } from '../limits/check-result.js';
+import { checkResultOf } from '../stores/store-decision.js';
 import type { Rule } from '../rules/rule.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import { chargesOf, type Checked, nothingChecked, type RequestState } from './request-state.js';
@@ -29,7 +29,7 @@ export function takeOver({ request }: RequestParts, state: RequestState, rules: 
   state.decisions.push(...early.decisions.filter((_, index) => holds(early.checked[index]!)));
   state.charges.push(...chargesOf(early).filter(holds));
   const limits = state.checked.map(({ limit }) => limit);
-  if (limits.length > 0) state.result = toCheckResult(state.decisions, limits);
+  if (limits.length > 0) state.result = checkResultOf(state.decisions, limits);
   return rules.filter((rule) => !early.met.includes(rule));
 }
 

@@ -4,7 +4,7 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
 import { settle } from '../limiter/reservation.js';
-import type { CheckResult, Decision } from '../stores/store.js';
+import type { CheckResult, Decision } from '../limits/decision.js';
 import { chargesOf, searchState, type RequestState } from './request-state.js';
 
 /** What all limits of a request said, for its handler. */

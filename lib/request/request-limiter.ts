@@ -10,7 +10,8 @@ import {
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { defer, type Observable } from 'rxjs';
 import { Attempts } from '../errors/attempts.js';
-import { refundOf, toCheckResult } from '../limits/check-result.js';
+import { refundOf } from '../stores/store-decision.js';
+import { checkResultOf } from '../stores/store-decision.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { Refusals } from './refusals.js';
@@ -22,7 +23,7 @@ import type { Plan } from '../rules/plan.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
 import { type Awaitable, isPromise, mapAll } from '../util/awaitable.js';
 import type { Rule, RuleEntry } from '../rules/rule.js';
-import { RATE_LIMIT_STORE } from '../config/settings.js';
+import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { withExpectedWait } from '../limiter/hold-times.js';
 import { WaitingRoom } from '../limiter/wait-queues.js';
@@ -197,7 +198,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
     state.checked.push(...entries);
     state.decisions.push(...decisions);
     const limits = state.checked.map(({ limit }) => limit);
-    const result = (state.result = toCheckResult(state.decisions, limits));
+    const result = (state.result = checkResultOf(state.decisions, limits));
     this.headers.tell(parts, result, limits);
     if (!result.allowed) {
       const refusing = state.checked[result.decisions.indexOf(result.tightest)]?.rule;

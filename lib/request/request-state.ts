@@ -2,7 +2,8 @@ import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import type { Rule, RuleEntry } from '../rules/rule.js';
 import type { Lease } from '../limiter/lease.js';
-import type { CheckResult, Refund, Store, StoreDecision } from '../stores/store.js';
+import type { CheckResult } from '../limits/decision.js';
+import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import type { Ending } from './request-completion.js';
 
 /** What one limit charged for a request. */

@@ -4,12 +4,14 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { Attempts, type Told } from '../errors/attempts.js';
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../util/awaitable.js';
-import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../config/settings.js';
-import type { CheckResult } from '../stores/store.js';
+import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { type RateLimitSettings } from '../config/settings.js';
+import type { CheckResult } from '../limits/decision.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import { type HeaderFormatter, retryAfter } from '../http/header-format.js';
 import { type LimitInfo, limitInfo } from '../http/limit-info.js';
-import { RATE_LIMIT_RANDOM, spreadWaits } from '../http/retry-jitter.js';
+import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
+import { spreadWaits } from '../http/retry-jitter.js';
 import { together } from '../http/shared-responses.js';
 
 /** What tells whether headers can still be set: Express and Node say the first, Fastify the second. */

@@ -4,7 +4,8 @@ import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.j
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../util/awaitable.js';
 import { provided } from '../util/provided.js';
-import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../config/settings.js';
+import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { type RateLimitSettings } from '../config/settings.js';
 import { graphqlReader } from '../transports/graphql.reader.js';
 import { httpReader } from '../transports/http.reader.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';

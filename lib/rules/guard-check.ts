@@ -1,10 +1,8 @@
 import { Inject, Injectable, Logger, Optional, type Type } from '@nestjs/common';
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
+import { RATE_LIMIT_GUARD_OPTION } from '../config/tokens.js';
 import { messages } from '../errors/messages.js';
 import { isOwnGuard } from './bound-guards.js';
-
-/** The token of the option `guard`. */
-export const RATE_LIMIT_GUARD_OPTION = Symbol('RATE_LIMIT_GUARD_OPTION');
 
 /** Where `@nestjs/graphql` keeps the options of its module. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { declaredOn, isLost, lineageOf } from './declared-metadata.js';
-import { limitersOf } from '../nest/decorators/inject-limiter.decorator.js';
+import { limitersOf } from '../config/limiter-tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitAnswer, LimitDefinition, LimitSpec } from '../config/limit-definition.js';

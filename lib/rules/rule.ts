@@ -9,7 +9,7 @@ import type { RequestParts } from '../transports/request-reader.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
 import type { Identify, LimitKey, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../config/limit-definition.js';
-import type { CheckEntry } from '../stores/store.js';
+import type { CheckEntry } from '../limits/counter.js';
 import { andThen, type Awaitable } from '../util/awaitable.js';
 
 /** What a rule asks of the store for one request. */

@@ -1,57 +1,6 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
-import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { Lease } from '../limiter/lease.js';
-
-/** The answer of one limit for one request. */
-export interface Decision {
-  /** Whether this limit lets the request pass. The request passes if all of its limits do. */
-  allowed: boolean;
-  /** The limit's name. */
-  limit: string;
-  /** The most units that can be allowed at once. */
-  quota: number;
-  /** Whole units that a request could still take now: 0 <= remaining <= quota. */
-  remaining: number;
-  /** 0 if allowed, else the shortest wait in milliseconds after which this very request would fit; `Infinity` if it never can. */
-  retryAfterMs: number;
-  /** Milliseconds until nothing of what was consumed counts any more. */
-  resetAfterMs: number;
-  /** Milliseconds to hold the request (`leaky-bucket`), else 0. */
-  delayMs: number;
-  /**
-   * Who decided: Redis; the in-process store; while Redis fails, what `onStoreError` says; a refusal that is remembered; or
-   * units that this instance had taken from Redis before.
-   */
-  source: 'redis' | 'memory' | 'fallback' | 'cache' | 'lease';
-  /** What a `concurrency` limit holds for code that asked it; routes release theirs by themselves. */
-  lease?: Lease;
-}
-
-/** The answer of all limits of one request, which is allowed by all of them, or charged to none. */
-export interface CheckResult {
-  /** Whether the request may pass. */
-  allowed: boolean;
-  /** One decision a limit, in the order of the limits. */
-  decisions: Decision[];
-  /** The decision that binds most: of those that refused the one with the longest wait, else the one with the least left. */
-  tightest: Decision;
-  /** Milliseconds to hold the request: the longest of its decisions. */
-  delayMs: number;
-}
-
-/** One limit's counter for one identity. */
-export interface Counter {
-  /** The limit. */
-  readonly limit: CompiledLimit;
-  /** Whom it counts, such as `ip:203.0.113.7`. */
-  readonly identity: string;
-}
-
-/** What a check asks of one counter. */
-export interface CheckEntry extends Counter {
-  /** Units: a whole number >= 1. */
-  readonly cost: number;
-}
+import type { CheckEntry, Counter } from '../limits/counter.js';
+import type { Decision } from '../limits/decision.js';
 
 /** Units to be taken as soon as may be: from the future, if the algorithm can say when they will be there. */
 export interface ReserveEntry extends CheckEntry {

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { CheckEntry, Decision, StoreDecision } from '../stores/store.js';
+import type { CheckEntry } from '../limits/counter.js';
+import type { Decision } from '../limits/decision.js';
+import type { StoreDecision } from '../stores/store.js';
 
 /** What a limit said: `'shadow-refused'` if it would have refused, but is only to report. */
 export type DecisionOutcome = 'allowed' | 'refused' | 'shadow-refused';

@@ -1,17 +1,8 @@
 import type { Span } from '@opentelemetry/api';
 import type { WindowCount } from '../algorithms/algorithm.js';
 import type { FallbackStore } from '../stores/layers/fallback.store.js';
-import type {
-  Charge,
-  Check,
-  CheckEntry,
-  Counter,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from '../stores/store.js';
+import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
+import type { CheckEntry, Counter } from '../limits/counter.js';
 import { eventOf } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
 import { OpenTelemetry } from './open-telemetry.js';

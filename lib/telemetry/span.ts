@@ -1,6 +1,7 @@
 import type { Attributes, Span } from '@opentelemetry/api';
-import { toCheckResult } from '../limits/check-result.js';
-import type { CheckEntry, StoreDecision } from '../stores/store.js';
+import { checkResultOf } from '../stores/store-decision.js';
+import type { CheckEntry } from '../limits/counter.js';
+import type { StoreDecision } from '../stores/store.js';
 import { attribute } from './attributes.js';
 import type { UnnamedEvent } from './decision-event.js';
 
@@ -11,7 +12,7 @@ export function tellSpan(
   decisions: readonly StoreDecision[],
   events: readonly UnnamedEvent[],
 ): void {
-  const result = toCheckResult(
+  const result = checkResultOf(
     decisions,
     entries.map(({ limit }) => limit),
   );

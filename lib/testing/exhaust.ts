@@ -1,5 +1,5 @@
 import type { Limiter } from '../limiter/limiter.js';
-import type { Decision } from '../stores/store.js';
+import type { LeasedDecision } from '../limiter/lease.js';
 
 /**
  * Takes all that is left for a key, so that the next call or request is refused. For a route with a defined limit the key is
@@ -7,7 +7,7 @@ import type { Decision } from '../stores/store.js';
  *
  * @returns what took the rest, with the `lease` of a `concurrency` limit; or a refusal if nothing was left
  */
-export async function exhaust(limiter: Limiter, key: string): Promise<Decision> {
+export async function exhaust(limiter: Limiter, key: string): Promise<LeasedDecision> {
   const decision = await limiter.peek(key, 1);
   return decision.remaining === 0 ? decision : limiter.consume(key, decision.remaining);
 }

@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert';
 import { messages } from '../errors/messages.js';
-import type { CheckResult, Decision } from '../stores/store.js';
+import type { CheckResult, Decision } from '../limits/decision.js';
 
 /** What an allowance is expected to say. */
 export interface ExpectedAllowance {

@@ -1,6 +1,7 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { allowing } from '../stores/layers/fallback.store.js';
-import type { Check, CheckEntry, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
+import type { Check, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
+import type { CheckEntry } from '../limits/counter.js';
 
 /** Lets everything pass, and counts nothing. */
 export class OpenStore implements Store {

@@ -1,5 +1,6 @@
 import { report } from '../nest/rate-limit.module.js';
-import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE, type RateLimitSettings } from '../config/settings.js';
+import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { type RateLimitSettings } from '../config/settings.js';
 import { createStore } from '../nest/store-stack.js';
 import type { Store } from '../stores/store.js';
 import { OpenStore } from './open.store.js';

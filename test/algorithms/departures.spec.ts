@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { ArrivalParameters } from '../../lib/algorithms/arrival-time.js';
-import { refundOf } from '../../lib/limits/check-result.js';
+import { refundOf } from '../../lib/stores/store-decision.js';
 import { settle } from '../../lib/limiter/reservation.js';
 import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { costOf, costShare, optionsOf } from '../support/arbitraries.js';

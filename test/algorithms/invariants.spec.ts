@@ -7,7 +7,8 @@ import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { companionsOf, keyOf } from '../../lib/stores/redis/keys.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Counter, Store, StoreDecision } from '../../lib/stores/store.js';
+import type { Counter } from '../../lib/limits/counter.js';
+import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import {
   algorithmNames,
   anyOptions,

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { Check, Counter, Store, StoreDecision } from '../../lib/stores/store.js';
+import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
+import type { Counter } from '../../lib/limits/counter.js';
 import { algorithmNames, anyOptions, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 

@@ -5,7 +5,8 @@ import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Check, Counter, Store, StoreDecision } from '../../lib/stores/store.js';
+import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
+import type { Counter } from '../../lib/limits/counter.js';
 import {
   algorithmNames,
   anyOptions,

@@ -28,7 +28,7 @@ import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { CheckResult } from '../../lib/stores/store.js';
+import type { CheckResult } from '../../lib/limits/decision.js';
 import { freshPrefix } from '../support/stores.js';
 import { Rows } from './rows.js';
 import { TriedApp } from './tried-app.js';

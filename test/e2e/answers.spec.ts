@@ -3,7 +3,7 @@ import { Controller, Get, type Type } from '@nestjs/common';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { HeaderOption } from '../../lib/http/header-format.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { CheckResult } from '../../lib/stores/store.js';
+import type { CheckResult } from '../../lib/limits/decision.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { frameworks, HttpApp } from './http-app.js';
 

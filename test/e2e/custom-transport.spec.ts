@@ -8,7 +8,7 @@ import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.e
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { CheckResult } from '../../lib/stores/store.js';
+import type { CheckResult } from '../../lib/limits/decision.js';
 import type { RequestReader } from '../../lib/transports/request-reader.js';
 import { HttpApp, startUp } from './http-app.js';
 

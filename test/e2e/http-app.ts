@@ -3,7 +3,7 @@ import type { INestApplication, ModuleMetadata, Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { RATE_LIMIT_RANDOM } from '../../lib/http/retry-jitter.js';
+import { RATE_LIMIT_RANDOM } from '../../lib/config/tokens.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';

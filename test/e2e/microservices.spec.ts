@@ -22,7 +22,7 @@ import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { CheckResult } from '../../lib/stores/store.js';
+import type { CheckResult } from '../../lib/limits/decision.js';
 import { freshPrefix, ManualClock } from '../support/stores.js';
 import { until } from '../support/until.js';
 

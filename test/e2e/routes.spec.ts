@@ -17,7 +17,7 @@ import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { CheckResult } from '../../lib/stores/store.js';
+import type { CheckResult } from '../../lib/limits/decision.js';
 import { type AppOptions, frameworks, HttpApp } from './http-app.js';
 
 function limit(name: string, rate: number, more: Partial<LimitDefinition> = {}): LimitDefinition {

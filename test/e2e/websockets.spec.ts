@@ -16,7 +16,7 @@ import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { CheckResult } from '../../lib/stores/store.js';
+import type { CheckResult } from '../../lib/limits/decision.js';
 import { until } from '../support/until.js';
 import { HttpApp } from './http-app.js';
 import { connect, type GatewayClient, libraries } from './websocket-clients.js';

@@ -7,7 +7,7 @@ import { RateLimitHealthIndicator } from '../../lib/nest/health/rate-limit.healt
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RATE_LIMIT_STORE } from '../../lib/config/settings.js';
+import { RATE_LIMIT_STORE } from '../../lib/config/tokens.js';
 import { createClient } from '../../lib/redis/client.js';
 import type { Store } from '../../lib/stores/store.js';
 import type { ObservedStore } from '../../lib/telemetry/observed.store.js';

@@ -8,7 +8,8 @@ import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore, type StoreReport } from '../../lib/stores/layers/fallback.store.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Check, Counter, Store, StoreDecision } from '../../lib/stores/store.js';
+import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
+import type { Counter } from '../../lib/limits/counter.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, freshPrefix } from '../support/stores.js';
 

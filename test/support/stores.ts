@@ -4,7 +4,8 @@ import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { CheckEntry, Store, StoreDecision } from '../../lib/stores/store.js';
+import type { CheckEntry } from '../../lib/limits/counter.js';
+import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { TestClock } from '../../lib/testing/test-clock.js';
 
 /** The kit's clock to the microsecond. It begins on an even, but not a round, moment. */

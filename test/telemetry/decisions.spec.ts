@@ -9,7 +9,7 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { Decision } from '../../lib/stores/store.js';
+import type { Decision } from '../../lib/limits/decision.js';
 import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
 import { DecisionStream } from '../../lib/telemetry/decision-stream.js';
 import { frameworks, HttpApp } from '../e2e/http-app.js';

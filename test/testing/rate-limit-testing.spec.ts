@@ -13,7 +13,7 @@ import { Limiter } from '../../lib/limiter/limiter.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { CheckResult } from '../../lib/stores/store.js';
+import type { CheckResult } from '../../lib/limits/decision.js';
 import {
   createTestingStore,
   exhaust,

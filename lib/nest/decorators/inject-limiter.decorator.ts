@@ -1,21 +1,5 @@
 import { Inject } from '@nestjs/common';
-
-const INJECTED = 'nestjs-sluice:injected';
-const PREFIX = 'nestjs-sluice:limiter:';
-
-/** Names that anything in this process asks for; it may hold several apps. */
-const recorded = new Set<string>();
-/** What is told of each of them. */
-const listeners: ((name: string) => void)[] = [];
-
-/** The injection token of a defined limit's `Limiter`, for `inject` of a factory, `app.get`, and to override it in tests. */
-export function getLimiterToken(name: string): string {
-  if (!recorded.has(name)) {
-    recorded.add(name);
-    for (const listener of listeners) listener(name);
-  }
-  return `${PREFIX}${name}`;
-}
+import { getLimiterToken, recordInjection } from '../../config/limiter-tokens.js';
 
 /**
  * Injects the `Limiter` of a limit that is defined by name.
@@ -29,25 +13,8 @@ export function InjectLimiter(name: string): PropertyDecorator & ParameterDecora
   const inject = Inject(getLimiterToken(name));
   return (target: object, key?: string | symbol, index?: number) => {
     const host = typeof target === 'function' ? target : target.constructor;
-    const names = (Reflect.getMetadata(INJECTED, host) as string[] | undefined) ?? [];
-    Reflect.defineMetadata(INJECTED, [...names, name], host);
+    recordInjection(host, name);
     // Nest's own decorator tells parameters from properties by the index, which its type takes for always there.
     inject(target, key, index as number);
   };
-}
-
-/** Tells of every name that is asked for, from the first on. */
-export function onLimiterRecorded(listener: (name: string) => void): void {
-  listeners.push(listener);
-  for (const name of recorded) listener(name);
-}
-
-/** The names that a provider asks for: by decorators of its class, or in the `inject` of its factory. */
-export function limitersOf(type: object | null | undefined, inject: readonly unknown[] | null | undefined): string[] {
-  const decorated = typeof type === 'function' ? (Reflect.getMetadata(INJECTED, type) as string[] | undefined) : [];
-  const tokens = (inject ?? []).map((each) =>
-    typeof each === 'object' && each !== null && 'token' in each ? each.token : each,
-  );
-  const injected = tokens.filter((token) => typeof token === 'string' && token.startsWith(PREFIX)) as string[];
-  return [...(decorated ?? []), ...injected.map((token) => token.slice(PREFIX.length))];
 }

@@ -2,8 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { CompiledLimit } from '../../limits/compiled-limit.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
-import { RATE_LIMIT_STORE } from '../../config/settings.js';
-import type { Decision, Store } from '../../stores/store.js';
+import { RATE_LIMIT_STORE } from '../../config/tokens.js';
+import type { Decision } from '../../limits/decision.js';
+import type { Store } from '../../stores/store.js';
 import type { ObservedStore } from '../../telemetry/observed.store.js';
 
 /** What `@nestjs/terminus` is told; it knows `'degraded'` from version 12 on. */

@@ -1,7 +1,8 @@
 import { HttpStatus, Inject, Injectable, RequestMethod } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { PlanRegistry } from '../../rules/plan-registry.js';
-import { RATE_LIMIT_SETTINGS, type RateLimitSettings } from '../../config/settings.js';
+import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
+import { type RateLimitSettings } from '../../config/settings.js';
 import { type DescribedResponse, refusalResponse } from './refusal-response.js';
 
 type Responses = Record<string, object>;

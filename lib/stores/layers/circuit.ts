@@ -8,7 +8,7 @@ import {
 } from 'cockatiel';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
-import type { Counter } from '../store.js';
+import type { Counter } from '../../limits/counter.js';
 
 /** So many failures in a row, and who failed is not asked until a probe succeeds. */
 const FAILURES = 5;

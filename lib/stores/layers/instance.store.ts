@@ -1,15 +1,6 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
-import type {
-  Charge,
-  Check,
-  CheckEntry,
-  Counter,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from '../store.js';
+import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
 
 /** Asks one store for what all instances of the app count together, and one for what each counts for itself. */
 export class ScopedStore implements Store {

@@ -3,17 +3,8 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { keyOf } from '../redis/keys.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
 import { LONGEST_IDENTITY } from '../../limits/identity.js';
-import type {
-  Charge,
-  Check,
-  CheckEntry,
-  Counter,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from '../store.js';
+import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { type Ask, UnitLease } from './prefetched-units.js';
 
 /** Counters with a lease at most; any more are asked about one by one. */

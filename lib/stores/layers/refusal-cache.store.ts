@@ -3,7 +3,8 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { boundedIdentity } from '../../limits/identity.js';
-import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type { Counter } from '../../limits/counter.js';
 
 /** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
 class Refusal extends Kept {

@@ -5,17 +5,8 @@ import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { boundedIdentity } from '../../limits/identity.js';
-import type {
-  Charge,
-  Check,
-  CheckEntry,
-  Counter,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from '../store.js';
+import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
 
 /** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {

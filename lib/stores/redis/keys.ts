@@ -1,5 +1,5 @@
 import { hashIdentity } from '../../limits/identity.js';
-import type { Counter } from '../store.js';
+import type { Counter } from '../../limits/counter.js';
 
 /** Identities that stand in a key as they are; all others are hashed, behind a sign that none of these holds. */
 const PLAIN = /^[\w.:@-]{1,64}$/;

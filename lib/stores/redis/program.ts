@@ -1,7 +1,8 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { messages } from '../../errors/messages.js';
-import type { Charge, Check, CheckEntry, Counter, HeldLease, Refund, ReserveEntry, StoreDecision } from '../store.js';
+import type { Charge, Check, HeldLease, Refund, ReserveEntry, StoreDecision } from '../store.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { companionsOf, keyOf } from './keys.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 

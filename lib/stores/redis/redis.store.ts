@@ -8,18 +8,10 @@ import { connect, CONNECT_TIMEOUT_MS, isCluster, type RedisClient } from '../../
 import { withDeadline } from '../../redis/deadline.js';
 import { companionsOf, keyOf } from './keys.js';
 import { Program, Reply, type TestClock } from './program.js';
+import { asStoreError } from '../../redis/store-error.js';
 import { Script } from '../../redis/script.js';
-import type {
-  Charge,
-  Check,
-  CheckEntry,
-  Counter,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from '../store.js';
+import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
 
 /** How a `RedisStore` counts. */
 export interface RedisStoreOptions {
@@ -381,12 +373,6 @@ export class RedisStore implements Store {
       throw asStoreError(error);
     }
   }
-}
-
-export function asStoreError(error: unknown): RateLimitStoreError {
-  if (error instanceof RateLimitStoreError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
-  return new RateLimitStoreError(messages.storeFailed(reason), { cause: error });
 }
 
 function keysOf({ algorithm }: CompiledLimit): number {

@@ -1,0 +1,27 @@
+import { toCheckResult } from '../limits/check-result.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { CheckResult, Decision } from '../limits/decision.js';
+import type { Charge, Refund, StoreDecision } from './store.js';
+
+/** What gives units back that a decision charged: those alone, and where they were charged. */
+export function refundOf({ limit, identity, units }: Charge, { place, at, source }: StoreDecision): Refund {
+  return { limit, identity, units, place, at, source };
+}
+
+/** Only what users are told: places and times are the store's own. */
+export function toDecision(answer: StoreDecision): Decision {
+  if (answer.place === undefined && answer.at === undefined) return answer;
+  const { place: _place, at: _at, ...decision } = answer;
+  return decision;
+}
+
+/** What code is told, which acts on nothing else: a shadow limit lets it go on at once. */
+export function toCallerDecision(answer: StoreDecision, { shadow }: CompiledLimit): Decision {
+  const decision = toDecision(answer);
+  return shadow ? { ...decision, allowed: true, retryAfterMs: 0, delayMs: 0 } : decision;
+}
+
+/** Sums up what stores said of `limits`, which are in the same order and at least one. */
+export function checkResultOf(answers: readonly StoreDecision[], limits: readonly CompiledLimit[]): CheckResult {
+  return toCheckResult(answers.map(toDecision), limits);
+}

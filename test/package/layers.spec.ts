@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, sep } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+
+/** The folders of `lib/`. Each imports only from itself and from those before it, in types as in code. */
+const LAYERS = [
+  'util',
+  'errors',
+  'algorithms',
+  'limits',
+  'redis',
+  'stores',
+  'telemetry',
+  'http',
+  'transports',
+  'key-resolvers',
+  'config',
+  'rules',
+  'overrides',
+  'limiter',
+  'request',
+  'nest',
+  'testing',
+];
+
+const ROOT = 'lib';
+/** The entry point stands above all layers. */
+const ENTRY_POINT = 'index.ts';
+
+const files = readdirSync(ROOT, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const layerOf = (file: string) => file.split(sep)[0]!;
+
+/** The files of the library that a file imports, types and dynamic imports included. */
+function importsOf(file: string): string[] {
+  const { importedFiles } = ts.preProcessFile(readFileSync(join(ROOT, file), 'utf8'), true, true);
+  return importedFiles
+    .map(({ fileName }) => fileName)
+    .filter((name) => name.startsWith('.'))
+    .map((name) => normalize(join(dirname(file), name.replace(/\.js$/, '.ts'))));
+}
+
+/** Arrows between files whose layers `isWrong` finds in the wrong order. */
+function arrows(imports: (file: string) => string[]): string[] {
+  return files
+    .filter((file) => file !== ENTRY_POINT)
+    .flatMap((file) => imports(file).map((target) => ({ file, target })))
+    .filter(({ file, target }) => LAYERS.indexOf(layerOf(target)) > LAYERS.indexOf(layerOf(file)))
+    .map(({ file, target }) => `${file} -> ${target}`);
+}
+
+/** Files that import each other in a circle, one circle of each group. */
+function circles(imports: (file: string) => string[]): string[][] {
+  const done = new Set<string>();
+  const found: string[][] = [];
+  const visit = (file: string, path: readonly string[]): void => {
+    const start = path.indexOf(file);
+    if (start >= 0) {
+      found.push([...path.slice(start), file]);
+      return;
+    }
+    if (done.has(file)) return;
+    for (const target of imports(file)) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+  return found;
+}
+
+const LOW = join('util', 'awaitable.ts');
+const HIGH = join('errors', 'messages.ts');
+
+/** The imports as they are, with two more that close a circle. */
+function withCircle(file: string): string[] {
+  const added = new Map([
+    [LOW, HIGH],
+    [HIGH, LOW],
+  ]).get(file);
+  return added === undefined ? importsOf(file) : [...importsOf(file), added];
+}
+
+describe('the layers of lib/', () => {
+  it('names every folder', () => {
+    const folders = new Set(files.filter((file) => file.includes(sep)).map(layerOf));
+    expect([...folders].toSorted()).toEqual(LAYERS.toSorted());
+    expect(files.filter((file) => !file.includes(sep))).toEqual([ENTRY_POINT]);
+  });
+
+  it('has no import of a file that is not there', () => {
+    const missing = files.flatMap((file) =>
+      importsOf(file)
+        .filter((target) => !files.includes(target))
+        .map((target) => `${file} -> ${target}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('has no arrow that runs up', () => expect(arrows(importsOf)).toEqual([]));
+
+  it('has no circle, not even of types', () => expect(circles(importsOf)).toEqual([]));
+
+  it('has no import of the entry point', () => {
+    const barrels = files.filter((file) => importsOf(file).some((target) => target === ENTRY_POINT));
+    expect(barrels).toEqual([]);
+  });
+
+  it('finds an arrow that runs up and a circle where there are some', () => {
+    expect(arrows(withCircle)).toEqual([`${LOW} -> ${HIGH}`]);
+    expect(circles(withCircle)).toContainEqual(expect.arrayContaining([LOW, HIGH]));
+  });
+});
