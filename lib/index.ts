@@ -43,7 +43,7 @@ export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './key-reso
 export type {
   CommonLimitOptions,
   Count,
-  LeaseOptions,
+  PrefetchOptions,
   LimitAnswer,
   LimitDefaults,
   LimitDefinition,
@@ -66,7 +66,7 @@ export {
 } from './nest/rate-limit.middleware.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './config/module-options.js';
-export type { CurrentRate, RateOverride, RatePatch, RateState, SetRateOptions } from './overrides/override.js';
+export type { CurrentRate, RateOverride, RatePatch, InheritMode, SetRateOptions } from './overrides/override.js';
 export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
 export { Reservation } from './limiter/reservation.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';

@@ -50,7 +50,7 @@ const contender = (name, optionsOf, sources, change = (limit) => limit) => ({
   },
 });
 
-const ON_REDIS = ['redis', 'cache', 'lease', 'prefetch'];
+const ON_REDIS = ['redis', 'cache', 'prefetch'];
 
 export const ours = contender('nestjs-sluice', (redis) => ({ redis, prefix: 'ours' }), ON_REDIS);
 
@@ -62,10 +62,10 @@ export const oursBare = contender(
 
 /** 10,000 units for 100 ms; where so many are not left, fewer are taken. */
 export const oursLeased = contender(
-  'nestjs-sluice with a lease',
-  (redis) => ({ redis, prefix: 'leased' }),
+  'nestjs-sluice with a prefetch',
+  (redis) => ({ redis, prefix: 'prefetched' }),
   ON_REDIS,
-  (limit) => ({ ...limit, algo: 'fixed-window', lease: { units: 10_000, ttl: '100ms' } }),
+  (limit) => ({ ...limit, algo: 'fixed-window', prefetch: { units: 10_000, ttl: '100ms' } }),
 );
 
 /** The algorithm of the peer. */

@@ -27,7 +27,7 @@ function decisionTargets(cases) {
     ['10,000 keys, 256 in flight, of the better peer', '>=', 4, ours(many, perSecond) / most(many, perSecond)],
     ['the same, of autopipelined INCR', '>=', 1.5, ours(many, perSecond) / increment],
     ['one hot key, of the better peer', '>=', 8, ours(hot, perSecond) / most(hot, perSecond)],
-    ['the same with a lease, million decisions/s', '>=', 2, of(hot, `${OURS} with a lease`).perSecond / 1e6],
+    ['the same with a prefetch, million decisions/s', '>=', 2, of(hot, `${OURS} with a prefetch`).perSecond / 1e6],
     ['three limits, of throttler', '>=', 5, ours(three, perSecond) / of(three, THROTTLER).perSecond],
     ['client CPU a decision, of the better peer', '<=', 0.2, ours(many, 'cpuMicros') / least(many, 'cpuMicros')],
     ['one in flight, p50 of the better peer', '<=', 1, ours(single, 'p50Micros') / least(single, 'p50Micros')],

@@ -9,7 +9,7 @@ export interface State {
    * The stored state was made under other parameters, or before the clock was set back by an interval or more, and has
    * been translated. It is then written even if the check is refused, or its waits would start anew with every refusal.
    */
-  moved: boolean;
+  migrated: boolean;
   /** The largest quota that it was charged or refused under, where a quota that grows has to be filled first. */
   burst?: number;
 }
@@ -40,12 +40,12 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   /** Two letters that end each of its Redis keys, so that one algorithm never reads another's state. */
   readonly code: string;
   /** What ends the keys that its script fragment uses besides the counter's own. */
-  readonly companions?: readonly string[];
+  readonly extraKeys?: readonly string[];
   /** The options that are its own. */
   readonly options: readonly string[];
 
   /** Reads and checks its options. Throws `RateLimitConfigError`. */
-  compile(options: O, place: string): P;
+  compile(options: O, location: string): P;
   /** The name of a limit whose `name` was left out: `algo:rate/interval`. */
   defaultName(options: O): string;
   /** The length of its window at `now`, for the response headers. */
@@ -66,7 +66,7 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
    * that were reserved behind them stay reserved, whenever they come back. `at` is the time when they were taken: those that
    * count no longer by now are not given back once more.
    */
-  give(parameters: P, state: S, units: number, place?: number, at?: number): void;
+  give(parameters: P, state: S, units: number, ticket?: number, chargedAt?: number): void;
   /** What has to be stored. */
   save(parameters: P, state: S): S;
 
@@ -89,22 +89,22 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   /** How long a request of `cost` units, which fit, has to be held; not at all unless given. */
   delay?(parameters: P, state: S, cost: number): number;
   /** Names the place that a request of `cost` units, which fit, would get in a queue. */
-  place?(parameters: P, state: S, cost: number): number;
+  ticket?(parameters: P, state: S, cost: number): number;
   /** Where requests of several units leave with the last of them: the place of those before the last `units`. */
-  placeBefore?(parameters: P, place: number, units: number): number;
+  ticketBefore?(parameters: P, ticket: number, units: number): number;
   /** Where requests are delayed: the time between two units. */
   spacing?(parameters: P): number;
   /** Where units can be reserved: the tick at which nothing is owed to the future any more. */
-  covered?(parameters: P, state: S): number;
+  debtClearedAt?(parameters: P, state: S): number;
   /** Where units can be reserved: whether so much can be owed. */
-  owable?(parameters: P, state: S, cost: number): boolean;
+  canBorrow?(parameters: P, state: S, cost: number): boolean;
   /**
    * Where units can be had from the future: where a place is under other parameters, as `open` translates what is owed `now`.
    * Of units that were to be there all at once, a `share` is there no later. In ticks of `after`, and in microseconds.
    */
-  placeUnder?(before: P, after: P, place: number, now: number, share: number): { place: number; time: number };
+  ticketUnder?(before: P, after: P, ticket: number, now: number, share: number): { ticket: number; time: number };
   /** Where units can be charged for several requests to come, and used a little later. */
-  lease?: {
+  prefetch?: {
     /**
      * Parameters under which units may be used up to `ttl` microseconds after they were charged, with no more used in any
      * stretch of time than the given parameters allow; nothing if there are none.
@@ -114,7 +114,7 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
     readonly endsWithWindow: boolean;
   };
   /** Holds anew what a request of `units` holds since it got its `place`. Says whether it still held it. */
-  renew?(parameters: P, state: S, units: number, place: number): boolean;
+  renew?(parameters: P, state: S, units: number, ticket: number): boolean;
   /** The windows or slices that can still be read, the newest first. */
   history?(parameters: P, state: S): WindowCount[];
 }

@@ -29,12 +29,12 @@ export function giveArrival(
   parameters: ArrivalParameters,
   state: ArrivalState,
   units: number,
-  place = -1,
-  at = -1,
+  ticket = -1,
+  chargedAt = -1,
 ): void {
   const { unit, speed, tick, step } = parameters.scale;
-  const usable = Math.max(place, Math.floor(at / tick));
-  const gone = usable < 0 ? 0 : Math.max(0, arrivalCovered(parameters, state) - usable);
+  const usable = Math.max(ticket, Math.floor(chargedAt / tick));
+  const gone = usable < 0 ? 0 : Math.max(0, arrivalDebtClearedAt(parameters, state) - usable);
   state.debt = Math.max(0, state.debt - Math.max(0, units * unit - wholeSteps(gone, step) * speed));
 }
 
@@ -43,11 +43,11 @@ export function arrivalWithQuota(parameters: ArrivalParameters, quota: number): 
 }
 
 /** The tick at which no more is owed than the quota. */
-export function arrivalCovered({ capacity }: ArrivalParameters, state: ArrivalState): number {
+export function arrivalDebtClearedAt({ capacity }: ArrivalParameters, state: ArrivalState): number {
   return flowed(state, state.debt - capacity);
 }
 
-export function arrivalOwable({ scale }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
+export function arrivalCanBorrow({ scale }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
   return debt + cost * scale.unit <= MAX_OWED;
 }
 
@@ -66,12 +66,12 @@ export function scaleArrival(_: ArrivalParameters, state: ArrivalState, to: numb
 
 export function openArrival({ scale }: ArrivalParameters, stored: ArrivalState | undefined, now: number): ArrivalState {
   const tick = Math.floor(now / scale.tick);
-  if (stored === undefined) return { now, moved: false, scale, debt: 0, time: tick };
+  if (stored === undefined) return { now, migrated: false, scale, debt: 0, time: tick };
   let { debt, time } = stored;
-  let moved = false;
+  let migrated = false;
   if (!sameScale(stored.scale, scale)) {
     ({ debt, time } = rescaled(stored, scale, now));
-    moved = true;
+    migrated = true;
   }
   if (tick >= time) {
     let elapsed = tick - time;
@@ -81,9 +81,9 @@ export function openArrival({ scale }: ArrivalParameters, stored: ArrivalState |
     time = debt === 0 ? tick : time + elapsed;
   } else if (time - tick >= scale.interval) {
     time = tick;
-    moved = true;
+    migrated = true;
   }
-  return { now, moved, scale, debt, time };
+  return { now, migrated, scale, debt, time };
 }
 
 /** What is left of a debt by now, and from when on it flows off as another scale says. */
@@ -129,7 +129,7 @@ export function arrivalResetAfter(state: ArrivalState): number {
 }
 
 /** Units that may be used up to `ttl` later than they were charged are fewer by what flows meanwhile. */
-export const leaseOfArrival = {
+export const prefetchOfArrival = {
   parameters: (parameters: ArrivalParameters, ttl: number): ArrivalParameters | undefined => {
     const quota = parameters.quota - unitsWithin(parameters.scale, ttl);
     return quota < 1 || parameters.scale.step > 1 ? undefined : arrivalWithQuota(parameters, quota);
@@ -148,7 +148,7 @@ export const counting = {
   remaining: arrivalRemaining,
   retryAfter: arrivalRetryAfter,
   resetAfter: (_: ArrivalParameters, state: ArrivalState): number => arrivalResetAfter(state),
-  lease: leaseOfArrival,
-  covered: arrivalCovered,
-  owable: arrivalOwable,
+  lease: prefetchOfArrival,
+  covered: arrivalDebtClearedAt,
+  owable: arrivalCanBorrow,
 };

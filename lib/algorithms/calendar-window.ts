@@ -3,7 +3,7 @@ import { messages } from '../errors/messages.js';
 import type { Algorithm, Parameters, WindowCount } from './algorithm.js';
 import { Calendar, isTimezone, type Period, PERIODS } from './calendar.js';
 import { duration, type Duration, oneOf, orElse, wholeNumber } from './options.js';
-import { leaseOfWindow, windowCount, type WindowState } from './window-count.js';
+import { prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
  * A window of the calendar: a request of cost c is allowed if count + c <= rate, where count starts anew with every second,
@@ -63,21 +63,21 @@ const SHORTEST: Record<Period, number> = {
 export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowParameters, CalendarWindowState> = {
   name: 'calendar-window',
   code: 'cw',
-  companions: ['history'],
+  extraKeys: ['history'],
   options: ['rate', 'period', 'timezone', 'retain'],
 
-  compile(options, place) {
-    const quota = wholeNumber(place, 'rate', options.rate);
-    const period = oneOf(place, 'period', options.period, PERIODS);
+  compile(options, location) {
+    const quota = wholeNumber(location, 'rate', options.rate);
+    const period = oneOf(location, 'period', options.period, PERIODS);
     const timezone = orElse(options.timezone, 'UTC');
     if (!isTimezone(timezone)) {
       const wants = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
-      throw new RateLimitConfigError(messages.wrongOption(place, 'timezone', timezone, wants));
+      throw new RateLimitConfigError(messages.wrongOption(location, 'timezone', timezone, wants));
     }
-    const retain = options.retain === undefined ? 0 : duration(place, 'retain', options.retain);
+    const retain = options.retain === undefined ? 0 : duration(location, 'retain', options.retain);
     if (retain / SHORTEST[period] > MAX_RETAINED) {
       const wants = `at most ${MAX_RETAINED} windows of a ${period}`;
-      throw new RateLimitConfigError(messages.wrongOption(place, 'retain', options.retain, wants));
+      throw new RateLimitConfigError(messages.wrongOption(location, 'retain', options.retain, wants));
     }
     return { quota, retain, calendar: new Calendar(period, timezone) };
   },
@@ -93,7 +93,7 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
 
   open({ calendar, retain }, stored, now) {
     const { start, end } = calendar.windowAt(now);
-    const fresh = { now, moved: false, count: 0, start, end, last: now };
+    const fresh = { now, migrated: false, count: 0, start, end, last: now };
     if (stored === undefined) return { ...fresh, finished: [] };
     const finished = stored.finished.filter((window) => window.end + retain > now);
     if (stored.count === 0) return { ...fresh, finished };
@@ -102,15 +102,15 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
       return { ...fresh, finished: end + retain > now ? [...finished, { count, start, end }] : finished };
     }
     if (now < stored.start && stored.last - now < stored.end - stored.start) {
-      return { ...stored, now, moved: false, finished };
+      return { ...stored, now, migrated: false, finished };
     }
-    const moved = stored.start !== start || stored.end !== end;
-    return { ...fresh, moved, count: stored.count, last: moved ? now : stored.last, finished };
+    const migrated = stored.start !== start || stored.end !== end;
+    return { ...fresh, migrated, count: stored.count, last: migrated ? now : stored.last, finished };
   },
   ...windowCount,
   save: (_, state) => state,
   bytes: ({ finished }) => 250 + 100 * finished.length,
-  lease: leaseOfWindow,
+  prefetch: prefetchOfWindow,
   keepFor: ({ retain }, { count, end, now, finished }) =>
     count > 0 ? end - now + retain : (finished.at(-1)?.end ?? now - retain) + retain - now,
   history: (_, { count, start, end, finished }) =>

@@ -46,12 +46,12 @@ function newIdentifier(): number {
 export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, ConcurrencyState> = {
   name: 'concurrency',
   code: 'co',
-  companions: ['block'],
+  extraKeys: ['block'],
   options: ['limit', 'ttl'],
 
-  compile: (options, place) => ({
-    quota: wholeNumber(place, 'limit', options.limit),
-    ttl: duration(place, 'ttl', options.ttl),
+  compile: (options, location) => ({
+    quota: wholeNumber(location, 'limit', options.limit),
+    ttl: duration(location, 'ttl', options.ttl),
   }),
   defaultName: ({ algo, limit, ttl }) => `${algo}:${limit}/${showDuration(ttl)}`,
   window: ({ ttl }) => ttl,
@@ -64,7 +64,7 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
     const collapsed = (leases.lastEnd ?? now) - now >= 2 * longest;
     return {
       now,
-      moved: collapsed,
+      migrated: collapsed,
       leases,
       ended: leases.endedAt(now),
       collapsed,
@@ -77,8 +77,8 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
     settle(state);
     state.leases.add({ id: state.next++, units: cost, end: state.now + ttl }, ttl);
   },
-  give(_, state, units, place) {
-    release(state, units, place);
+  give(_, state, units, ticket) {
+    release(state, units, ticket);
   },
   save(_, state) {
     settle(state);
@@ -96,10 +96,10 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
     leases.count === ended.count ? 0 : collapsed ? longest : leases.lastEnd! - now,
   /** Nothing is delayed; the place is the identifier of the lease. */
   delay: () => 0,
-  place: (_, { next }) => next,
-  renew({ ttl }, state, units, place) {
-    const held = release(state, units, place);
-    if (held) state.leases.add({ id: place, units, end: state.now + ttl }, ttl);
+  ticket: (_, { next }) => next,
+  renew({ ttl }, state, units, ticket) {
+    const held = release(state, units, ticket);
+    if (held) state.leases.add({ id: ticket, units, end: state.now + ttl }, ttl);
     return held;
   },
 };
@@ -117,10 +117,10 @@ function settle(state: ConcurrencyState): void {
   state.collapsed = false;
 }
 
-function release(state: ConcurrencyState, units: number, place: number | undefined): boolean {
-  const lease = state.leases.find(place, units);
+function release(state: ConcurrencyState, units: number, ticket: number | undefined): boolean {
+  const lease = state.leases.find(ticket, units);
   if (lease === undefined || lease.end <= state.now) return false;
   settle(state);
-  state.leases.remove(state.leases.find(place, units)!);
+  state.leases.remove(state.leases.find(ticket, units)!);
   return true;
 }

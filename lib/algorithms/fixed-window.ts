@@ -1,6 +1,6 @@
 import type { Algorithm, Parameters } from './algorithm.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
-import { leaseOfWindow, windowCount, type WindowState } from './window-count.js';
+import { prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
  * A fixed window: it opens with its first request and lasts `interval`; a request of cost c is allowed if
@@ -24,9 +24,9 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   code: 'fw',
   options: ['rate', 'interval'],
 
-  compile: (options, place) => ({
-    quota: wholeNumber(place, 'rate', options.rate),
-    interval: duration(place, 'interval', options.interval),
+  compile: (options, location) => ({
+    quota: wholeNumber(location, 'rate', options.rate),
+    interval: duration(location, 'interval', options.interval),
   }),
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   window: ({ interval }) => interval,
@@ -36,12 +36,12 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
     if (stored !== undefined && stored.count > 0) {
       const { count, start, last } = stored;
       const end = Math.min(stored.end, start + interval);
-      if (last - now >= interval) return { now, moved: true, count, start: now, end: now + interval, last: now };
-      if (now < end) return { now, moved: false, count, start, end, last };
+      if (last - now >= interval) return { now, migrated: true, count, start: now, end: now + interval, last: now };
+      if (now < end) return { now, migrated: false, count, start, end, last };
     }
-    return { now, moved: false, count: 0, start: now, end: now + interval, last: now };
+    return { now, migrated: false, count: 0, start: now, end: now + interval, last: now };
   },
   ...windowCount,
   save: (_, state) => state,
-  lease: leaseOfWindow,
+  prefetch: prefetchOfWindow,
 };

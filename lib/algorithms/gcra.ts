@@ -1,7 +1,7 @@
 import type { Algorithm } from './algorithm.js';
 import { type ArrivalParameters, type ArrivalState, counting, openArrival } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
-import { placeAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
+import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
 /**
  * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a
@@ -26,11 +26,11 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   code: 'gd',
   options: ['rate', 'interval', 'burst'],
 
-  compile(options, place) {
-    const rate = wholeNumber(place, 'rate', options.rate);
-    const interval = duration(place, 'interval', options.interval);
-    const quota = options.burst === undefined ? rate : wholeNumber(place, 'burst', options.burst);
-    const scale = scaleOf(rate, interval, quota, place);
+  compile(options, location) {
+    const rate = wholeNumber(location, 'rate', options.rate);
+    const interval = duration(location, 'interval', options.interval);
+    const quota = options.burst === undefined ? rate : wholeNumber(location, 'burst', options.burst);
+    const scale = scaleOf(rate, interval, quota, location);
     return { quota, scale, capacity: quota * scale.unit };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
@@ -39,7 +39,7 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
 
   ...counting,
   open: openArrival,
-  placeUnder: (before, { scale, quota }, place, now) =>
+  ticketUnder: (before, { scale, quota }, ticket, now) =>
     // What was used of a larger burst has to flow off first.
-    placeAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, place, now) + before.quota - quota)),
+    ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now) + before.quota - quota)),
 };

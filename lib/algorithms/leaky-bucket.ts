@@ -10,7 +10,7 @@ import {
   scaleArrival,
 } from './arrival-time.js';
 import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
-import { placeAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
+import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
 /**
  * A leaky bucket that shapes: units leave one T = interval / rate apart, `delayMs` says when, and a request is refused if
@@ -64,12 +64,12 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
   code: 'ld',
   options: ['rate', 'interval', 'queue'],
 
-  compile(options, place) {
-    const rate = wholeNumber(place, 'rate', options.rate);
-    const interval = duration(place, 'interval', options.interval);
+  compile(options, location) {
+    const rate = wholeNumber(location, 'rate', options.rate);
+    const interval = duration(location, 'interval', options.interval);
     const max = Number.MAX_SAFE_INTEGER - 1;
-    const queue = wholeNumber(place, 'queue', orElse(options.queue, rate), { min: 0, max });
-    const scale = scaleOf(rate, interval, queue + 1, place);
+    const queue = wholeNumber(location, 'queue', orElse(options.queue, rate), { min: 0, max });
+    const scale = scaleOf(rate, interval, queue + 1, location);
     return { quota: queue + 1, scale, capacity: (queue + 1) * scale.unit };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
@@ -83,7 +83,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
       penalty: 0,
       cut: undefined,
     };
-    if (stored === undefined || state.moved) return state;
+    if (stored === undefined || state.migrated) return state;
     state.cut = stored.cut;
     if (state.debt > parameters.capacity) state.penalty = stored.penalty;
     else if (stored.free.length > 0) state.free = stored.free.flatMap((places) => stillToCome(state, places));
@@ -106,21 +106,21 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
       state.penalty += left;
     }
   },
-  give(parameters, state, units, place, at) {
-    if (place === undefined) {
+  give(parameters, state, units, ticket, chargedAt) {
+    if (ticket === undefined) {
       shorten(state, units);
       const end = departure(state, 0);
       state.cut = { end: state.cut === undefined ? end : Math.min(end, state.cut.end), at: state.now };
       return;
     }
     // It was taken before the clock was set back, or before units were taken off the end, and is nobody's place any more.
-    if (at !== undefined && Math.floor(at / state.scale.tick) > state.time) return;
-    if (state.cut !== undefined && place > state.cut.end && (at ?? 0) <= state.cut.at) return;
+    if (chargedAt !== undefined && Math.floor(chargedAt / state.scale.tick) > state.time) return;
+    if (state.cut !== undefined && ticket > state.cut.end && (chargedAt ?? 0) <= state.cut.at) return;
     const end = departure(state, 0);
-    if (place === end) shorten(state, units);
+    if (ticket === end) shorten(state, units);
     // Nobody leaves between two places: the queue that it was in has come to its end.
-    else if (place >= state.time && place < end && place - tickOf(state, indexOf(state, place)) <= 1) {
-      free(parameters, state, units, place);
+    else if (ticket >= state.time && ticket < end && ticket - tickOf(state, indexOf(state, ticket)) <= 1) {
+      free(parameters, state, units, ticket);
     }
   },
   save: (_, state) => state,
@@ -139,10 +139,10 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     const { scale, now, time } = state;
     return Math.max(0, departure(state, cost) * scale.tick - Math.max(now, time * scale.tick));
   },
-  place: (_, state, cost) => departure(state, cost),
-  placeUnder: (before, { scale }, place, now) =>
-    placeAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, place, now))),
-  placeBefore: ({ scale }, place, units) => place - Math.floor((units * scale.unit) / scale.speed),
+  ticket: (_, state, cost) => departure(state, cost),
+  ticketUnder: (before, { scale }, ticket, now) =>
+    ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now))),
+  ticketBefore: ({ scale }, ticket, units) => ticket - Math.floor((units * scale.unit) / scale.speed),
   spacing: ({ scale }) => (scale.unit / scale.speed) * scale.tick,
 };
 

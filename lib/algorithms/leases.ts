@@ -115,9 +115,9 @@ export class Leases {
   endAllAt(end: number): void {
     for (const block of this.blocks) {
       block.leases = block.leases.map((lease) => {
-        const moved = { ...lease, end, order: this.nextOrder++ };
-        this.index?.set(moved.id, moved);
-        return moved;
+        const migrated = { ...lease, end, order: this.nextOrder++ };
+        this.index?.set(migrated.id, migrated);
+        return migrated;
       });
     }
   }

@@ -30,36 +30,36 @@ export function orElse<T>(value: T | undefined, other: T): T {
 
 /** Reads a whole number. */
 export function wholeNumber(
-  place: string,
+  location: string,
   option: string,
   value: unknown,
   { min = 1, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {},
 ): number {
   const wants = `a whole number >= ${min}${max < Number.MAX_SAFE_INTEGER ? ` and <= ${max}` : ''}`;
-  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(place, option, wants));
+  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, wants));
   if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max) {
-    throw new RateLimitConfigError(messages.wrongOption(place, option, value, wants));
+    throw new RateLimitConfigError(messages.wrongOption(location, option, value, wants));
   }
   return value as number;
 }
 
 /** Reads a duration into whole microseconds: more than nothing, at most a year. */
-export function duration(place: string, option: string, value: unknown): number {
+export function duration(location: string, option: string, value: unknown): number {
   const wants = `${DURATION}, more than 0 and at most 1 year`;
-  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(place, option, wants));
+  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, wants));
   const milliseconds = toMilliseconds(value);
   const micros = Math.round(milliseconds * 1000);
   if (!(micros >= 1) || !(milliseconds <= MAX_INTERVAL_MS)) {
-    throw new RateLimitConfigError(messages.wrongOption(place, option, value, wants));
+    throw new RateLimitConfigError(messages.wrongOption(location, option, value, wants));
   }
   return micros;
 }
 
 /** Reads one of a list of words. */
-export function oneOf<T extends string>(place: string, option: string, value: unknown, words: readonly T[]): T {
+export function oneOf<T extends string>(location: string, option: string, value: unknown, words: readonly T[]): T {
   const wants = `one of ${words.join(', ')}`;
-  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(place, option, wants));
-  if (!words.includes(value as T)) throw new RateLimitConfigError(messages.wrongOption(place, option, value, wants));
+  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, wants));
+  if (!words.includes(value as T)) throw new RateLimitConfigError(messages.wrongOption(location, option, value, wants));
   return value as T;
 }
 

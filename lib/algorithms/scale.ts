@@ -26,7 +26,7 @@ const MAX_WEIGHT = 2 ** 52 - 1;
  * The scale of `rate` units an interval (in microseconds) for at most `units` at once, that flow evenly or all at once.
  * Throws if no scale is exact.
  */
-export function scaleOf(rate: number, interval: number, units: number, place: string, atOnce = false): Scale {
+export function scaleOf(rate: number, interval: number, units: number, location: string, atOnce = false): Scale {
   for (const tick of [1, 1000]) {
     if (interval % tick !== 0) continue;
     const ticks = interval / tick;
@@ -35,7 +35,7 @@ export function scaleOf(rate: number, interval: number, units: number, place: st
     if (units * unit > MAX_WEIGHT) continue;
     return { unit, speed: rate / divisor, tick, interval: ticks, step: atOnce ? ticks : 1 };
   }
-  throw new RateLimitConfigError(messages.tooFine(place, rate, interval, units));
+  throw new RateLimitConfigError(messages.tooFine(location, rate, interval, units));
 }
 
 /** Units that flow in `micros` at most. */
@@ -90,7 +90,7 @@ export function ticksFor({ unit, speed }: Scale, units: number): number {
 }
 
 /** The tick that comes so many ticks after `now`, and its time. */
-export function placeAfter(scale: Scale, now: number, ticks: number): { place: number; time: number } {
-  const place = Math.floor(now / scale.tick) + ticks;
-  return { place, time: place * scale.tick };
+export function ticketAfter(scale: Scale, now: number, ticks: number): { ticket: number; time: number } {
+  const ticket = Math.floor(now / scale.tick) + ticks;
+  return { ticket, time: ticket * scale.tick };
 }

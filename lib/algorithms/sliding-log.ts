@@ -55,18 +55,18 @@ export interface SlidingLogState extends State {
 export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, SlidingLogState> = {
   name: 'sliding-log',
   code: 'sl',
-  companions: ['block'],
+  extraKeys: ['block'],
   options: ['rate', 'interval'],
 
-  compile: (options, place) => ({
-    quota: wholeNumber(place, 'rate', options.rate, { max: MAX_RATE }),
-    interval: duration(place, 'interval', options.interval),
+  compile: (options, location) => ({
+    quota: wholeNumber(location, 'rate', options.rate, { max: MAX_RATE }),
+    interval: duration(location, 'interval', options.interval),
   }),
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   window: ({ interval }) => interval,
   scriptParameters: ({ interval }) => [interval],
   work: () => 4,
-  lease: {
+  prefetch: {
     // What is used in any stretch of `interval` was charged in one of interval + ttl.
     parameters: ({ quota, interval }, ttl) => ({ quota, interval: interval + ttl }),
     endsWithWindow: false,
@@ -80,15 +80,15 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
     const first = search(log.times, log.head, (at) => at > time - interval);
     const used = first === log.times.length ? 0 : log.sums.at(-1)! - sumBefore(log, first);
     const rest = { given: 0, added: 0, used };
-    return { now, moved: collapsed && used > 0, log, first, time: collapsed ? now : time, collapsed, ...rest };
+    return { now, migrated: collapsed && used > 0, log, first, time: collapsed ? now : time, collapsed, ...rest };
   },
   fits: ({ quota }, { used }, cost) => used + cost <= quota,
   take(_, state, cost) {
     state.used += cost;
     state.added += cost;
   },
-  give({ interval }, state, units, _place, at) {
-    if (at !== undefined && at <= state.time - interval) return;
+  give({ interval }, state, units, _ticket, chargedAt) {
+    if (chargedAt !== undefined && chargedAt <= state.time - interval) return;
     // The oldest units go first: what is left then counts no shorter than it should.
     const given = Math.min(units, state.used);
     state.used -= given;

@@ -52,10 +52,10 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   code: 'sw',
   options: ['rate', 'interval', 'slices'],
 
-  compile(options, place) {
-    const quota = wholeNumber(place, 'rate', options.rate);
-    const interval = duration(place, 'interval', options.interval);
-    const slices = wholeNumber(place, 'slices', orElse(options.slices, 10), { max: MOST_SLICES });
+  compile(options, location) {
+    const quota = wholeNumber(location, 'rate', options.rate);
+    const interval = duration(location, 'interval', options.interval);
+    const slices = wholeNumber(location, 'slices', orElse(options.slices, 10), { max: MOST_SLICES });
     return windowOf(quota, interval, slices);
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
@@ -68,7 +68,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     const current = Math.floor(now / length);
     const counts = Array.from({ length: slices + 1 }, () => 0);
     if (stored === undefined) {
-      return { now, moved: false, length, newest: current, counts, ahead: 0, total: 0, kept: undefined };
+      return { now, migrated: false, length, newest: current, counts, ahead: 0, total: 0, kept: undefined };
     }
     const isSame = stored.length === length && stored.counts.length === counts.length;
     const longer = isSame ? undefined : lengthened(parameters, stored, now);
@@ -98,7 +98,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     const isKept = !isSame && total > 0 && !setBack;
     return {
       now,
-      moved: setBack || (isKept && longer !== undefined),
+      migrated: setBack || (isKept && longer !== undefined),
       length,
       newest: setBack ? current : newest,
       counts,
@@ -113,10 +113,10 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     state.counts[0]! += cost;
     state.total += cost;
   },
-  give({ interval }, state, units, _place, at) {
+  give({ interval }, state, units, _ticket, chargedAt) {
     const { now, newest, length } = state;
     const time = Math.max(now, newest * length);
-    if (at !== undefined && (Math.floor(at / length) + 1) * length - 1 <= time - interval) return;
+    if (chargedAt !== undefined && (Math.floor(chargedAt / length) + 1) * length - 1 <= time - interval) return;
     settle(state);
     // The oldest units go first: what is left then counts no shorter than it should.
     for (let age = state.counts.length - 1; age >= 0 && units > 0; age--) {
@@ -144,7 +144,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
           state.counts.findIndex((count) => count > 0),
           interval,
         ),
-  lease: {
+  prefetch: {
     // What is used in any stretch of `interval` was charged in one of interval + ttl.
     parameters: ({ quota, interval, slices }, ttl) => windowOf(quota, interval + ttl, slices),
     endsWithWindow: false,

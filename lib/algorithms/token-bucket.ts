@@ -1,7 +1,7 @@
 import type { Algorithm } from './algorithm.js';
 import { type ArrivalParameters, type ArrivalState, counting, openArrival } from './arrival-time.js';
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
-import { placeAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
+import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
@@ -38,12 +38,12 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
   code: 'td',
   options: ['rate', 'interval', 'burst', 'refill'],
 
-  compile(options, place) {
-    const rate = wholeNumber(place, 'rate', options.rate);
-    const interval = duration(place, 'interval', options.interval);
-    const quota = options.burst === undefined ? rate : wholeNumber(place, 'burst', options.burst);
-    const refill = oneOf(place, 'refill', orElse(options.refill, 'greedy'), ['greedy', 'intervally']);
-    const scale = scaleOf(rate, interval, quota, place, refill === 'intervally');
+  compile(options, location) {
+    const rate = wholeNumber(location, 'rate', options.rate);
+    const interval = duration(location, 'interval', options.interval);
+    const quota = options.burst === undefined ? rate : wholeNumber(location, 'burst', options.burst);
+    const refill = oneOf(location, 'refill', orElse(options.refill, 'greedy'), ['greedy', 'intervally']);
+    const scale = scaleOf(rate, interval, quota, location, refill === 'intervally');
     return { quota, scale, capacity: quota * scale.unit };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
@@ -58,13 +58,13 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
     // A larger bucket holds what the smaller one held, and the rest has to flow in; one that was full is full.
     if (stored.burst < state.burst) {
       state.debt += (state.burst - stored.burst) * parameters.scale.unit;
-      state.moved = true;
+      state.migrated = true;
     } else state.burst = stored.burst;
     return state;
   },
-  placeUnder: (before, { scale, quota }, place, now, share) => {
+  ticketUnder: (before, { scale, quota }, ticket, now, share) => {
     const old = before.scale;
-    let units = unitsUntil(old, place, now);
+    let units = unitsUntil(old, ticket, now);
     if (old.step > 1) {
       // Whole intervals, and as if the units of the last one came one by one.
       const atOnce = (old.step * old.speed) / old.unit;
@@ -72,6 +72,6 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
     }
     // What was used of a larger burst has to flow off first; what a burst grows by has to flow in.
     const ticks = ticksFor(scale, units + Math.max(0, before.quota - quota));
-    return placeAfter(scale, now, Math.ceil(ticks / scale.step) * scale.step);
+    return ticketAfter(scale, now, Math.ceil(ticks / scale.step) * scale.step);
   },
 };

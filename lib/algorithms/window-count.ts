@@ -15,9 +15,9 @@ export const windowCount = {
     state.count += cost;
     state.last = Math.max(state.last, state.now);
   },
-  give(_: Parameters, state: WindowState, units: number, _place?: number, at: number = state.start): void {
+  give(_: Parameters, state: WindowState, units: number, _ticket?: number, chargedAt: number = state.start): void {
     // Units that were charged in another window are none of this one.
-    if (at >= state.start) state.count = Math.max(0, state.count - units);
+    if (chargedAt >= state.start) state.count = Math.max(0, state.count - units);
   },
   remaining: ({ quota }: Parameters, { count }: WindowState): number => quota - count,
   retryAfter: (_: Parameters, { end, now }: WindowState): number => end - now,
@@ -25,7 +25,7 @@ export const windowCount = {
 };
 
 /** Units that are used in the window in which they were charged count in it, so nothing changes. */
-export const leaseOfWindow = {
+export const prefetchOfWindow = {
   parameters: <P extends Parameters>(parameters: P): P => parameters,
   endsWithWindow: true,
 };

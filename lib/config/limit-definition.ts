@@ -32,7 +32,7 @@ export interface Outcome {
 export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean | Promise<boolean>);
 
 /** How many units an instance takes at once, and for how long. */
-export interface LeaseOptions {
+export interface PrefetchOptions {
   /** The most units that are taken in one call: a whole number >= 1. */
   units: number;
   /** How long they can be used: milliseconds or a duration such as `'100ms'`, at most 1 minute. Then the rest is given back. */
@@ -81,13 +81,13 @@ export interface CommonLimitOptions {
    */
   blockFor?: Duration;
   /**
-   * Lets an instance take several units of a busy counter in one call of Redis and decide in process (`source: 'lease'`). No more
+   * Lets an instance take several units of a busy counter in one call of Redis and decide in process (`source: 'prefetch'`). No more
    * is allowed than without; less may be, by what other instances hold unused. The limit is a little stricter: sliding windows
    * are longer by `ttl`, bursts smaller by what flows in it. Not for `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with
    * `blockFor` or scope `'instance'`.
    * @default each check asks Redis
    */
-  lease?: LeaseOptions;
+  prefetch?: PrefetchOptions;
   /**
    * `'cluster'` counts across all instances of the app, `'instance'` in each for itself, in process and without Redis.
    * @default 'cluster'
@@ -147,7 +147,7 @@ export interface CommonLimitOptions {
 export type LimitDefinition = AlgorithmOptions & CommonLimitOptions;
 
 /** What every limit of an app has unless it says otherwise. */
-export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'lease' | 'perRoute' | 'phase'>;
+export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'prefetch' | 'perRoute' | 'phase'>;
 
 /** What a limit function may answer: the name of a defined limit, a limit, several of these, or `null` for none on purpose. */
 export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDefinition)[] | null;

@@ -141,11 +141,11 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
 }
 
 /** Reads `onStoreError`. */
-export function storeErrorPolicy(place: string, value: unknown): OnStoreError {
+export function storeErrorPolicy(location: string, value: unknown): OnStoreError {
   if (typeof value === 'function') return value as OnStoreError;
   if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
   const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that gives one`;
-  throw new RateLimitConfigError(messages.wrongOption(place, 'onStoreError', value, wanted));
+  throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));
 }
 
 function wants(option: string, got: unknown, wanted: string, right: boolean): void {

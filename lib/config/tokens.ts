@@ -10,4 +10,4 @@ export const RATE_LIMIT_RANDOM = Symbol('RATE_LIMIT_RANDOM');
 /** The token of the option `guard`. */
 export const RATE_LIMIT_GUARD_OPTION = Symbol('RATE_LIMIT_GUARD_OPTION');
 /** The token of the book of changed rates. */
-export const RATE_BOOK = Symbol('RATE_BOOK');
+export const OVERRIDE_STORE = Symbol('RATE_BOOK');

@@ -15,35 +15,35 @@ interface Told {
 /** How Redis and Valkey, from 6.2 on, say that a user may not do something: of itself, and of a script. */
 const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
 
-/** Every message of the package, in one place. `place` says where the user wrote what is wrong. */
+/** Every message of the package, in one place. `location` says where the user wrote what is wrong. */
 export const messages = {
-  wrongOption: (place: string, option: string, got: unknown, wants: string) =>
-    `${place}: option '${option}' is ${show(got)}, wants ${wants}`,
-  missingOption: (place: string, option: string, wants: string) =>
-    `${place}: option '${option}' is missing, wants ${wants}`,
-  unknownAlgorithm: (place: string, got: unknown, known: readonly string[]) =>
-    `${place}: option 'algo' is ${show(got)}, wants one of ${known.join(', ')}`,
-  foreignOption: (place: string, option: string, algo: string, own: readonly string[], owners: readonly string[]) =>
-    `${place}: option '${option}' is not one of '${algo}'` +
+  wrongOption: (location: string, option: string, got: unknown, wants: string) =>
+    `${location}: option '${option}' is ${show(got)}, wants ${wants}`,
+  missingOption: (location: string, option: string, wants: string) =>
+    `${location}: option '${option}' is missing, wants ${wants}`,
+  unknownAlgorithm: (location: string, got: unknown, known: readonly string[]) =>
+    `${location}: option 'algo' is ${show(got)}, wants one of ${known.join(', ')}`,
+  foreignOption: (location: string, option: string, algo: string, own: readonly string[], owners: readonly string[]) =>
+    `${location}: option '${option}' is not one of '${algo}'` +
     (owners.length > 0 ? ` (it belongs to ${owners.join(', ')})` : '') +
     `, wants only ${own.join(', ')}`,
-  tooFine: (place: string, rate: number, interval: number, units: number) =>
-    `${place}: options 'rate', 'interval' and 'burst' (or 'queue') are ${rate}, ${interval / 1000} ms and ${units}, which cannot be ` +
+  tooFine: (location: string, rate: number, interval: number, units: number) =>
+    `${location}: options 'rate', 'interval' and 'burst' (or 'queue') are ${rate}, ${interval / 1000} ms and ${units}, which cannot be ` +
     `counted exactly in whole numbers below 2^53; wants a rounder or smaller 'rate', a shorter 'interval' or less 'burst'`,
-  notALimit: (place: string, got: unknown) =>
-    `${place}: got ${show(got)}, wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }`,
-  unknownName: (place: string, name: string, known: readonly string[]) =>
-    `${place}: got the name ${show(name)}, wants a defined limit: ` +
+  notALimit: (location: string, got: unknown) =>
+    `${location}: got ${show(got)}, wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }`,
+  unknownName: (location: string, name: string, known: readonly string[]) =>
+    `${location}: got the name ${show(name)}, wants a defined limit: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : "none is defined; add it to 'define'"),
-  twice: (place: string, name: string) =>
-    `${place}: two limits are named '${name}', wants a different 'name' for each limit of one place`,
-  noScope: (place: string) =>
-    `${place}: nothing that stays the same over builds tells its counters from those of others, wants ` +
-    "@RateLimit.scope('<a name of its own>')",
-  scopeTwice: (place: string, scope: string) =>
-    `${place}: the scope ${show(scope)} is that of another place, too, wants @RateLimit.scope with a name of its own`,
-  wrongScope: (place: string, got: unknown) =>
-    `${place}: got ${show(got)}, wants 1 to 128 printable ASCII characters, of which '@' is not the first`,
+  twice: (location: string, name: string) =>
+    `${location}: two limits are named '${name}', wants a different 'name' for each limit of one place`,
+  noNamespace: (location: string) =>
+    `${location}: nothing that stays the same over builds tells its counters from those of others, wants ` +
+    "@RateLimit.namespace('<a name of its own>')",
+  namespaceTwice: (location: string, namespace: string) =>
+    `${location}: the namespace ${show(namespace)} is that of another place, too, wants @RateLimit.namespace with a name of its own`,
+  wrongNamespace: (location: string, got: unknown) =>
+    `${location}: got ${show(got)}, wants 1 to 128 printable ASCII characters, of which '@' is not the first`,
   secondModule: () =>
     'RateLimitModule: forRoot or forRootAsync is imported more than once in this app, and only one of them would hold; wants one ' +
     "for the whole app, with all 'limits' and 'define'; other modules add named limits with forFeature",
@@ -63,22 +63,22 @@ export const messages = {
     `global guards run before the rate limits, so requests that they refuse are not counted: ${names.join(', ')}. Import ` +
     "RateLimitModule before the modules that bind them; if that is meant, set 'guard: false' and bind " +
     '{ provide: APP_GUARD, useExisting: RateLimitGuard } behind them',
-  noAnswer: (place: string) =>
-    `${place}: the function gave undefined, wants a limit, a name, several of these, or null for none on purpose`,
-  noInterceptor: (place: string) =>
-    `${place}: its limits go on after the guards, and Nest was told of its class too late for that; wants a class among the ` +
+  noAnswer: (location: string) =>
+    `${location}: the function gave undefined, wants a limit, a name, several of these, or null for none on purpose`,
+  noInterceptor: (location: string) =>
+    `${location}: its limits go on after the guards, and Nest was told of its class too late for that; wants a class among the ` +
     "'controllers' or 'providers' of a module, as itself or with useClass",
-  lostMethod: (place: string) =>
-    `${place}: a decorator above it put another function in place of the method, and nothing would check its limits; wants ` +
+  lostMethod: (location: string) =>
+    `${location}: a decorator above it put another function in place of the method, and nothing would check its limits; wants ` +
     '@RateLimit and @SkipRateLimit above that decorator',
-  sameDefaultName: (place: string, name: string) =>
-    `${place}: a limit without a name would replace one of another place ('${name}') that counts by another function; wants a ` +
+  sameDefaultName: (location: string, name: string) =>
+    `${location}: a limit without a name would replace one of another place ('${name}') that counts by another function; wants a ` +
     "'name' for each",
   definedTwice: (name: string) =>
     `define: the limit '${name}' is defined twice with different options, wants one definition a name`,
-  unknownOption: (place: string, option: string, known: readonly string[]) =>
-    `${place}: option '${option}' is unknown, wants only ${known.join(', ')}`,
-  notOptions: (place: string, got: unknown) => `${place}: got ${show(got)}, wants an object of options`,
+  unknownOption: (location: string, option: string, known: readonly string[]) =>
+    `${location}: option '${option}' is unknown, wants only ${known.join(', ')}`,
+  notOptions: (location: string, got: unknown) => `${location}: got ${show(got)}, wants an object of options`,
   misplacedGuard: () =>
     "RateLimitModule: option 'guard' came from the factory, wants it beside useFactory, useClass or useExisting",
   readTwice: (transport: string) =>
@@ -94,8 +94,8 @@ export const messages = {
   wrongMode: (variable: string, got: string) =>
     `the variable ${variable} of the environment is ${show(got)}, wants 'shadow', 'enforce' or nothing`,
   shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, and none refuses or delays',
-  skipsNothing: (place: string, name: string, known: readonly string[]) =>
-    `${place}: got the name ${show(name)}, wants a limit that holds there: ` +
+  skipsNothing: (location: string, name: string, known: readonly string[]) =>
+    `${location}: got the name ${show(name)}, wants a limit that holds there: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does'),
   injectsUnknown: (className: string, name: string, known: readonly string[]) =>
     messages.unknownName(`@InjectLimiter in ${className}`, name, known),
@@ -174,13 +174,13 @@ export const messages = {
     name === undefined
       ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
       : `settle: the limit '${name}' was not charged for this request`,
-  notLeasable: (place: string, algo: string) =>
-    `${place}: option 'lease' is for fixed-window, calendar-window, sliding-window, sliding-log, gcra and token-bucket with ` +
+  notPrefetchable: (location: string, algo: string) =>
+    `${location}: option 'prefetch' is for fixed-window, calendar-window, sliding-window, sliding-log, gcra and token-bucket with ` +
     `refill 'greedy', not for '${algo}'`,
-  leaseTooLong: (place: string, ttl: unknown) =>
-    `${place}: option 'lease.ttl' is ${show(ttl)}, wants it so short that less than the quota flows back in it, and no refill 'intervally'`,
-  leaseWith: (place: string, other: string) =>
-    `${place}: options 'lease' and '${other}' exclude each other, wants one of them`,
+  prefetchTooLong: (location: string, ttl: unknown) =>
+    `${location}: option 'prefetch.ttl' is ${show(ttl)}, wants it so short that less than the quota flows back in it, and no refill 'intervally'`,
+  prefetchWith: (location: string, other: string) =>
+    `${location}: options 'prefetch' and '${other}' exclude each other, wants one of them`,
   closed: () => 'the app is shutting down',
   resends: () =>
     'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +
@@ -193,14 +193,14 @@ export const messages = {
     (LACKS_A_RIGHT.test(reason) ? ' (what a user of Redis needs: docs/guides/redis-users.md)' : ''),
   noReply: (got: unknown) => `the script replied ${show(got)}, which it never says`,
   wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which it never says there`,
-  wrongPatch: (place: string, got: unknown, own: readonly string[]) =>
-    `${place}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
-  unchangeable: (place: string, option: string, own: readonly string[]) =>
-    `${place}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}`,
-  sameName: (place: string, name: string, places: readonly string[]) =>
-    `${place}: several limits are named '${name}' (${places.join(', ')}), wants a different 'name' for each whose rate changes`,
-  unnamedLimit: (place: string, name: unknown, known: readonly string[]) =>
-    `${place}: got the name ${show(name)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
+  wrongPatch: (location: string, got: unknown, own: readonly string[]) =>
+    `${location}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
+  unchangeable: (location: string, option: string, own: readonly string[]) =>
+    `${location}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}`,
+  sameName: (location: string, name: string, places: readonly string[]) =>
+    `${location}: several limits are named '${name}' (${places.join(', ')}), wants a different 'name' for each whose rate changes`,
+  unnamedLimit: (location: string, name: unknown, known: readonly string[]) =>
+    `${location}: got the name ${show(name)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'there is none'),
   notARecord: (got: string) => `it is ${show(got)}, which is no record of a rate`,
   rateIgnored: (name: string, reason: string) =>

@@ -53,14 +53,14 @@ const formatters: ReadonlyMap<unknown, HeaderFormatter> = new Map([
 ]);
 
 /** Reads the option `headers`. */
-export function headerFormatters(option: HeaderOption, place: string): HeaderFormatter[] {
+export function headerFormatters(option: HeaderOption, location: string): HeaderFormatter[] {
   if (option === false) return [];
   const formats: readonly HeaderFormat[] = Array.isArray(option) ? option : [option as HeaderFormat];
   return formats.map((format) => {
     const formatter = typeof format === 'function' ? checked(format) : formatters.get(format);
     if (formatter !== undefined) return formatter;
     const wants = `one of ${[...formatters.keys()].join(', ')}, a function, a list of these, or false`;
-    throw new RateLimitConfigError(messages.wrongOption(place, 'headers', option, wants));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'headers', option, wants));
   });
 }
 

@@ -28,7 +28,7 @@ export class KeyResolverFactory {
     return byIp(ipv6Prefix, this.proxyWarning);
   }
 
-  create(key: LimitKey, place: string, ipv6Prefix: number): Identify {
+  create(key: LimitKey, location: string, ipv6Prefix: number): Identify {
     if (key === 'ip') return this.byAddress(ipv6Prefix);
     if (key === 'user') return byUser;
     if (key === 'global') return globally;
@@ -36,7 +36,7 @@ export class KeyResolverFactory {
     if (typeof key === 'function') return (context) => key(context);
     const header = typeof key === 'string' ? HEADER.exec(key)?.[1] : undefined;
     if (header !== undefined) return byHeader(header);
-    throw new RateLimitConfigError(messages.wrongOption(place, 'key', key, WANTS));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, WANTS));
   }
 
   /** Resolves when all classes that were named as a `key` so far have an instance. */

@@ -2,7 +2,7 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import type { Charge, HeldLease, Store, StoreDecision } from '../stores/store.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { leaseBegan, leaseEnded } from './hold-times.js';
-import type { WaitingRoom } from './wait-queues.js';
+import type { WaitQueues } from './wait-queues.js';
 
 /** A lease is renewed this many times in its time to live. */
 const RENEWALS = 3;
@@ -14,17 +14,17 @@ export class Lease implements AsyncDisposable {
   // Private in the language, too: a decision with its lease can be logged or sent as it is.
   readonly #held: HeldLease | undefined;
   readonly #store: Store;
-  readonly #room: WaitingRoom;
+  readonly #room: WaitQueues;
   readonly #since = performance.now();
   #released: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** @internal Of a shadow limit that had no room it holds nothing, for as long as one likes. */
-  constructor(held: HeldLease | undefined, store: Store, room: WaitingRoom) {
+  constructor(held: HeldLease | undefined, store: Store, room: WaitQueues) {
     this.#held = held;
     this.#store = store;
     this.#room = room;
-    this.id = held === undefined ? 'none' : String(held.place);
+    this.id = held === undefined ? 'none' : String(held.ticket);
     if (held !== undefined) leaseBegan(held.limit, this.#since);
   }
 
@@ -82,13 +82,13 @@ export interface LeasedCheckResult extends CheckResult {
 /** A decision with the lease of what it holds, if it holds something. */
 export function withLease(
   decision: Decision,
-  { allowed, place, source }: StoreDecision,
+  { allowed, ticket, source }: StoreDecision,
   charge: Charge,
   store: Store,
-  room: WaitingRoom,
+  room: WaitQueues,
 ): LeasedDecision {
   if (charge.limit.algorithm.renew === undefined) return decision;
   if (!allowed) return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, room) } : decision;
-  if (place === undefined) return decision;
-  return { ...decision, lease: new Lease({ ...charge, place, source }, store, room) };
+  if (ticket === undefined) return decision;
+  return { ...decision, lease: new Lease({ ...charge, ticket, source }, store, room) };
 }

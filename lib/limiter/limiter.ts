@@ -10,7 +10,7 @@ import { Reservation } from './reservation.js';
 import type { Counter } from '../limits/counter.js';
 import type { Decision } from '../limits/decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
-import type { WaitingRoom } from './wait-queues.js';
+import type { WaitQueues } from './wait-queues.js';
 
 /** What is waited for, and how long. */
 export interface AcquireOptions {
@@ -57,7 +57,7 @@ export class Limiter {
     readonly name: string,
     private readonly bind: () => Rule,
     private readonly store: Store,
-    private readonly room: WaitingRoom,
+    private readonly room: WaitQueues,
   ) {}
 
   /** @internal */
@@ -106,7 +106,7 @@ export class Limiter {
     const units = this.cost(cost);
     const maxWaitMs = toMs('maxWait', maxWait);
     const { algorithm } = counter.limit;
-    if (algorithm.covered === undefined && algorithm.name !== 'leaky-bucket') {
+    if (algorithm.debtClearedAt === undefined && algorithm.name !== 'leaky-bucket') {
       throw new RateLimitArgumentError(messages.notReservable(this.name, algorithm.name));
     }
     const answer = await this.store.reserve({ ...counter, cost: units, maxWaitMs });
@@ -133,8 +133,8 @@ export class Limiter {
     const { algorithm } = counter.limit;
     if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
     if (algorithm.renew === undefined) throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name));
-    const { allowed, place, source } = await this.wait(counter, units, timeout, signal);
-    const held = allowed && place !== undefined ? { ...counter, units, place, source } : undefined;
+    const { allowed, ticket, source } = await this.wait(counter, units, timeout, signal);
+    const held = allowed && ticket !== undefined ? { ...counter, units, ticket, source } : undefined;
     const lease = new Lease(held, this.store, this.room).keepAlive();
     try {
       return await work(lease);

@@ -63,9 +63,9 @@ export class Reservation implements Decision {
 
 /** Charges or gives back the difference between what was taken and what it really was. */
 export async function settle(store: Store, taken: Refund, actual: number): Promise<void> {
-  const { limit, place } = taken;
+  const { limit, ticket } = taken;
   const tooMuch = taken.units - actual;
-  const before = place && actual > 0 ? limit.algorithm.placeBefore?.(limit.parameters, place, actual) : undefined;
-  if (tooMuch > 0) await store.refund([{ ...taken, units: tooMuch, place: before ?? place }]);
+  const before = ticket && actual > 0 ? limit.algorithm.ticketBefore?.(limit.parameters, ticket, actual) : undefined;
+  if (tooMuch > 0) await store.refund([{ ...taken, units: tooMuch, ticket: before ?? ticket }]);
   if (tooMuch < 0) await store.penalize({ ...taken, units: -tooMuch });
 }

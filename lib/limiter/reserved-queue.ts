@@ -1,13 +1,13 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { StoreDecision } from '../stores/store.js';
-import { Alarm } from '../util/long-timeout.js';
+import { LongTimeout } from '../util/long-timeout.js';
 import type { Waiter } from './waiter.js';
 
 /** A timer is seldom later. If one is, those behind leave later too: they do not make up for it all at once. */
 const MAX_LATE_MS = 10;
 
 /** Units that are taken from the future. */
-export interface Place {
+export interface ReservedUnits {
   readonly units: number;
   /** The limit that holds now for the one who asked for it. */
   readonly limitNow: () => CompiledLimit;
@@ -15,34 +15,34 @@ export interface Place {
   limit: CompiledLimit;
   decision: StoreDecision;
   /** When it was told, and from when on its units may be used, in milliseconds of the monotonic clock. */
-  readonly since: number;
-  at: number;
+  readonly reservedAt: number;
+  usableAt: number;
 }
 
 /** Those who wait for as much as each other, and as many places: the first of these is the first one's, whoever asked for it. */
 interface Group {
   readonly waiters: Set<Waiter>;
   /** The earliest first. */
-  places: Place[];
+  reserved: ReservedUnits[];
 }
 
 /**
  * Those whose units are taken from the future: each is let go when the time of a place has come. If one gives up, those behind
  * move up, and the last place is given back: nobody else has reserved units behind it, as far as this process knows.
  */
-export class Departures {
+export class ReservedQueue {
   /** By what they wait for; a waiter that cannot wait for its turn among them is a group of its own. */
   private readonly groups = new Map<number | Waiter, Group>();
   /** Places that nobody here waits for. */
-  private spare: Place[] = [];
-  private alarm: Alarm | undefined;
+  private spare: ReservedUnits[] = [];
+  private alarm: LongTimeout | undefined;
   /** When the last units were to leave, or did if that was much later. */
   private left = -Infinity;
   private tidying = false;
 
   constructor(
     /** Gives places back, the last one first. */
-    private readonly giveBack: (places: readonly Place[]) => void,
+    private readonly giveBack: (reserved: readonly ReservedUnits[]) => void,
     private readonly onEmpty: () => void,
   ) {}
 
@@ -52,21 +52,22 @@ export class Departures {
 
   /** Whether counters began anew for the limit that holds now. */
   get isForgotten(): boolean {
-    return [...this.groups.values()].some(({ places }) =>
-      places.some(({ limit, limitNow }) => limit.id !== limitNow().id),
+    return [...this.groups.values()].some(({ reserved }) =>
+      reserved.some(({ limit, limitNow }) => limit.id !== limitNow().id),
     );
   }
 
-  /** A place that was asked for one who waits, or did. */
+  /** Adds units that were reserved for a waiter, whether it still waits or not. */
   add(waiter: Waiter, limit: CompiledLimit, decision: StoreDecision): void {
-    const since = performance.now();
-    const place = { units: waiter.cost, limitNow: waiter.limit, limit, decision, since, at: since + decision.delayMs };
-    const last = this.groups.get(waiter.cost)?.places.at(-1);
+    const reservedAt = performance.now();
+    const usableAt = reservedAt + decision.delayMs;
+    const units = { units: waiter.cost, limitNow: waiter.limit, limit, decision, reservedAt, usableAt };
+    const last = this.groups.get(waiter.cost)?.reserved.at(-1);
     const waitsForTurn =
-      waiter.isOver || last === undefined || last.at - since <= Math.max(waiter.leftMs, decision.delayMs);
+      waiter.isOver || last === undefined || last.usableAt - reservedAt <= Math.max(waiter.leftMs, decision.delayMs);
     const key = waitsForTurn ? waiter.cost : waiter;
     let group = this.groups.get(key);
-    if (group === undefined) this.groups.set(key, (group = { waiters: new Set(), places: [] }));
+    if (group === undefined) this.groups.set(key, (group = { waiters: new Set(), reserved: [] }));
     if (!waiter.isOver) {
       group.waiters.add(waiter);
       waiter.grant();
@@ -75,27 +76,27 @@ export class Departures {
         this.tidyLater();
       };
     }
-    let index = group.places.length;
-    while (index > 0 && compare(group.places[index - 1]!, place) > 0) index--;
-    group.places.splice(index, 0, place);
+    let index = group.reserved.length;
+    while (index > 0 && compare(group.reserved[index - 1]!, units) > 0) index--;
+    group.reserved.splice(index, 0, units);
     this.tidyLater();
   }
 
   /** Moves places to where they are under the limits that hold now, and ends what would be waited for in vain. */
-  follow(): Place | undefined {
-    let moved: Place | undefined;
+  follow(): ReservedUnits | undefined {
+    let moved: ReservedUnits | undefined;
     const now = performance.now();
-    for (const { waiters, places } of this.groups.values()) {
-      for (const together of atOnce(places)) {
-        for (const [index, place] of together.entries()) {
-          if (move(place, (index + 1) / together.length, now)) moved = place;
+    for (const { waiters, reserved } of this.groups.values()) {
+      for (const together of atOnce(reserved)) {
+        for (const [index, units] of together.entries()) {
+          if (move(units, (index + 1) / together.length, now)) moved = units;
         }
       }
-      places.sort(compare);
+      reserved.sort(compare);
       let index = 0;
       for (const waiter of waiters) {
-        const place = places[index];
-        if (place !== undefined) waiter.postpone(place.decision, place.at - now);
+        const units = reserved[index];
+        if (units !== undefined) waiter.postpone(units.decision, units.usableAt - now);
         if (!waiter.isOver) index++;
       }
     }
@@ -104,19 +105,19 @@ export class Departures {
   }
 
   /** Takes out all who wait, in the order of their places, and these, the last one first. */
-  recall(): { waiters: Waiter[]; places: Place[] } {
-    const all = [...this.groups.values()].flatMap(({ waiters, places }) => {
+  recall(): { waiters: Waiter[]; reserved: ReservedUnits[] } {
+    const all = [...this.groups.values()].flatMap(({ waiters, reserved }) => {
       const inOrder = [...waiters];
-      return places.map((place, index) => ({ place, waiter: inOrder[index] }));
+      return reserved.map((units, index) => ({ units, waiter: inOrder[index] }));
     });
-    all.sort((one, other) => compare(one.place, other.place));
-    const places = [...all.map(({ place }) => place), ...this.spare].toSorted(compare).toReversed();
+    all.sort((one, other) => compare(one.units, other.units));
+    const reserved = [...all.map(({ units }) => units), ...this.spare].toSorted(compare).toReversed();
     this.groups.clear();
     this.spare = [];
     this.alarm?.clear();
     const waiters = all.flatMap(({ waiter }) => waiter ?? []);
     for (const waiter of waiters) waiter.revoke();
-    return { waiters, places };
+    return { waiters, reserved };
   }
 
   close(reason: Error): void {
@@ -133,10 +134,10 @@ export class Departures {
 
   private tidy(): void {
     this.tidying = false;
-    let end: Place | undefined;
+    let end: ReservedUnits | undefined;
     for (const [key, group] of this.groups) {
-      for (const place of group.places.splice(group.waiters.size)) this.spare.push(place);
-      const last = group.places.at(-1);
+      for (const units of group.reserved.splice(group.waiters.size)) this.spare.push(units);
+      const last = group.reserved.at(-1);
       if (last === undefined) this.groups.delete(key);
       else if (end === undefined || compare(end, last) < 0) end = last;
     }
@@ -145,16 +146,16 @@ export class Departures {
   }
 
   /** A place before others of this process would be lost: it is given back once these have gone, if its time has not come. */
-  private returnSpare(end: Place | undefined): void {
+  private returnSpare(end: ReservedUnits | undefined): void {
     if (this.spare.length === 0) return;
     const now = performance.now();
-    const returns: Place[] = [];
-    const kept: Place[] = [];
-    for (const place of this.spare) {
+    const returns: ReservedUnits[] = [];
+    const kept: ReservedUnits[] = [];
+    for (const units of this.spare) {
       // A queue keeps places in the middle for others.
-      const isLost = end !== undefined && compare(end, place) > 0 && place.limit.algorithm.delay === undefined;
-      if (!isLost) returns.push(place);
-      else if (place.at > now) kept.push(place);
+      const isLost = end !== undefined && compare(end, units) > 0 && units.limit.algorithm.delay === undefined;
+      if (!isLost) returns.push(units);
+      else if (units.usableAt > now) kept.push(units);
     }
     this.spare = kept;
     if (returns.length > 0) this.giveBack(returns.toSorted(compare).toReversed());
@@ -163,15 +164,15 @@ export class Departures {
   private depart(): void {
     this.alarm?.clear();
     const now = performance.now();
-    const lines = [...this.groups].map(([key, { waiters, places }]) => ({
+    const lines = [...this.groups].map(([key, { waiters, reserved }]) => ({
       key,
-      places,
+      reserved,
       waiters: waiters.values(),
       leave: (waiter: Waiter) => waiters.delete(waiter),
       gone: 0,
     }));
-    const first = (line: (typeof lines)[number]) => line.places[line.gone];
-    const due: { place: Place; waiter: Waiter }[] = [];
+    const first = (line: (typeof lines)[number]) => line.reserved[line.gone];
+    const due: { units: ReservedUnits; waiter: Waiter }[] = [];
     let next = Infinity;
     for (;;) {
       let line = lines[0];
@@ -179,67 +180,68 @@ export class Departures {
         const [one, another] = [line && first(line), first(other)];
         if (one === undefined || (another !== undefined && compare(another, one) < 0)) line = other;
       }
-      const place = line && first(line);
-      if (line === undefined || place === undefined) break;
-      next = Math.max(place.at, this.left + apartMs(place));
+      const units = line && first(line);
+      if (line === undefined || units === undefined) break;
+      next = Math.max(units.usableAt, this.left + apartMs(units));
       if (next > now) break;
       const { value: waiter } = line.waiters.next();
       if (waiter === undefined) break;
       line.leave(waiter);
       line.gone++;
-      due.push({ place, waiter });
+      due.push({ units, waiter });
       this.left = Math.max(next, now - MAX_LATE_MS);
     }
-    for (const { key, places, gone } of lines) {
-      places.splice(0, gone);
-      if (places.length === 0) this.groups.delete(key);
+    for (const { key, reserved, gone } of lines) {
+      reserved.splice(0, gone);
+      if (reserved.length === 0) this.groups.delete(key);
     }
-    for (const { place, waiter } of due) waiter.letGo(place.decision);
-    if (this.groups.size > 0) this.alarm = new Alarm(Math.max(0, next - now), () => this.tidy());
+    for (const { units, waiter } of due) waiter.release(units.decision);
+    if (this.groups.size > 0) this.alarm = new LongTimeout(Math.max(0, next - now), () => this.tidy());
     else if (this.isEmpty) this.onEmpty();
     else this.tidyLater();
   }
 }
 
 /** How far from those before them units leave a queue. */
-function apartMs({ limit: { algorithm, parameters }, units }: Place): number {
+function apartMs({ limit: { algorithm, parameters }, units }: ReservedUnits): number {
   return algorithm.spacing === undefined ? -Infinity : (units * algorithm.spacing(parameters)) / 1000;
 }
 
 /** Places of one store are in the order of its clock; what has none is there at once. */
-function compare(one: Place, other: Place): number {
+function compare(one: ReservedUnits, other: ReservedUnits): number {
   const [first, second] = [one.decision, other.decision];
-  if (first.source !== second.source || one.limit !== other.limit) return one.at - other.at;
-  return (first.place ?? 0) - (second.place ?? 0);
+  if (first.source !== second.source || one.limit !== other.limit) return one.usableAt - other.usableAt;
+  return (first.ticket ?? 0) - (second.ticket ?? 0);
 }
 
 /** Places by when they are there. */
-function atOnce(places: readonly Place[]): Place[][] {
-  const groups: Place[][] = [];
-  for (const place of places) {
+function atOnce(reserved: readonly ReservedUnits[]): ReservedUnits[][] {
+  const groups: ReservedUnits[][] = [];
+  for (const units of reserved) {
     const last = groups.at(-1);
-    if (last !== undefined && compare(last[0]!, place) === 0) last.push(place);
-    else groups.push([place]);
+    if (last !== undefined && compare(last[0]!, units) === 0) last.push(units);
+    else groups.push([units]);
   }
   return groups;
 }
 
 /** Where a place is under the limit that holds now. `share` of those that were to be there together with it are no later. */
-function move(place: Place, share: number, now: number): boolean {
-  const after = place.limitNow();
-  const { limit: before, decision } = place;
+function move(units: ReservedUnits, share: number, now: number): boolean {
+  const after = units.limitNow();
+  const { limit: before, decision } = units;
   if (after === before) return false;
-  place.limit = after;
+  units.limit = after;
   const { algorithm } = after;
-  if (decision.place === undefined || decision.at === undefined || algorithm.placeUnder === undefined) return false;
-  const storeNow = decision.at + (now - place.since) * 1000;
+  if (decision.ticket === undefined || decision.chargedAt === undefined || algorithm.ticketUnder === undefined)
+    return false;
+  const storeNow = decision.chargedAt + (now - units.reservedAt) * 1000;
   // What was owed under another quota is owed still.
   const from =
     after.carry === undefined
       ? before.parameters
       : (algorithm.withQuota?.(before.parameters, after.quota) ?? before.parameters);
-  const moved = algorithm.placeUnder(from, after.parameters, decision.place, storeNow, share);
-  place.decision = { ...decision, place: moved.place };
-  place.at = now + (moved.time - storeNow) / 1000;
+  const moved = algorithm.ticketUnder(from, after.parameters, decision.ticket, storeNow, share);
+  units.decision = { ...decision, ticket: moved.ticket };
+  units.usableAt = now + (moved.time - storeNow) / 1000;
   return true;
 }

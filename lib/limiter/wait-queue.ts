@@ -1,15 +1,15 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { refundOf } from '../stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
-import { Alarm } from '../util/long-timeout.js';
-import { Departures, type Place } from './reserved-queue.js';
+import { LongTimeout } from '../util/long-timeout.js';
+import { ReservedQueue, type ReservedUnits } from './reserved-queue.js';
 import { leastWaitMs, type Waiter } from './waiter.js';
 
 /** How many are asked for at once at most. */
 const MAX_AT_ONCE = 500;
 /** Held units may be released at any time, also by another process: that is looked for ever less often. */
-const FIRST_LOOK_MS = 25;
-const LAST_LOOK_MS = 1000;
+const FIRST_POLL_MS = 25;
+const LAST_POLL_MS = 1000;
 
 /** What the first in line was told last. */
 interface Refusal {
@@ -20,7 +20,7 @@ interface Refusal {
 }
 
 /** What a line needs of those who wait in it, and of where it stands. */
-export interface LineOptions {
+export interface WaitQueueOptions {
   readonly identity: string;
   readonly store: Store;
   /** Gives units back, and tells the line when that is done. */
@@ -29,14 +29,14 @@ export interface LineOptions {
 }
 
 /** Those who wait in this process for one counter: first come, first served, with one call in flight for them all. */
-export class WaitingLine {
+export class WaitQueue {
   /** Those whose units are not taken yet, and with which number they came. */
   private waiters = new Map<Waiter, number>();
   private joined = 0;
   /** Nobody of them has less time, or asks for more. */
   private soonest = Infinity;
   private costliest = 1;
-  private readonly departures: Departures;
+  private readonly reserved: ReservedQueue;
   private running = false;
   /** It may be worth to ask again. */
   private woken = false;
@@ -44,16 +44,16 @@ export class WaitingLine {
   private wakeUp: (() => void) | undefined;
   private asking: Promise<void> | undefined;
   private refusal: Refusal | undefined;
-  private lookMs = FIRST_LOOK_MS;
+  private pollMs = FIRST_POLL_MS;
   /** How many units are likely to be there. */
   private room: number;
 
   constructor(
     first: Waiter,
-    private readonly options: LineOptions,
+    private readonly options: WaitQueueOptions,
   ) {
-    this.departures = new Departures(
-      (places) => options.giveBack(places.map((place) => this.refundOf(place))),
+    this.reserved = new ReservedQueue(
+      (reserved) => options.giveBack(reserved.map((units) => this.refundOf(units))),
       () => this.leaveIfEmpty(),
     );
     this.room = this.mostRoom(first);
@@ -82,8 +82,8 @@ export class WaitingLine {
 
   /** The limit of those who wait may have changed. */
   follow(): void {
-    if (this.departures.isForgotten) return this.restart();
-    const moved = this.departures.follow();
+    if (this.reserved.isForgotten) return this.restart();
+    const moved = this.reserved.follow();
     if (moved !== undefined) {
       // What is owed flows at the new rate from now on, although nobody asks.
       this.options.giveBack([{ ...this.refundOf(moved), units: 0 }]);
@@ -93,7 +93,7 @@ export class WaitingLine {
 
   /** What was taken for those who wait is forgotten: they ask anew. */
   restart(): void {
-    const waiting = [...this.departures.recall().waiters, ...this.waiters.keys()];
+    const waiting = [...this.reserved.recall().waiters, ...this.waiters.keys()];
     this.waiters = new Map();
     for (const waiter of waiting) if (!waiter.isOver) this.join(waiter);
     if (this.waiters.size > 0) this.wake();
@@ -102,19 +102,19 @@ export class WaitingLine {
 
   /** Takes out those for whom places are taken, and what gives these back. */
   recall(): { waiters: Waiter[]; refunds: Refund[] } {
-    const { waiters, places } = this.departures.recall();
+    const { waiters, reserved } = this.reserved.recall();
     for (const waiter of waiters) waiter.onGivenUp = () => undefined;
     this.leaveIfEmpty();
-    return { waiters, refunds: places.map((place) => this.refundOf(place)) };
+    return { waiters, refunds: reserved.map((units) => this.refundOf(units)) };
   }
 
   /** Resolves when no call is in flight any more: what it takes is given back. */
   async close(reason: Error): Promise<void> {
     for (const waiter of this.waiters.keys()) waiter.reject(reason);
-    this.departures.close(reason);
+    this.reserved.close(reason);
     this.wake();
     await this.asking;
-    this.departures.close(reason);
+    this.reserved.close(reason);
   }
 
   private async run(): Promise<void> {
@@ -133,7 +133,7 @@ export class WaitingLine {
   }
 
   private leaveIfEmpty(): void {
-    if (!this.running && this.waiters.size === 0 && this.departures.isEmpty) this.options.onEmpty();
+    if (!this.running && this.waiters.size === 0 && this.reserved.isEmpty) this.options.onEmpty();
   }
 
   /** As many as there is likely to be room for, and one at least. */
@@ -150,7 +150,7 @@ export class WaitingLine {
 
   /** Places in the future can be had at once by all. */
   private mostRoom(waiter: Waiter): number {
-    return waiter.limit().algorithm.covered === undefined ? 0 : Infinity;
+    return waiter.limit().algorithm.debtClearedAt === undefined ? 0 : Infinity;
   }
 
   private async ask(): Promise<void> {
@@ -202,9 +202,9 @@ export class WaitingLine {
       if (answer.status === 'rejected') waiter.reject(answer.reason);
       else if (answer.value.allowed) {
         this.waiters.delete(waiter);
-        this.departures.add(waiter, limits[index]!, answer.value);
+        this.reserved.add(waiter, limits[index]!, answer.value);
         this.room = Math.max(answer.value.remaining, this.mostRoom(waiter));
-        this.lookMs = FIRST_LOOK_MS;
+        this.pollMs = FIRST_POLL_MS;
       } else {
         waiter.refuse(answer.value);
         if (!waiter.isOver) refused ??= { waiter, decision: answer.value };
@@ -218,11 +218,11 @@ export class WaitingLine {
   private async sleep({ waiter, until }: Refusal): Promise<void> {
     let ms = until - performance.now();
     if (waiter.limit().algorithm.renew !== undefined) {
-      ms = Math.min(ms, this.lookMs);
-      this.lookMs = Math.min(this.lookMs * 2, LAST_LOOK_MS);
+      ms = Math.min(ms, this.pollMs);
+      this.pollMs = Math.min(this.pollMs * 2, LAST_POLL_MS);
     }
     await new Promise<void>((resolve) => {
-      const alarm = new Alarm(ms, resolve);
+      const alarm = new LongTimeout(ms, resolve);
       this.wakeUp = () => {
         alarm.clear();
         resolve();
@@ -231,7 +231,7 @@ export class WaitingLine {
     this.wakeUp = undefined;
   }
 
-  private refundOf({ limit, units, decision }: Place): Refund {
+  private refundOf({ limit, units, decision }: ReservedUnits): Refund {
     return refundOf({ limit, identity: this.options.identity, units }, decision);
   }
 }

@@ -7,12 +7,12 @@ import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
 import type { Counter } from '../limits/counter.js';
 import { Waiter, type WaitOptions } from './waiter.js';
-import { WaitingLine } from './wait-queue.js';
+import { WaitQueue } from './wait-queue.js';
 
 /** All who wait for units in this process. */
 @Injectable()
-export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
-  private readonly lines = new Map<string, WaitingLine>();
+export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
+  private readonly queues = new Map<string, WaitQueue>();
   private readonly givingBack = new Set<Promise<void>>();
   /** Limits whose changes are followed. */
   private readonly followed = new WeakSet<Rule>();
@@ -48,7 +48,7 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
   private async refundQueue(charge: Charge): Promise<void> {
     const { limit, identity } = charge;
     const key = keyOf(limit, identity);
-    const recalled = this.lines.get(key)?.recall();
+    const recalled = this.queues.get(key)?.recall();
     const queue = this.recalled.get(key) ?? { refunds: 0, waiters: [] };
     this.recalled.set(key, queue);
     queue.refunds++;
@@ -68,18 +68,18 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Units of a counter may have become free. */
   wake({ limit, identity }: Counter): void {
-    this.lines.get(keyOf(limit, identity))?.wake();
+    this.queues.get(keyOf(limit, identity))?.wake();
   }
 
   /** All that was counted is forgotten, also what was taken for those who wait. */
   restart({ limit, identity }: Counter): void {
-    this.lines.get(keyOf(limit, identity))?.restart();
+    this.queues.get(keyOf(limit, identity))?.restart();
   }
 
   /** Nobody waits any more. What was taken for later is given back before the store is closed. */
   async onModuleDestroy(): Promise<void> {
     this.closed = true;
-    await Promise.all([...this.lines.values()].map((line) => line.close(closedError())));
+    await Promise.all([...this.queues.values()].map((line) => line.close(closedError())));
     await this.onApplicationShutdown();
   }
 
@@ -94,23 +94,23 @@ export class WaitingRoom implements OnModuleDestroy, OnApplicationShutdown {
       recalled.waiters.push(waiter);
       return;
     }
-    let line = this.lines.get(key);
+    let line = this.queues.get(key);
     if (line === undefined) {
-      const made = new WaitingLine(waiter, {
+      const made = new WaitQueue(waiter, {
         identity,
         store: this.store,
         giveBack: (refunds) => this.giveBack(refunds),
         // It may say so again once another one has begun.
-        onEmpty: () => this.lines.get(key) === made && this.lines.delete(key),
+        onEmpty: () => this.queues.get(key) === made && this.queues.delete(key),
       });
-      this.lines.set(key, (line = made));
+      this.queues.set(key, (line = made));
     }
     line.join(waiter);
   }
 
   private follow(rule: Rule): void {
     const prefix = keyOf(rule.limit, '');
-    for (const [key, line] of this.lines) if (key.startsWith(prefix)) line.follow();
+    for (const [key, line] of this.queues) if (key.startsWith(prefix)) line.follow();
   }
 
   /** Units that cannot be given back come back by themselves in time. */
@@ -139,6 +139,6 @@ function closedError(): RateLimitStoreError {
 }
 
 /** Lines outlive a rate, also one that began with fresh counters. */
-function keyOf({ scope, name, algorithm }: CompiledLimit, identity: string): string {
-  return [scope, name, algorithm.code, identity].join('\n');
+function keyOf({ namespace, name, algorithm }: CompiledLimit, identity: string): string {
+  return [namespace, name, algorithm.code, identity].join('\n');
 }

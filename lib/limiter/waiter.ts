@@ -2,7 +2,7 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { toDecision } from '../stores/store-decision.js';
 import { messages } from '../errors/messages.js';
 import type { StoreDecision } from '../stores/store.js';
-import { Alarm } from '../util/long-timeout.js';
+import { LongTimeout } from '../util/long-timeout.js';
 import { onAbort } from '../util/on-abort.js';
 import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 
@@ -24,7 +24,7 @@ export class Waiter {
   private over = false;
   /** When its time is over, in milliseconds of the monotonic clock. */
   readonly deadline: number;
-  private timeout: Alarm;
+  private timeout: LongTimeout;
   private readonly forgetSignal: (() => void) | undefined;
   private resolve!: (decision: StoreDecision) => void;
   private rejectWith!: (reason: unknown) => void;
@@ -42,7 +42,7 @@ export class Waiter {
       this.rejectWith = reject;
     });
     // Without any time, the first refusal ends it.
-    this.timeout = new Alarm(timeoutMs === 0 ? Infinity : timeoutMs, this.expire);
+    this.timeout = new LongTimeout(timeoutMs === 0 ? Infinity : timeoutMs, this.expire);
     if (signal?.aborted === true) this.abort();
     else if (signal !== undefined) this.forgetSignal = onAbort(signal, this.abort);
   }
@@ -64,11 +64,11 @@ export class Waiter {
 
   /** They are not taken any more. */
   revoke(): void {
-    if (!this.over && this.options.timeoutMs > 0) this.timeout = new Alarm(this.leftMs, this.expire);
+    if (!this.over && this.options.timeoutMs > 0) this.timeout = new LongTimeout(this.leftMs, this.expire);
   }
 
   /** The time of its units has come. */
-  letGo(decision: StoreDecision): void {
+  release(decision: StoreDecision): void {
     if (!this.over) this.finish(() => this.resolve(decision));
   }
 

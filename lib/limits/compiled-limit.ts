@@ -30,7 +30,7 @@ export interface CarryOver {
 }
 
 /** Units that an instance takes at once, to decide in process. */
-export interface LeaseTerms {
+export interface PrefetchTerms {
   /** The most units that are taken at once. */
   readonly units: number;
   /** How long they can be used, in microseconds. */
@@ -46,9 +46,9 @@ const SEPARATORS = /[%:\r\n]/g;
 /** What a limit is made of besides its algorithm's options. */
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
-  readonly place: string;
+  readonly location: string;
   /** What shares its counters: the place of its declaration, or nothing if its name alone does. */
-  readonly scope?: string;
+  readonly namespace?: string;
   /** Its name; that of its algorithm with its rate unless given. */
   readonly name?: string | undefined;
   /** What ends its name if that is not given. */
@@ -66,7 +66,7 @@ export interface LimitSettings {
   /** Its refusals may be remembered: units come back by time alone, or by a call that tells all instances. */
   readonly remembersRefusals?: boolean;
   /** Units are taken in advance, and requests are decided in process. */
-  readonly lease?: LeaseTerms | undefined;
+  readonly prefetch?: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself. */
   readonly instance?: boolean;
   /** How often its counters were made to start anew; each generation has keys of its own. */
@@ -78,7 +78,7 @@ export class CompiledLimit {
   /** Its name, the default one included. */
   readonly name: string;
   /** What shares its counters: the place of its declaration, or an empty string if its name alone does. */
-  readonly scope: string;
+  readonly namespace: string;
   /** How it decides. */
   readonly algorithm: Algorithm;
   /** What its algorithm made of its options, by which stores decide. */
@@ -98,7 +98,7 @@ export class CompiledLimit {
   /** Its refusals may be remembered until their wait is over. */
   readonly remembersRefusals: boolean;
   /** The units that an instance takes at once, if it does. */
-  readonly lease: LeaseTerms | undefined;
+  readonly prefetch: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
   /** Tells its counters from those of every other limit: no scope in it holds a colon, a code is two letters, a generation digits. */
@@ -114,28 +114,29 @@ export class CompiledLimit {
     private readonly options: AlgorithmOptions,
     private readonly settings: LimitSettings,
   ) {
-    const { place, scope = '', name, shadow = false, generation = 0, ...rest } = settings;
+    const { location, namespace = '', name, shadow = false, generation = 0, ...rest } = settings;
     const algorithm = algorithms.get(options.algo);
     if (algorithm === undefined) {
-      throw new RateLimitConfigError(messages.unknownAlgorithm(place, options.algo, [...algorithms.keys()]));
+      throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, [...algorithms.keys()]));
     }
-    refuseForeignOptions(options, algorithm, place);
+    refuseForeignOptions(options, algorithm, location);
     this.algorithm = algorithm;
-    this.declared = algorithm.compile(options as never, place);
-    this.lease = rest.lease;
-    this.parameters = this.lease === undefined ? this.declared : leased(algorithm, this.declared, this.lease, place);
+    this.declared = algorithm.compile(options as never, location);
+    this.prefetch = rest.prefetch;
+    this.parameters =
+      this.prefetch === undefined ? this.declared : prefetched(algorithm, this.declared, this.prefetch, location);
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
-    this.scope = scope;
+    this.namespace = namespace;
     this.shadow = shadow;
     this.nearFrom = unitsOf(rest.nearLimit ?? NEAR_LIMIT, this.quota);
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;
     this.carry = rest.carry;
     this.remembersRefusals =
-      rest.remembersRefusals === true && algorithm.delay === undefined && this.lease === undefined;
+      rest.remembersRefusals === true && algorithm.delay === undefined && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
     const code = generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code;
-    this.id = [this.scope.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
+    this.id = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
   }
 
   /** The most units that can be allowed at once. */
@@ -145,13 +146,13 @@ export class CompiledLimit {
 
   /** The same limit with a part of its rate and quota, at least one unit: what one of several instances may allow. */
   share(part: number): CompiledLimit {
-    const { lease: _, carry: _none, ...settings } = this.settings;
+    const { prefetch: _, carry: _none, ...settings } = this.settings;
     return new CompiledLimit(shareOf(this.options, part), { ...settings, name: this.name });
   }
 
   /** The same limit with counters of its own. */
-  within(scope: string): CompiledLimit {
-    return new CompiledLimit(this.options, { ...this.settings, scope });
+  within(namespace: string): CompiledLimit {
+    return new CompiledLimit(this.options, { ...this.settings, namespace });
   }
 
   /** Milliseconds of the limit's window at `nowMs`. */
@@ -165,19 +166,20 @@ function unitsOf(share: number, quota: number): number {
   return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
 }
 
-function leased(algorithm: Algorithm, declared: Parameters, { ttl }: LeaseTerms, place: string): Parameters {
-  if (algorithm.lease === undefined) throw new RateLimitConfigError(messages.notLeasable(place, algorithm.name));
-  const parameters = algorithm.lease.parameters(declared, ttl);
-  if (parameters === undefined) throw new RateLimitConfigError(messages.leaseTooLong(place, ttl / 1000));
+function prefetched(algorithm: Algorithm, declared: Parameters, { ttl }: PrefetchTerms, location: string): Parameters {
+  if (algorithm.prefetch === undefined)
+    throw new RateLimitConfigError(messages.notPrefetchable(location, algorithm.name));
+  const parameters = algorithm.prefetch.parameters(declared, ttl);
+  if (parameters === undefined) throw new RateLimitConfigError(messages.prefetchTooLong(location, ttl / 1000));
   return parameters;
 }
 
 /** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */
-function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algorithm, place: string): void {
+function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algorithm, location: string): void {
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined || algorithm.options.includes(option)) continue;
     const owners = [...algorithms.values()].filter((other) => other.options.includes(option)).map(({ name }) => name);
     if (owners.length === 0) continue;
-    throw new RateLimitConfigError(messages.foreignOption(place, option, algorithm.name, algorithm.options, owners));
+    throw new RateLimitConfigError(messages.foreignOption(location, option, algorithm.name, algorithm.options, owners));
   }
 }

@@ -18,7 +18,7 @@ export interface Decision {
    * Who decided: Redis; the in-process store; while Redis fails, what `onStoreError` says; a refusal that is remembered; or
    * units that this instance had taken from Redis before.
    */
-  source: 'redis' | 'memory' | 'fallback' | 'cache' | 'lease';
+  source: 'redis' | 'memory' | 'fallback' | 'cache' | 'prefetch';
 }
 
 /** The answer of all limits of one request, which is allowed by all of them, or charged to none. */

@@ -15,7 +15,7 @@ const METHOD = 'method';
 
 /** Does what the app's interceptor does, for calls that a guard of the app has seen; apps can share it. */
 const interceptor: NestInterceptor = {
-  intercept: (context, next) => searchState(context)?.follower.intercept(context, next) ?? next.handle(),
+  intercept: (context, next) => searchState(context)?.continuation.intercept(context, next) ?? next.handle(),
 };
 
 /** Does what the app's interceptor does before the handler runs; apps can share it, too. */
@@ -24,7 +24,7 @@ class LastGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return (
       searchState(context)
-        ?.follower.afterGuards(context)
+        ?.continuation.afterGuards(context)
         ?.then(() => true) ?? true
     );
   }
@@ -41,7 +41,7 @@ const lastGuard = new LastGuard();
  * - where Nest stops listening when a client leaves, and on routes if an interceptor of ours sees their requests, handlers tell of
  *   their promises.
  */
-export function followGuards(modules: ModulesContainer, seesRoutes: boolean): void {
+export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean): void {
   const scanner = new MetadataScanner();
   for (const { controllers, providers } of modules.values()) {
     for (const { metatype } of [...controllers.values(), ...providers.values()]) {

@@ -8,16 +8,16 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { type LeasedCheckResult, withLease } from '../limiter/lease.js';
-import { WaitingRoom } from '../limiter/wait-queues.js';
+import { WaitQueues } from '../limiter/wait-queues.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { CurrentRate, RatePatch, SetRateOptions } from '../overrides/override.js';
-import { Rates } from '../overrides/overrides.js';
+import { Overrides } from '../overrides/overrides.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { Store } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 
-const CHECK = { place: 'LimiterService.check', scope: '' };
+const CHECK = { location: 'LimiterService.check', namespace: '' };
 
 /** The limits of one check at most. */
 const MAX_LIMITS = 1000;
@@ -48,9 +48,9 @@ export class LimiterService {
   /** @internal */
   constructor(
     private readonly registry: LimitRegistry,
-    private readonly room: WaitingRoom,
+    private readonly room: WaitQueues,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
-    private readonly rates: Rates,
+    private readonly rates: Overrides,
     stream: DecisionStream,
   ) {
     this.decisions$ = stream.events;
@@ -58,13 +58,13 @@ export class LimiterService {
 
   /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
   for(limit: LimitDefinition | string): Limiter {
-    const rule = this.registry.rule(limit, { place: 'LimiterService.for', scope: '' });
+    const rule = this.registry.rule(limit, { location: 'LimiterService.for', namespace: '' });
     return new Limiter(rule.name, () => rule, this.store, this.room);
   }
 
   /** @internal The limiter of a name that is looked up when it is first used. */
   lazily(name: string): Limiter {
-    const rule = () => this.registry.rule(name, { place: 'LimiterService.for', scope: '' });
+    const rule = () => this.registry.rule(name, { location: 'LimiterService.for', namespace: '' });
     return new Limiter(name, rule, this.store, this.room);
   }
 

@@ -25,7 +25,7 @@ import { GuardCheck } from '../rules/guard-check.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
-import { Scopes } from '../rules/namespaces.js';
+import { Namespaces } from '../rules/namespaces.js';
 import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
@@ -38,10 +38,10 @@ import {
 import type { RateLimitModuleOptions } from '../config/module-options.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { type RateLimitSettings, readSettings } from '../config/settings.js';
-import { MemoryRateBook } from '../overrides/memory.override-store.js';
-import { RATE_BOOK } from '../config/tokens.js';
-import { Rates } from '../overrides/overrides.js';
-import { RedisRateBook } from '../overrides/redis.override-store.js';
+import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
+import { OVERRIDE_STORE } from '../config/tokens.js';
+import { Overrides } from '../overrides/overrides.js';
+import { RedisOverrideStore } from '../overrides/redis.override-store.js';
 import { createClient, isClient, type RedisClient, resends } from '../redis/client.js';
 import { RequestLimiter } from '../request/request-limiter.js';
 import { createStore } from './store-stack.js';
@@ -50,9 +50,9 @@ import type { Store } from '../stores/store.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { ObservedStore } from '../telemetry/observed.store.js';
 import { ClientAddresses } from './client-addresses.js';
-import { followGuards } from './bind-continuations.js';
+import { bindContinuations } from './bind-continuations.js';
 import { Transports } from '../request/transports.js';
-import { WaitingRoom } from '../limiter/wait-queues.js';
+import { WaitQueues } from '../limiter/wait-queues.js';
 
 const logger = new Logger('RateLimitModule');
 
@@ -110,9 +110,9 @@ const providers: Provider[] = [
     inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_REDIS],
   },
   {
-    provide: RATE_BOOK,
+    provide: OVERRIDE_STORE,
     useFactory: (settings: RateLimitSettings, redis?: RedisClient) =>
-      redis === undefined ? new MemoryRateBook() : new RedisRateBook(redis, settings),
+      redis === undefined ? new MemoryOverrideStore() : new RedisOverrideStore(redis, settings),
     inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
   },
   { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
@@ -122,7 +122,7 @@ const providers: Provider[] = [
   KeyResolverFactory,
   RuleCompiler,
   LimitRegistry,
-  Scopes,
+  Namespaces,
   GuardCheck,
   PlanRegistry,
   ResponseHeaders,
@@ -132,8 +132,8 @@ const providers: Provider[] = [
   RequestLimiter,
   RateLimitGuard,
   RateLimitInterceptor,
-  WaitingRoom,
-  Rates,
+  WaitQueues,
+  Overrides,
   LimiterService,
   ApiDocumentation,
 ];
@@ -159,7 +159,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly plans: PlanRegistry,
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
-    private readonly rates: Rates,
+    private readonly rates: Overrides,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly transports: Transports,
     documentation: ApiDocumentation,
@@ -177,7 +177,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     documentation.write();
     const needsInterceptor = this.plans.needInterceptor();
     // Nest reads what is bound to gateways and routes before it calls any hook.
-    followGuards(modules, needsInterceptor);
+    bindContinuations(modules, needsInterceptor);
     // Before those of all other modules, so that none of them answers what was not counted.
     if (needsInterceptor) config.addGlobalInterceptor(interceptor);
   }
@@ -218,13 +218,13 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 }
 
 /** Refuses what is no options at all, before Nest reads them. */
-function checkExtras(options: unknown, place: string): void {
+function checkExtras(options: unknown, location: string): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RateLimitConfigError(messages.notOptions(place, options));
+    throw new RateLimitConfigError(messages.notOptions(location, options));
   }
   const { guard } = options as { guard?: unknown };
   if (guard !== undefined && typeof guard !== 'boolean' && guard !== 'custom') {
-    throw new RateLimitConfigError(messages.wrongOption(place, 'guard', guard, "true, false or 'custom'"));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'guard', guard, "true, false or 'custom'"));
   }
 }
 

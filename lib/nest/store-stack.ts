@@ -1,13 +1,13 @@
-import { createClient, isClient, isCluster, type RedisConnection, surviveErrors } from '../redis/client.js';
+import { createClient, isClient, isCluster, type RedisConnection, ignoreConnectionErrors } from '../redis/client.js';
 import { FallbackStore, type StoreReport } from '../stores/layers/fallback.store.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { InstanceChannel } from '../redis/instance-channel.js';
 import { givenBackChannel } from '../stores/redis/keys.js';
 import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
-import { ScopedStore } from '../stores/layers/instance.store.js';
+import { InstanceScopeStore } from '../stores/layers/instance.store.js';
 import type { Store } from '../stores/store.js';
-import { UnitLeaseStore } from '../stores/layers/prefetch.store.js';
+import { PrefetchStore } from '../stores/layers/prefetch.store.js';
 
 export interface StoreSettings {
   /** The user's own store; it stays open. */
@@ -51,14 +51,14 @@ export async function createStore(settings: StoreSettings): Promise<Store> {
     return safe;
   };
   if (store !== undefined)
-    return new ScopedStore(
+    return new InstanceScopeStore(
       watched(new FallbackStore(store, local, { report, localShare, closesPrimary: false })),
       local,
     );
   if (redis === undefined) return local;
   const client = isClient(redis) ? redis : await createClient(redis);
   const owns = ownsClient ?? client !== redis;
-  const release = surviveErrors(client);
+  const release = ignoreConnectionErrors(client);
   // A connection of our own may fail once more while it ends.
   const remote = new RedisStore(client, { ...options, ownsClient: owns, ...(owns ? {} : { release }) });
   const safe = watched(new FallbackStore(remote, local, { report, localShare }));
@@ -66,5 +66,5 @@ export async function createStore(settings: StoreSettings): Promise<Store> {
   const cached = refusalCache && !isCluster(client);
   const channel = new InstanceChannel(client, givenBackChannel(options.prefix), options.timeoutMs);
   const remembering = cached ? new RefusalCacheStore(safe, channel) : safe;
-  return new ScopedStore(new UnitLeaseStore(remembering, channel), local);
+  return new InstanceScopeStore(new PrefetchStore(remembering, channel), local);
 }

@@ -1,5 +1,5 @@
 import type { Declaration } from '../rules/rule-compiler.js';
-import type { RateRecord } from './override-record.js';
+import type { OverrideRecord } from './override-record.js';
 
 /**
  * What becomes of counted state under a changed rate:
@@ -8,9 +8,9 @@ import type { RateRecord } from './override-record.js';
  * - 'reset': another generation, so other keys.
  */
 export function carryOver(
-  record: Pick<RateRecord, 'generation'> & Partial<RateRecord>,
+  record: Pick<OverrideRecord, 'generation'> & Partial<OverrideRecord>,
 ): Pick<Declaration, 'generation' | 'carry'> {
-  const { generation, state, previousQuota } = record;
-  if ((state !== 'proportional' && state !== 'additive') || previousQuota === undefined) return { generation };
-  return { generation, carry: { mode: state, quotaBefore: previousQuota } };
+  const { generation, inherit, previousQuota } = record;
+  if ((inherit !== 'proportional' && inherit !== 'additive') || previousQuota === undefined) return { generation };
+  return { generation, carry: { mode: inherit, quotaBefore: previousQuota } };
 }

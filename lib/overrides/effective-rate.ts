@@ -5,7 +5,7 @@ import { algorithmOptions, type RuleCompiler } from '../rules/rule-compiler.js';
 import { carryOver } from './carry-over.js';
 import type { CurrentRate, RateOverride } from './override.js';
 import { patched, readPatch } from './rate-patch.js';
-import { isInForce, type RateRecord, readRecord } from './override-record.js';
+import { isInForce, type OverrideRecord, readRecord } from './override-record.js';
 
 const logger = new Logger('RateLimit');
 
@@ -13,9 +13,9 @@ const logger = new Logger('RateLimit');
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** A limit whose rate may change: makes its rule decide by what is recorded, and by the configuration once that ends. */
-export class LiveRate {
+export class EffectiveRate {
   private json: string | undefined;
-  private record: RateRecord | undefined;
+  private record: OverrideRecord | undefined;
   private override: RateOverride | undefined;
   private timer: NodeJS.Timeout | undefined;
 
@@ -52,12 +52,12 @@ export class LiveRate {
     try {
       this.record = this.json === undefined ? undefined : readRecord(this.json);
       if (this.record === undefined || !isInForce(this.record, now)) return this.configure();
-      const { version, state, expiresAt } = this.record;
-      const patch = readPatch(definition, this.record.patch, declaration.place);
+      const { version, inherit, expiresAt } = this.record;
+      const patch = readPatch(definition, this.record.patch, declaration.location);
       rule.decideBy(
         this.compiler.compile(patched(definition, patch), { ...declaration, ...carryOver(this.record) }).limit,
       );
-      this.override = { patch, version, state, expiresAt: expiresAt ?? undefined };
+      this.override = { patch, version, inherit, expiresAt: expiresAt ?? undefined };
     } catch (error) {
       // Another release wrote it, for limits that are configured otherwise.
       logger.warn(messages.rateIgnored(rule.name, error instanceof Error ? error.message : String(error)));

@@ -1,35 +1,35 @@
 import { messages } from '../errors/messages.js';
-import { RATE_STATES, type RatePatch, type RateState } from './override.js';
+import { INHERIT_MODES, type RatePatch, type InheritMode } from './override.js';
 
 /** What is kept of a limit's rate. `lua/rates.lua` says what each field means. */
-export interface RateRecord {
+export interface OverrideRecord {
   readonly patch: RatePatch | null;
   readonly version: number;
   readonly generation: number;
-  readonly state: RateState;
+  readonly inherit: InheritMode;
   readonly expiresAt: number | null;
   readonly quota: number;
   readonly previousQuota: number;
 }
 
 /** Reads a record. Throws for what is none. */
-export function readRecord(json: string): RateRecord {
+export function readRecord(json: string): OverrideRecord {
   const record = parse(json);
-  const { patch, version, generation, state, expiresAt, quota, previousQuota } = record;
+  const { patch, version, generation, inherit, expiresAt, quota, previousQuota } = record;
   const numbers = [version, generation, quota, previousQuota, ...(expiresAt === null ? [] : [expiresAt])];
   if (
     typeof patch !== 'object' ||
     Array.isArray(patch) ||
-    !RATE_STATES.includes(state as RateState) ||
+    !INHERIT_MODES.includes(inherit as InheritMode) ||
     !numbers.every((value) => Number.isSafeInteger(value) && (value as number) >= 0)
   ) {
     throw new Error(messages.notARecord(json));
   }
-  return record as unknown as RateRecord;
+  return record as unknown as OverrideRecord;
 }
 
 /** Whether the record's patch holds at `now`, in milliseconds. */
-export function isInForce({ patch, expiresAt }: RateRecord, now: number): boolean {
+export function isInForce({ patch, expiresAt }: OverrideRecord, now: number): boolean {
   return patch !== null && (expiresAt === null || expiresAt > now);
 }
 

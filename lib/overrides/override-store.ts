@@ -1,7 +1,7 @@
-import type { RateState } from './override.js';
+import type { InheritMode } from './override.js';
 
 /** Everything that a book holds at one moment. */
-export interface RatePage {
+export interface OverrideSnapshot {
   /** The book's time in milliseconds. */
   readonly now: number;
   /** Each limit's record, as JSON. */
@@ -9,13 +9,13 @@ export interface RatePage {
 }
 
 /** A change of one limit's rate. */
-export interface RateChange {
+export interface OverrideChange {
   /** `'try'` changes it only where no patch is in force, `'clear'` only where one is. */
   readonly operation: 'set' | 'try' | 'clear';
   readonly name: string;
   /** JSON; `'null'` to clear. */
   readonly patch: string;
-  readonly state: RateState;
+  readonly inherit: InheritMode;
   /** In milliseconds; 0 is for ever. */
   readonly lastsMs: number;
   /** The limit's quota under the patch. */
@@ -25,18 +25,18 @@ export interface RateChange {
 }
 
 /** What came of a change. */
-export interface RateAnswer {
+export interface OverrideAnswer {
   /** Whether it was made. */
   readonly done: boolean;
   /** The book after it. */
-  readonly page: RatePage;
+  readonly snapshot: OverrideSnapshot;
 }
 
 /** Where changed rates are kept. What cannot be read or written rejects with `RateLimitStoreError`. */
-export interface RateBook {
+export interface OverrideStore {
   /** Reads the book now and whenever it changes, until it is closed. Resolves when it was first read, or could not be. */
-  watch(changed: (page: RatePage) => void): Promise<void>;
-  read(): Promise<RatePage>;
-  write(change: RateChange): Promise<RateAnswer>;
+  watch(changed: (page: OverrideSnapshot) => void): Promise<void>;
+  read(): Promise<OverrideSnapshot>;
+  write(change: OverrideChange): Promise<OverrideAnswer>;
   close(): void;
 }

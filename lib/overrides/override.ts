@@ -6,7 +6,7 @@ import type { Duration } from '../algorithms/options.js';
  * under other parameters, `'proportional'` lets what is left grow with the quota, `'additive'` by as much as the quota grew;
  * under a smaller quota what is used stays used in all three. `'reset'` starts all counters of the limit anew.
  */
-export type RateState = 'keep' | 'proportional' | 'additive' | 'reset';
+export type InheritMode = 'keep' | 'proportional' | 'additive' | 'reset';
 
 type OptionsOf<Algo extends AlgorithmOptions['algo']> = Extract<AlgorithmOptions, { algo: Algo }>;
 
@@ -31,7 +31,7 @@ export interface SetRateOptions {
    * What happens to what was counted.
    * @default 'keep'
    */
-  state?: RateState;
+  inherit?: InheritMode;
 }
 
 /** A change of a limit's rate that is in force. */
@@ -41,7 +41,7 @@ export interface RateOverride {
   /** Grows by 1 with every change of the limit's rate, by whichever instance. */
   version: number;
   /** What was done with what had been counted. */
-  state: RateState;
+  inherit: InheritMode;
   /** When it ends, in milliseconds since the epoch on the Redis server's clock; `undefined` if it holds until it is cleared. */
   expiresAt: number | undefined;
 }
@@ -56,4 +56,4 @@ export interface CurrentRate {
   override: RateOverride | undefined;
 }
 
-export const RATE_STATES: readonly RateState[] = ['keep', 'proportional', 'additive', 'reset'];
+export const INHERIT_MODES: readonly InheritMode[] = ['keep', 'proportional', 'additive', 'reset'];

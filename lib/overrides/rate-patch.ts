@@ -3,9 +3,9 @@ import { duration, oneOf } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
-import { RATE_STATES, type RatePatch, type RateState, type SetRateOptions } from './override.js';
+import { INHERIT_MODES, type RatePatch, type InheritMode, type SetRateOptions } from './override.js';
 
-const OPTIONS: readonly (keyof SetRateOptions)[] = ['expiresIn', 'state'];
+const OPTIONS: readonly (keyof SetRateOptions)[] = ['expiresIn', 'inherit'];
 
 /** A definition with a patch over it. What the options are worth is left to who compiles it. */
 export function patched(definition: LimitDefinition, patch: RatePatch): LimitDefinition {
@@ -13,10 +13,10 @@ export function patched(definition: LimitDefinition, patch: RatePatch): LimitDef
 }
 
 /** The options that a patch sets. Refuses what is no option of the limit's algorithm, and a patch that sets nothing. */
-export function readPatch({ algo }: LimitDefinition, patch: unknown, place: string): RatePatch {
+export function readPatch({ algo }: LimitDefinition, patch: unknown, location: string): RatePatch {
   const own = algorithms.get(algo)?.options ?? [];
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
-    throw new RateLimitConfigError(messages.wrongPatch(place, patch, own));
+    throw new RateLimitConfigError(messages.wrongPatch(location, patch, own));
   }
   const set = Object.entries(patch).filter(([, value]) => value !== undefined);
   for (const [option] of set) {
@@ -24,26 +24,26 @@ export function readPatch({ algo }: LimitDefinition, patch: unknown, place: stri
     const owners = [...algorithms.values()].filter(({ options }) => options.includes(option)).map(({ name }) => name);
     throw new RateLimitConfigError(
       owners.length > 0
-        ? messages.foreignOption(place, option, algo, own, owners)
-        : messages.unchangeable(place, option, own),
+        ? messages.foreignOption(location, option, algo, own, owners)
+        : messages.unchangeable(location, option, own),
     );
   }
-  if (set.length === 0) throw new RateLimitConfigError(messages.wrongPatch(place, patch, own));
+  if (set.length === 0) throw new RateLimitConfigError(messages.wrongPatch(location, patch, own));
   return Object.fromEntries(set);
 }
 
 /** Reads how a rate is to be changed. */
-export function readSetRateOptions(options: unknown, place: string): { state: RateState; lastsMs: number } {
+export function readSetRateOptions(options: unknown, location: string): { inherit: InheritMode; lastsMs: number } {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RateLimitConfigError(messages.notOptions(place, options));
+    throw new RateLimitConfigError(messages.notOptions(location, options));
   }
   for (const option of Object.keys(options)) {
     if (OPTIONS.includes(option as keyof SetRateOptions)) continue;
-    throw new RateLimitConfigError(messages.unknownOption(place, option, OPTIONS));
+    throw new RateLimitConfigError(messages.unknownOption(location, option, OPTIONS));
   }
-  const { expiresIn, state } = options as SetRateOptions;
+  const { expiresIn, inherit } = options as SetRateOptions;
   return {
-    state: oneOf(place, 'state', state ?? 'keep', RATE_STATES),
-    lastsMs: expiresIn === undefined ? 0 : Math.ceil(duration(place, 'expiresIn', expiresIn) / 1000),
+    inherit: oneOf(location, 'inherit', inherit ?? 'keep', INHERIT_MODES),
+    lastsMs: expiresIn === undefined ? 0 : Math.ceil(duration(location, 'expiresIn', expiresIn) / 1000),
   };
 }

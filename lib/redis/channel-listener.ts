@@ -1,7 +1,13 @@
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { messages } from '../errors/messages.js';
-import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, isCluster, type RedisClient, surviveErrors } from './client.js';
+import {
+  CONNECT_TIMEOUT_MS,
+  DISCONNECT_TIMEOUT_MS,
+  isCluster,
+  type RedisClient,
+  ignoreConnectionErrors,
+} from './client.js';
 
 const logger = new Logger('RateLimit');
 
@@ -38,8 +44,8 @@ export class ChannelListener {
   constructor(
     private readonly client: RedisClient,
     private readonly channel: string,
-    private readonly heard: (message?: string) => void,
-    private readonly deaf: () => void = () => undefined,
+    private readonly onMessage: (message?: string) => void,
+    private readonly onDisconnect: () => void = () => undefined,
     /** What is warned of, once, if the server does not let it listen. */
     private readonly refusal: (reason: string) => string = messages.ratesUnheard,
   ) {}
@@ -65,12 +71,12 @@ export class ChannelListener {
     if (node === undefined) return this.connectLater();
     const connection = node.duplicate(ONCE);
     this.connection = connection;
-    surviveErrors(connection);
+    ignoreConnectionErrors(connection);
     connection.once('end', () => {
-      this.deaf();
+      this.onDisconnect();
       this.connectLater();
     });
-    connection.on('message', (_channel, message: string) => this.heard(message));
+    connection.on('message', (_channel, message: string) => this.onMessage(message));
     connection.once('ready', () => void this.subscribe(connection));
     connection.connect().catch(() => undefined);
   }
@@ -79,7 +85,7 @@ export class ChannelListener {
     try {
       await connection.subscribe(this.channel);
       this.pauseMs = FIRST_PAUSE_MS;
-      this.heard();
+      this.onMessage();
       this.settle();
     } catch (error) {
       if (connection.status === 'ready') this.refused(error);

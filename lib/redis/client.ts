@@ -33,13 +33,13 @@ export const DISCONNECT_TIMEOUT_MS = 100;
  * What makes a dead server answer at once: nothing waits in a queue for a connection, and nothing is sent a second time,
  * since a check that was already counted would count twice.
  */
-const PROMPT = {
+const FAIL_FAST = {
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
 } as const;
 
-const PROMPT_CLUSTER = {
+const FAIL_FAST_CLUSTER = {
   enableOfflineQueue: false,
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
@@ -99,13 +99,13 @@ function make(
     return new Cluster(redis.nodes, {
       clusterRetryStrategy: backOff,
       ...options,
-      ...PROMPT_CLUSTER,
+      ...FAIL_FAST_CLUSTER,
       lazyConnect: true,
       redisOptions: nodeOptions,
     });
   }
   const options = { ...limits, reconnectOnError: isDemoted, retryStrategy: backOff };
-  const always = { ...PROMPT, lazyConnect: true };
+  const always = { ...FAIL_FAST, lazyConnect: true };
   return typeof redis === 'string'
     ? new Redis(redis, { ...options, ...always })
     : new Redis({ ...options, ...redis, ...always });
@@ -117,7 +117,7 @@ function make(
  *
  * @returns what ends that, for a connection that others go on using
  */
-export function surviveErrors(client: RedisClient): () => void {
+export function ignoreConnectionErrors(client: RedisClient): () => void {
   const survive = () => {
     const { stream } = client as { stream?: Pick<NodeJS.EventEmitter, 'on'> };
     stream?.on('error', () => undefined);
@@ -125,7 +125,7 @@ export function surviveErrors(client: RedisClient): () => void {
   client.on('error', survive);
   if (!isCluster(client)) return () => client.off('error', survive);
   const nodes = new Map<Redis, () => void>();
-  const add = (node: Redis) => void nodes.set(node, surviveErrors(node));
+  const add = (node: Redis) => void nodes.set(node, ignoreConnectionErrors(node));
   const remove = (node: Redis) => void nodes.delete(node);
   for (const node of client.nodes('all')) add(node);
   client.on('+node', add);

@@ -6,9 +6,9 @@ import { withDeadline } from './deadline.js';
 /** Who listens. */
 export interface Listener {
   /** A message came; or, without one, some may have been missed until now. */
-  heard(message?: string): void;
+  onMessage(message?: string): void;
   /** From now on messages may be missed. */
-  deaf?(): void;
+  onDisconnect?(): void;
 }
 
 /** On this the instances of an app tell each other what they did to counters. It listens once somebody wants to hear. */
@@ -25,8 +25,8 @@ export class InstanceChannel {
     this.connection = new ChannelListener(
       client,
       channel,
-      (message) => this.listeners.forEach((listener) => listener.heard(message)),
-      () => this.listeners.forEach((listener) => listener.deaf?.()),
+      (message) => this.listeners.forEach((listener) => listener.onMessage(message)),
+      () => this.listeners.forEach((listener) => listener.onDisconnect?.()),
       messages.instancesUnheard,
     );
   }
@@ -46,7 +46,7 @@ export class InstanceChannel {
    * Resolves when it is told; or could not be in time, and then nobody can be heard either. The time counts from when the
    * operation began that is told of: on the process's clock, in milliseconds.
    */
-  async tell(message: string, since: number): Promise<void> {
+  async publish(message: string, since: number): Promise<void> {
     if (this.client.status !== 'ready') return;
     const left = since + this.timeoutMs - performance.now();
     await withDeadline(this.client.publish(this.channel, message), left).catch(() => undefined);

@@ -1,5 +1,5 @@
 import { type ClosableResponse, isGone, onClose } from '../transports/connection.js';
-import { Alarm } from '../util/long-timeout.js';
+import { LongTimeout } from '../util/long-timeout.js';
 
 /** How a hold ends: its time is over, the client has left, or the app shuts down. */
 export type HoldEnd = 'over' | 'left' | 'shut down';
@@ -25,7 +25,7 @@ export class Holds {
         done('shut down');
       };
       // The client's socket keeps the process alive as long as anyone waits for the answer.
-      const alarm = new Alarm(delayMs, () => done('over'), false);
+      const alarm = new LongTimeout(delayMs, () => done('over'), false);
       const forget = connection === undefined ? undefined : onClose(connection, () => done('left'));
       this.ends.add(shutDown);
       if (this.closed) shutDown();

@@ -22,7 +22,7 @@ export interface HandlerEnd {
  * How one request ends, told by its connection or, where there is none or it says little, by what the handler did. And when it is over:
  * once its response has been closed and no handler runs any more, since a handler goes on when its client has left.
  */
-export class Ending {
+export class RequestCompletion {
   private readonly endListeners: ((outcome: Outcome) => void)[] = [];
   private readonly overListeners: (() => void)[] = [];
   private handled: HandlerEnd | undefined;

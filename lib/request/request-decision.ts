@@ -41,10 +41,10 @@ export class RequestDecision implements CheckResult {
    */
   async settle(actual: number, name?: string): Promise<void> {
     assertActual(actual);
-    const { met } = this.#state;
+    const { applicable } = this.#state;
     const meant = (rule: Rule) =>
       rule.limit.algorithm.renew === undefined && (name === undefined ? rule.hasCost : rule.name === name);
-    if (!met.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
+    if (!applicable.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
     const open = chargesOf(this.#state).filter(({ rule, settled }) => !settled && meant(rule));
     await Promise.all(
       open.map((charge) => {

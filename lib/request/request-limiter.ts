@@ -26,19 +26,19 @@ import type { Rule, RuleEntry } from '../rules/rule.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { withExpectedWait } from '../limiter/hold-times.js';
-import { WaitingRoom } from '../limiter/wait-queues.js';
+import { WaitQueues } from '../limiter/wait-queues.js';
 import { connectionOf, isGone, isLost } from '../transports/connection.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
 import { callOf, partsOf, Transports } from './transports.js';
 import { clientLeft } from './client-left.js';
-import { findEarly, openEarly, takeOver } from './middleware-state.js';
-import { Ending } from './request-completion.js';
+import { findMiddlewareState, openMiddlewareState, adoptMiddlewareChecks } from './middleware-state.js';
+import { RequestCompletion } from './request-completion.js';
 import { Holds } from './hold.js';
 import {
   type Checked,
   chargesOf,
   findState,
-  type Follower,
+  type GuardContinuation,
   openState,
   type RequestCharge,
   type RequestState,
@@ -49,7 +49,7 @@ const logger = new Logger('RateLimit');
 
 /** Checks requests: once in the guard and, where a limit needs to know the user, once more after all guards. */
 @Injectable()
-export class RequestLimiter implements Follower, OnModuleDestroy {
+export class RequestLimiter implements GuardContinuation, OnModuleDestroy {
   private readonly holds = new Holds();
   private readonly attempts = new Attempts(logger);
 
@@ -59,7 +59,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
     private readonly headers: ResponseHeaders,
     private readonly refusals: Refusals,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
-    private readonly room: WaitingRoom,
+    private readonly room: WaitQueues,
     private readonly transports: Transports,
   ) {}
 
@@ -70,11 +70,16 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
 
   /** The middleware's part: what needs no route. Returns nothing if there is nothing to wait for. */
   beforeRoute(request: object, response: object): Promise<void> | undefined {
-    const { earlyRules } = this.limits;
-    if (earlyRules.length === 0) return undefined;
+    const { middlewareRules } = this.limits;
+    if (middlewareRules.length === 0) return undefined;
     const context = new ExecutionContextHost([request, response]);
-    const state = openEarly(request);
-    return (state.middleware ??= this.check(earlyRules, context, partsOf(this.transports.of(context), context), state));
+    const state = openMiddlewareState(request);
+    return (state.middleware ??= this.check(
+      middlewareRules,
+      context,
+      partsOf(this.transports.of(context), context),
+      state,
+    ));
   }
 
   /** The guard's part. Returns nothing if there is nothing to wait for. */
@@ -94,14 +99,14 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
   /** The check after the guards. Returns nothing if there is nothing to wait for. */
   afterGuards(context: ExecutionContext): Promise<void> | undefined {
     const plan = this.plans.of(context.getClass(), context.getHandler());
-    if (!plan.goesOn) return undefined;
+    if (!plan.continuesAfterGuards) return undefined;
     const reader = this.transports.of(context);
     const state = findState(context, callOf(reader, context));
     if (state?.guard === undefined) return undefined;
     return (state.authenticated ??= refusing(reader, context, this.secondCheck(plan, context, reader, state)).catch(
       (error: unknown) => {
         // The handler will not run, and where there is no connection nobody else tells of the end.
-        state.ending?.handlerEnded({ failed: true, error });
+        state.completion?.handlerEnded({ failed: true, error });
         throw error;
       },
     ));
@@ -110,12 +115,12 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
   /** Watches what the handler does, if its end matters to a limit. */
   private observe(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const found = findState(context, callOf(this.transports.of(context), context));
-    const checks = [found, this.earlyOf(context)].filter((each) => each?.ending !== undefined);
+    const checks = [found, this.earlyOf(context)].filter((each) => each?.completion !== undefined);
     if (checks.length === 0) return next.handle();
     const run = new HandlerRun();
     const handled = run.lead(context.getHandler(), () => next.handle());
     return defer(() => {
-      const endings = checks.flatMap((check) => check?.ending ?? []);
+      const endings = checks.flatMap((check) => check?.completion ?? []);
       if (endings.some(({ wasClosed }) => wasClosed)) throw clientLeft();
       for (const lease of checks.flatMap((check) => check?.leases ?? [])) lease.keepAlive();
       const runs = endings.map((ending) => ending.handlerStarted());
@@ -127,8 +132,8 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
 
   /** What a middleware checked of the request behind a call, if the end of that may matter. */
   private earlyOf(context: ExecutionContext): Checked | undefined {
-    if (!this.limits.earlyRules.some(({ waitsForEnd }) => waitsForEnd)) return undefined;
-    return findEarly(partsOf(this.transports.of(context), context).request);
+    if (!this.limits.middlewareRules.some(({ waitsForEnd }) => waitsForEnd)) return undefined;
+    return findMiddlewareState(partsOf(this.transports.of(context), context).request);
   }
 
   private async firstCheck(
@@ -143,7 +148,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
       state.rules = await plan.ask(context);
       rules = state.rules.filter(({ phase }) => phase !== 'authenticated');
     }
-    if (plan.hasEarly) rules = takeOver(parts, state, rules);
+    if (plan.hasMiddlewareRules) rules = adoptMiddlewareChecks(parts, state, rules);
     await this.check(rules, context, parts, state, plan.hasSources && state.rules === undefined);
   }
 
@@ -173,7 +178,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
       state.decisions.splice(index, 1);
     }
     // What a middleware checked holds for every route.
-    const kept = [...rules, ...(state.early?.met ?? [])];
+    const kept = [...rules, ...(state.middleware?.applicable ?? [])];
     await this.giveBack(chargesOf(state).filter(({ rule }) => !kept.includes(rule)));
   }
 
@@ -187,7 +192,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
   ): Promise<void> {
     if (rules.length === 0) return;
     refuseIfLeft(parts, rules);
-    state.met.push(...rules);
+    state.applicable.push(...rules);
     const collected = mapAll(rules, (rule) => rule.entry(context, parts));
     const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
     // While functions were asked, the client may have left, and taken its address along.
@@ -207,7 +212,7 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
       throw this.refusals.exceeded(context, parts.response, result, names, refusing?.answer);
     }
     if (!refundable) {
-      state.uncharged.push(() => this.chargesOf(entries, decisions));
+      state.deferredCharges.push(() => this.chargesOf(entries, decisions));
       return;
     }
     const charges = this.chargesOf(entries, decisions);
@@ -248,20 +253,24 @@ export class RequestLimiter implements Follower, OnModuleDestroy {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
     if (waiting.length === 0) return;
     const leases = waiting.flatMap((charge) => {
-      const { limit, place, source } = charge;
-      if (limit.algorithm.renew === undefined || place === undefined) return [];
-      return new Lease({ limit, identity: charge.identity, units: charge.units, place, source }, this.store, this.room);
+      const { limit, ticket, source } = charge;
+      if (limit.algorithm.renew === undefined || ticket === undefined) return [];
+      return new Lease(
+        { limit, identity: charge.identity, units: charge.units, ticket, source },
+        this.store,
+        this.room,
+      );
     });
     state.leases.push(...leases);
     const connection = connectionOf(response);
     // Without a connection nobody may tell of the end unless the handler runs.
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();
-    state.ending ??= new Ending(context, connection);
+    state.completion ??= new RequestCompletion(context, connection);
     // Nobody waits for what follows: a store of the user's own that fails otherwise than stores do must not end the process.
-    state.ending.onOver(() => {
+    state.completion.onOver(() => {
       for (const lease of leases) lease.release().catch(logFailure);
     });
-    state.ending.onEnd((outcome) => {
+    state.completion.onEnd((outcome) => {
       this.leaveUncounted(waiting, outcome).catch(logFailure);
     });
   }

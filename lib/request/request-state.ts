@@ -4,7 +4,7 @@ import type { Rule, RuleEntry } from '../rules/rule.js';
 import type { Lease } from '../limiter/lease.js';
 import type { CheckResult } from '../limits/decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
-import type { Ending } from './request-completion.js';
+import type { RequestCompletion } from './request-completion.js';
 
 /** What one limit charged for a request. */
 export interface RequestCharge extends Refund {
@@ -19,7 +19,7 @@ export interface RequestCharge extends Refund {
 }
 
 /** Goes on with a call after the guards. */
-export interface Follower {
+export interface GuardContinuation {
   /** The check after the guards. Returns nothing if there is nothing to wait for. */
   afterGuards(context: ExecutionContext): Promise<void> | undefined;
   /** The same, and then the handler. */
@@ -29,18 +29,18 @@ export interface Follower {
 /** What was checked so far. */
 export interface Checked {
   /** All rules of the checks so far, also those that do not apply to the request. */
-  readonly met: Rule[];
+  readonly applicable: Rule[];
   /** What was asked of the store; a limit may have another rate by the time it is told of. */
   readonly checked: RuleEntry[];
   readonly decisions: StoreDecision[];
   /** See `chargesOf`. */
   readonly charges: RequestCharge[];
   /** Charges that are made only if somebody asks for them. */
-  readonly uncharged: (() => RequestCharge[])[];
+  readonly deferredCharges: (() => RequestCharge[])[];
   /** What is held for the request. */
   readonly leases: Lease[];
   /** How the request ends, if that matters. */
-  ending?: Ending;
+  completion?: RequestCompletion;
   /** The sum of all decisions so far. */
   result?: CheckResult;
 }
@@ -50,7 +50,7 @@ export interface RequestState extends Checked {
   readonly type: object;
   readonly handler: object;
   /** What goes on with the call after the guards. */
-  readonly follower: Follower;
+  readonly continuation: GuardContinuation;
   /** The guard's check. A second guard on the same request takes part in it. */
   guard?: Promise<void>;
   /** The check after the guards. */
@@ -58,7 +58,7 @@ export interface RequestState extends Checked {
   /** All rules of the request, once the route's functions have been asked. */
   rules?: readonly Rule[];
   /** What a middleware checked before. */
-  early?: Checked | undefined;
+  middleware?: Checked | undefined;
 }
 
 /** By request, so that it is gone with it; a request seldom has more than one handler. */
@@ -88,13 +88,13 @@ export function searchState(context: ExecutionContext): RequestState | undefined
 }
 
 /** The state of a call. */
-export function openState(context: ExecutionContext, call: object, follower: Follower): RequestState {
+export function openState(context: ExecutionContext, call: object, continuation: GuardContinuation): RequestState {
   const found = findState(context, call);
   if (found !== undefined) return found;
   const state: RequestState = {
     type: context.getClass(),
     handler: context.getHandler(),
-    follower,
+    continuation,
     ...nothingChecked(),
   };
   const others = states.get(call);
@@ -107,11 +107,11 @@ export function openState(context: ExecutionContext, call: object, follower: Fol
 
 /** Before any check. */
 export function nothingChecked(): Checked {
-  return { met: [], checked: [], decisions: [], charges: [], uncharged: [], leases: [] };
+  return { applicable: [], checked: [], decisions: [], charges: [], deferredCharges: [], leases: [] };
 }
 
 /** What was charged so far. */
-export function chargesOf({ charges, uncharged }: Checked): RequestCharge[] {
-  for (const make of uncharged.splice(0)) charges.push(...make());
+export function chargesOf({ charges, deferredCharges }: Checked): RequestCharge[] {
+  for (const make of deferredCharges.splice(0)) charges.push(...make());
   return charges;
 }

@@ -10,7 +10,7 @@ export interface Declared {
 const DECLARED = 'nestjs-sluice:declared';
 /** Where a class keeps the functions that its methods were when they first declared something. */
 const DECLARING = 'nestjs-sluice:declaring';
-const SCOPE = 'nestjs-sluice:scope';
+const NAMESPACE = 'nestjs-sluice:namespace';
 const NOTHING: Declared = { specs: [], skips: [] };
 
 /** What is declared on a method, or on a class itself. */
@@ -51,14 +51,14 @@ export function isLost(prototype: object, method: string): boolean {
 }
 
 /** A decorator that names what shares the counters of a class or method. */
-export function declareScope(scope: string): ClassDecorator & MethodDecorator {
+export function declareNamespace(namespace: string): ClassDecorator & MethodDecorator {
   return (target: object, _key?: string | symbol, descriptor?: PropertyDescriptor) =>
-    Reflect.defineMetadata(SCOPE, scope, hostOf(target, descriptor));
+    Reflect.defineMetadata(NAMESPACE, namespace, hostOf(target, descriptor));
 }
 
 /** What shares the counters of a class, which may inherit it, or of a method, if it was named. */
-export function scopeOn(target: object): unknown {
-  return Reflect.getMetadata(SCOPE, target);
+export function namespaceOn(target: object): unknown {
+  return Reflect.getMetadata(NAMESPACE, target);
 }
 
 function hostOf(target: object, descriptor: PropertyDescriptor | undefined): object {

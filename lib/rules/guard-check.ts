@@ -40,7 +40,7 @@ export class GuardCheck {
   }
 
   /** Whether somebody wants to know where no guard checks. */
-  get asks(): boolean {
+  get isEnabled(): boolean {
     return this.option !== 'custom';
   }
 

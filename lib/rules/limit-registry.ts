@@ -10,7 +10,7 @@ import { type Declaration, RuleCompiler } from './rule-compiler.js';
 import { ValueCache } from '../util/value-cache.js';
 
 /** The scope of the limits that apply to every route. No class has such a name. */
-const MODULE_SCOPE = '@module';
+const MODULE_NAMESPACE = '@module';
 
 /** A limit that was given a name of its own, as it was written. */
 export interface NamedLimit {
@@ -25,7 +25,7 @@ export class LimitRegistry {
   /** The limits that apply to every route. */
   readonly moduleRules: readonly Rule[];
   /** Those of them that a middleware checks, if one runs. */
-  readonly earlyRules: readonly Rule[];
+  readonly middlewareRules: readonly Rule[];
   /** Is called when limits were added. */
   onDefined: () => void = () => undefined;
   private readonly moduleLimits: readonly NamedLimit[];
@@ -40,11 +40,11 @@ export class LimitRegistry {
     private readonly compiler: RuleCompiler,
   ) {
     const moduleLimits = (options.limits ?? []).map((definition, index): NamedLimit => {
-      const declaration = { place: `limits[${index}]`, scope: MODULE_SCOPE, everywhere: true };
+      const declaration = { location: `limits[${index}]`, namespace: MODULE_NAMESPACE, everywhere: true };
       return { definition, declaration, rule: compiler.compile(definition, declaration) };
     });
     this.moduleRules = moduleLimits.map(({ rule }) => rule);
-    this.earlyRules = this.moduleRules.filter(({ phase }) => phase === 'middleware');
+    this.middlewareRules = this.moduleRules.filter(({ phase }) => phase === 'middleware');
     this.moduleLimits = moduleLimits.filter(({ definition }) => definition.name !== undefined);
     const names = new Set<string>();
     for (const { name } of this.moduleRules) {
@@ -69,17 +69,19 @@ export class LimitRegistry {
   }
 
   /** Adds definitions. The same one may be added again, as when a feature is imported twice. */
-  define(definitions: Readonly<Record<string, LimitDefinition>>, place: string): void {
+  define(definitions: Readonly<Record<string, LimitDefinition>>, location: string): void {
     for (const [name, definition] of Object.entries(definitions)) {
       const known = this.defined.get(name);
       if (known !== undefined) {
         if (isDeepStrictEqual(known.definition, definition)) continue;
         throw new RateLimitConfigError(messages.definedTwice(name));
       }
-      const declaration = { place: `${place}.${name}`, scope: '', name };
+      const declaration = { location: `${location}.${name}`, namespace: '', name };
       const rule = this.compiler.compile(definition, declaration);
       if (rule.name !== name) {
-        throw new RateLimitConfigError(messages.wrongOption(declaration.place, 'name', rule.name, `'${name}' or none`));
+        throw new RateLimitConfigError(
+          messages.wrongOption(declaration.location, 'name', rule.name, `'${name}' or none`),
+        );
       }
       this.defined.set(name, { definition, declaration, rule });
     }
@@ -91,15 +93,15 @@ export class LimitRegistry {
     if (typeof limit === 'string') {
       const known = this.defined.get(limit);
       if (known !== undefined) return known.rule;
-      throw new RateLimitConfigError(messages.unknownName(declaration.place, limit, this.names));
+      throw new RateLimitConfigError(messages.unknownName(declaration.location, limit, this.names));
     }
-    const { place, scope } = declaration;
-    let scopes = typeof limit === 'object' && limit !== null ? this.compiled.get(limit) : undefined;
-    const known = scopes?.get(scope);
+    const { location, namespace } = declaration;
+    let rules = typeof limit === 'object' && limit !== null ? this.compiled.get(limit) : undefined;
+    const known = rules?.get(namespace);
     if (known !== undefined) return known;
-    const rule = this.equal.of([scope, limit], () => this.compiler.compile(limit, { place, scope }));
-    if (scopes === undefined) this.compiled.set(limit, (scopes = new Map()));
-    scopes.set(scope, rule);
+    const rule = this.equal.of([namespace, limit], () => this.compiler.compile(limit, { location, namespace }));
+    if (rules === undefined) this.compiled.set(limit, (rules = new Map()));
+    rules.set(namespace, rule);
     return rule;
   }
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { scopeOn } from './declared-metadata.js';
+import { namespaceOn } from './declared-metadata.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { nameOfClass, nameOfRoute } from './route-names.js';
@@ -9,13 +9,13 @@ import { nameOfClass, nameOfRoute } from './route-names.js';
 export type HandlerClass = abstract new (...args: never[]) => unknown;
 
 /** What wants a scope: a class, or one of its methods. */
-export interface Scoped {
+export interface Declarer {
   readonly type: HandlerClass;
   readonly method?: string;
 }
 
 /** What a structured field could hold, too. One that begins with `@` would be that of the module's limits. */
-const SCOPE = /^(?!@)[\x20-\x7e]{1,128}$/;
+const NAMESPACE = /^(?!@)[\x20-\x7e]{1,128}$/;
 /** What `mixin()` calls a class: anew at each start. */
 const DRAWN = /^[0-9a-f]{21}$/;
 /** Minifiers give shorter names. */
@@ -29,8 +29,8 @@ const MODULE_PATH = '__module_path__';
  * `mixin()` or a minifier made it, or two modules have one.
  */
 @Injectable()
-export class Scopes {
-  private readonly scopes = new Map<HandlerClass, Map<string | undefined, string>>();
+export class Namespaces {
+  private readonly namespaces = new Map<HandlerClass, Map<string | undefined, string>>();
   private readonly taken = new Set<string>();
 
   constructor(
@@ -39,36 +39,36 @@ export class Scopes {
   ) {}
 
   /** The scope of a class or method. Throws `RateLimitConfigError` if nothing tells it from others. */
-  of({ type, method }: Scoped): string {
-    const known = this.scopes.get(type)?.get(method);
+  of({ type, method }: Declarer): string {
+    const known = this.namespaces.get(type)?.get(method);
     if (known !== undefined) return known;
     this.assign([{ type, ...(method !== undefined && { method }) }]);
-    return this.scopes.get(type)!.get(method)!;
+    return this.namespaces.get(type)!.get(method)!;
   }
 
   /**
    * Gives each its scope: the first of its names that no other has. Those that share a name all take the next, so that the order
    * in which they are found does not matter.
    */
-  assign(wanting: readonly Scoped[]): void {
+  assign(wanting: readonly Declarer[]): void {
     let open = wanting
-      .filter(({ type, method }) => this.scopes.get(type)?.has(method) !== true)
-      .map((scoped) => ({ scoped, names: this.names(scoped) }));
+      .filter(({ type, method }) => this.namespaces.get(type)?.has(method) !== true)
+      .map((declarer) => ({ declarer, names: this.names(declarer) }));
     while (open.length > 0) {
       const counts = new Map<string, number>();
       for (const { names } of open) if (names[0] !== undefined) counts.set(names[0], (counts.get(names[0]) ?? 0) + 1);
       const left: typeof open = [];
       const given: string[] = [];
-      for (const { scoped, names } of open) {
+      for (const { declarer, names } of open) {
         const [name, ...others] = names;
-        if (name === undefined) throw new RateLimitConfigError(messages.noScope(placeOf(scoped)));
+        if (name === undefined) throw new RateLimitConfigError(messages.noNamespace(locationOf(declarer)));
         if (counts.get(name) === 1 && !this.taken.has(name)) {
-          this.keep(scoped, name);
+          this.keep(declarer, name);
           given.push(name);
-        } else if (isNamed(scoped)) {
-          throw new RateLimitConfigError(messages.scopeTwice(placeOf(scoped), name));
+        } else if (isNamed(declarer)) {
+          throw new RateLimitConfigError(messages.namespaceTwice(locationOf(declarer), name));
         } else {
-          left.push({ scoped, names: others });
+          left.push({ declarer, names: others });
         }
       }
       for (const name of [...given, ...counts.keys()]) this.taken.add(name);
@@ -76,25 +76,26 @@ export class Scopes {
     }
   }
 
-  private keep({ type, method }: Scoped, scope: string): void {
-    let scopes = this.scopes.get(type);
-    if (scopes === undefined) this.scopes.set(type, (scopes = new Map()));
-    scopes.set(method, scope);
+  private keep({ type, method }: Declarer, namespace: string): void {
+    let namespaces = this.namespaces.get(type);
+    if (namespaces === undefined) this.namespaces.set(type, (namespaces = new Map()));
+    namespaces.set(method, namespace);
   }
 
   /** The names of a class or method, the most telling first. */
-  private names({ type, method }: Scoped): string[] {
+  private names({ type, method }: Declarer): string[] {
     const named = explicit({ type, ...(method !== undefined && { method }) });
     if (named !== undefined) return [named];
-    const place = nameOfClass(type, this.prefixes(type));
+    const location = nameOfClass(type, this.prefixes(type));
     const written = writtenName(type);
     if (method === undefined) {
-      const first = place === undefined ? undefined : this.routes(type, place).sort()[0];
-      return present([place, first === undefined ? undefined : `${place} ${first}`, written]);
+      const first = location === undefined ? undefined : this.routes(type, location).sort()[0];
+      return present([location, first === undefined ? undefined : `${location} ${first}`, written]);
     }
     const handler = (type.prototype as Record<string, object>)[method]!;
     // Names of methods, unlike those of classes, stay what they are.
-    const route = place === undefined ? undefined : (nameOfRoute(place, method, handler) ?? `${place} ${method}`);
+    const route =
+      location === undefined ? undefined : (nameOfRoute(location, method, handler) ?? `${location} ${method}`);
     return present([
       route,
       route === undefined ? undefined : `${route} ${method}`,
@@ -102,10 +103,10 @@ export class Scopes {
     ]);
   }
 
-  private routes(type: HandlerClass, place: string): string[] {
+  private routes(type: HandlerClass, location: string): string[] {
     const prototype = type.prototype as Record<string, object>;
     const methods = this.scanner.getAllMethodNames(prototype);
-    return present(methods.map((method) => nameOfRoute(place, method, prototype[method]!)));
+    return present(methods.map((method) => nameOfRoute(location, method, prototype[method]!)));
   }
 
   /** The paths that modules put before that of a controller. */
@@ -125,23 +126,23 @@ export function classNameOf(type: HandlerClass): string {
   return type.name || 'a class without a name';
 }
 
-function placeOf({ type, method }: Scoped): string {
+function locationOf({ type, method }: Declarer): string {
   return `@RateLimit on ${classNameOf(type)}${method === undefined ? '' : `.${method}`}`;
 }
 
-function isNamed(scoped: Scoped): boolean {
-  return explicit(scoped) !== undefined;
+function isNamed(declarer: Declarer): boolean {
+  return explicit(declarer) !== undefined;
 }
 
 /** The name that the user gave, of the method itself or behind that of its class. */
-function explicit(scoped: Scoped): string | undefined {
-  const { type, method } = scoped;
-  const own = method === undefined ? undefined : scopeOn((type.prototype as Record<string, object>)[method]!);
-  const named = own ?? scopeOn(type);
+function explicit(declarer: Declarer): string | undefined {
+  const { type, method } = declarer;
+  const own = method === undefined ? undefined : namespaceOn((type.prototype as Record<string, object>)[method]!);
+  const named = own ?? namespaceOn(type);
   if (named === undefined) return undefined;
-  if (typeof named !== 'string' || !SCOPE.test(named)) {
-    const place = placeOf(scoped).replace('@RateLimit', '@RateLimit.scope');
-    throw new RateLimitConfigError(messages.wrongScope(place, named));
+  if (typeof named !== 'string' || !NAMESPACE.test(named)) {
+    const location = locationOf(declarer).replace('@RateLimit', '@RateLimit.namespace');
+    throw new RateLimitConfigError(messages.wrongNamespace(location, named));
   }
   return own === undefined && method !== undefined ? `${named}.${method}` : named;
 }

@@ -8,10 +8,10 @@ import type { LimitAnswer, LimitDefinition, LimitSpec } from '../config/limit-de
 import { bindsOtherGuard, bindsOwnGuard } from './bound-guards.js';
 import { GuardCheck } from './guard-check.js';
 import { LimitRegistry } from './limit-registry.js';
-import { isSource, type Place, Plan, type RuleSource } from './plan.js';
+import { isSource, type DeclaredLevel, Plan, type RuleSource } from './plan.js';
 import { isGateway, isHandler, resolvesField } from './route-names.js';
 import { type Rule } from './rule.js';
-import { classNameOf, type HandlerClass, type Scoped, Scopes } from './namespaces.js';
+import { classNameOf, type HandlerClass, type Declarer, Namespaces } from './namespaces.js';
 
 type Handler = object;
 
@@ -25,7 +25,7 @@ export class PlanRegistry {
     private readonly registry: LimitRegistry,
     private readonly modules: ModulesContainer,
     private readonly scanner: MetadataScanner,
-    private readonly scopes: Scopes,
+    private readonly namespaces: Namespaces,
     private readonly guards: GuardCheck,
   ) {}
 
@@ -45,10 +45,10 @@ export class PlanRegistry {
    */
   needInterceptor(): boolean {
     const goesOn = (spec: LimitSpec) =>
-      typeof spec === 'function' || this.registry.rule(spec, { place: '', scope: '' }).goesOn;
+      typeof spec === 'function' || this.registry.rule(spec, { location: '', namespace: '' }).needsInterceptor;
     try {
       this.hasInterceptor =
-        this.registry.moduleRules.some((rule) => rule.goesOn) ||
+        this.registry.moduleRules.some((rule) => rule.needsInterceptor) ||
         this.classes().some((type) => this.targets(type).some((target) => declaredOn(target).specs.some(goesOn)));
     } catch {
       // What is wrong with them is told at start-up.
@@ -65,17 +65,17 @@ export class PlanRegistry {
       }
     }
     const classes = this.classes();
-    this.scopes.assign(classes.flatMap((type) => this.scoped(type)));
+    this.namespaces.assign(classes.flatMap((type) => this.declarers(type)));
     for (const type of classes) {
       // Also for a controller without routes, whose own limits would else go unread.
-      this.placesOf(type);
+      this.levelsOf(type);
       for (const method of this.lostMethods(type)) {
         throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`));
       }
       for (const handler of this.handlers(type).values()) if (isRoute(handler)) this.of(type, handler);
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
-    if (this.guards.asks) this.refuseUnreached(classes);
+    if (this.guards.isEnabled) this.refuseUnreached(classes);
     this.guards.warnOfFields(classes.flatMap((type) => this.fields(type)));
     // Where the guard has nothing to check, its place does not matter.
     if (classes.some((type) => this.plansOf(type).some(({ isEmpty }) => !isEmpty))) this.guards.warnOfEarlier();
@@ -96,7 +96,7 @@ export class PlanRegistry {
 
   private nameOf(definition: LimitDefinition): unknown {
     try {
-      return this.registry.rule(definition, { place: '', scope: '' }).name;
+      return this.registry.rule(definition, { location: '', namespace: '' }).name;
     } catch {
       // What is wrong with it is told at start-up.
       return definition;
@@ -113,7 +113,7 @@ export class PlanRegistry {
   }
 
   /** What of a class needs a scope: limits of a name share their counters by that. */
-  private scoped(type: HandlerClass): Scoped[] {
+  private declarers(type: HandlerClass): Declarer[] {
     const { countsPerRoute: perRoute } = this;
     const methods = [...this.handlers(type)].filter(
       ([, handler]) => declaresOwn(handler) || (perRoute && isRoute(handler)),
@@ -162,56 +162,57 @@ export class PlanRegistry {
   private plan(type: HandlerClass, handler: Handler): Plan {
     const method = [...this.handlers(type)].find(([, each]) => each === handler)?.[0];
     const name = `${classNameOf(type)}.${method ?? (handler as Function).name}`;
-    const scoped = { type, ...(method !== undefined && { method }) };
+    const declarer = { type, ...(method !== undefined && { method }) };
     const everywhere = this.registry.moduleRules.map((rule) =>
-      rule.perRoute ? rule.within(this.scopes.of(scoped)) : rule,
+      rule.perRoute ? rule.within(this.namespaces.of(declarer)) : rule,
     );
-    const places = [
-      { place: 'limits', skips: [], specs: everywhere },
-      ...this.placesOf(type),
-      this.place(`@RateLimit on ${name}`, handler, scoped),
+    const levels = [
+      { location: 'limits', skips: [], specs: everywhere },
+      ...this.levelsOf(type),
+      this.level(`@RateLimit on ${name}`, handler, declarer),
     ];
-    this.refuseIdleSkips(places);
-    const plan = new Plan(places, bindsOtherGuard(type) || bindsOtherGuard(handler));
-    if (plan.mayGoOn && !this.hasInterceptor) {
+    this.refuseIdleSkips(levels);
+    const plan = new Plan(levels, bindsOtherGuard(type) || bindsOtherGuard(handler));
+    if (plan.needsInterceptor && !this.hasInterceptor) {
       throw new RateLimitConfigError(messages.noInterceptor(`@RateLimit on ${name}`));
     }
     return plan;
   }
 
   /** What a class declares, and the classes that it extends. */
-  private placesOf(type: HandlerClass): Place[] {
+  private levelsOf(type: HandlerClass): DeclaredLevel[] {
     return lineageOf(type)
       .filter((target) => target === type || declares(target))
-      .map((target) => this.place(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
+      .map((target) => this.level(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
   }
 
-  private place(place: string, target: object, scoped: Scoped): Place {
+  private level(location: string, target: object, declarer: Declarer): DeclaredLevel {
     const { specs, skips } = declaredOn(target);
-    return { place, skips, specs: specs.map((spec) => this.compile(spec, place, scoped)) };
+    return { location, skips, specs: specs.map((spec) => this.compile(spec, location, declarer)) };
   }
 
-  private compile(spec: LimitSpec, place: string, scoped: Scoped): Rule | RuleSource {
-    if (typeof spec === 'string') return this.registry.rule(spec, { place, scope: '' });
-    if (typeof spec !== 'function') return this.registry.rule(spec, { place, scope: this.scopes.of(scoped) });
-    const scope = this.scopes.of(scoped);
+  private compile(spec: LimitSpec, location: string, declarer: Declarer): Rule | RuleSource {
+    if (typeof spec === 'string') return this.registry.rule(spec, { location, namespace: '' });
+    if (typeof spec !== 'function')
+      return this.registry.rule(spec, { location, namespace: this.namespaces.of(declarer) });
+    const namespace = this.namespaces.of(declarer);
     return {
       ask: spec,
       rules: (answer: LimitAnswer) => {
-        if (answer === undefined) throw new RateLimitConfigError(messages.noAnswer(place));
+        if (answer === undefined) throw new RateLimitConfigError(messages.noAnswer(location));
         const limits = Array.isArray(answer) ? answer : answer === null ? [] : [answer];
-        return limits.map((limit: Exclude<LimitSpec, Function>) => this.registry.rule(limit, { place, scope }));
+        return limits.map((limit: Exclude<LimitSpec, Function>) => this.registry.rule(limit, { location, namespace }));
       },
     };
   }
 
-  private refuseIdleSkips(places: readonly Place[]): void {
+  private refuseIdleSkips(levels: readonly DeclaredLevel[]): void {
     const known = new Set(this.registry.names);
-    for (const { place, skips, specs } of places) {
+    for (const { location, skips, specs } of levels) {
       const unknown = skips === 'all' ? undefined : skips.find((name) => !known.has(name));
       if (unknown !== undefined) {
         throw new RateLimitConfigError(
-          messages.skipsNothing(place.replace('@RateLimit', '@SkipRateLimit'), unknown, [...known]),
+          messages.skipsNothing(location.replace('@RateLimit', '@SkipRateLimit'), unknown, [...known]),
         );
       }
       // A function may give limits of any name.

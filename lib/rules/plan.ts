@@ -13,9 +13,9 @@ export interface RuleSource {
 }
 
 /** What is declared in one place: the module, a controller, a route. */
-export interface Place {
+export interface DeclaredLevel {
   /** For messages. */
-  readonly place: string;
+  readonly location: string;
   /** The limits of places farther out that do not hold from here on. */
   readonly skips: 'all' | readonly string[];
   readonly specs: readonly (Rule | RuleSource)[];
@@ -30,36 +30,36 @@ export class Plan {
   /** The rules that are checked after all guards. */
   readonly authenticated: readonly Rule[];
   /** Whether a middleware may have checked some of them. */
-  readonly hasEarly: boolean;
-  private readonly places: readonly Place[];
+  readonly hasMiddlewareRules: boolean;
+  private readonly levels: readonly DeclaredLevel[];
   private readonly sources: readonly RuleSource[];
 
   /** `places` from the outermost to the nearest; `guarded`: the route has guards of its own, which may find a user. */
   constructor(
-    places: readonly Place[],
+    levels: readonly DeclaredLevel[],
     private readonly guarded: boolean,
   ) {
-    const bare = places.findLastIndex(({ skips }) => skips === 'all');
-    this.places = places.slice(Math.max(bare, 0));
-    this.sources = this.places.flatMap(({ specs }) => specs.filter(isSource));
-    const rules = merge(this.places, new Map());
+    const bare = levels.findLastIndex(({ skips }) => skips === 'all');
+    this.levels = levels.slice(Math.max(bare, 0));
+    this.sources = this.levels.flatMap(({ specs }) => specs.filter(isSource));
+    const rules = merge(this.levels, new Map());
     this.guard = rules.filter(({ phase }) => phase !== 'authenticated');
-    this.hasEarly = rules.some(({ phase }) => phase === 'middleware');
+    this.hasMiddlewareRules = rules.some(({ phase }) => phase === 'middleware');
     this.authenticated = rules.filter(({ phase }) => phase === 'authenticated');
   }
 
   /** Whether the interceptor has to see its requests. */
-  get mayGoOn(): boolean {
-    return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.goesOn);
+  get needsInterceptor(): boolean {
+    return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.needsInterceptor);
   }
 
   /** Whether nothing is ever checked in the guard or after it. */
   get isEmpty(): boolean {
-    return this.guard.length === 0 && !this.goesOn;
+    return this.guard.length === 0 && !this.continuesAfterGuards;
   }
 
   /** Whether something may have to be checked after the guards. */
-  get goesOn(): boolean {
+  get continuesAfterGuards(): boolean {
     return this.authenticated.length > 0 || this.sources.length > 0;
   }
 
@@ -80,7 +80,7 @@ export class Plan {
     const answers = mapAll(this.sources, (source) => source.ask(context));
     const merged = (given: Awaited<typeof answers>) =>
       merge(
-        this.places,
+        this.levels,
         new Map(this.sources.map((source, index) => [source, source.rules(given[index] as LimitAnswer)])),
       );
     return Array.isArray(answers) ? merged(answers) : answers.then(merged);
@@ -88,17 +88,17 @@ export class Plan {
 }
 
 /** The nearer limit of a name replaces the farther one; two of one place are a mistake. */
-function merge(places: readonly Place[], answers: Answers): Rule[] {
+function merge(levels: readonly DeclaredLevel[], answers: Answers): Rule[] {
   const merged = new Map<string, Rule>();
-  for (const { place, skips, specs } of places) {
+  for (const { location, skips, specs } of levels) {
     if (skips === 'all') merged.clear();
     else for (const name of skips) merged.delete(name);
     const here = new Set<string>();
     for (const rule of specs.flatMap((spec) => (isSource(spec) ? (answers.get(spec) ?? []) : [spec]))) {
-      if (here.has(rule.name)) throw new RateLimitConfigError(messages.twice(place, rule.name));
+      if (here.has(rule.name)) throw new RateLimitConfigError(messages.twice(location, rule.name));
       here.add(rule.name);
       if (merged.get(rule.name)?.countsOtherwise(rule) === true) {
-        throw new RateLimitConfigError(messages.sameDefaultName(place, rule.name));
+        throw new RateLimitConfigError(messages.sameDefaultName(location, rule.name));
       }
       merged.set(rule.name, rule);
     }

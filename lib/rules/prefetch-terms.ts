@@ -1,32 +1,36 @@
-import type { LeaseTerms } from '../limits/compiled-limit.js';
+import type { PrefetchTerms } from '../limits/compiled-limit.js';
 import { duration, givenOptions, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { CommonLimitOptions } from '../config/limit-definition.js';
 
 /** The longest time for which units can be taken in advance, in microseconds. */
-const MAX_LEASE = 60_000_000;
+const MAX_PREFETCH = 60_000_000;
 
-/** Reads a limit's `lease`. */
-export function leaseTerms({ lease, blockFor, scope }: CommonLimitOptions, place: string): LeaseTerms | undefined {
-  if (lease === undefined) return undefined;
-  const at = `${place}.lease`;
-  if (typeof lease !== 'object' || lease === null) {
+/** Reads a limit's `prefetch`. */
+export function prefetchTerms(
+  { prefetch, blockFor, scope }: CommonLimitOptions,
+  location: string,
+): PrefetchTerms | undefined {
+  if (prefetch === undefined) return undefined;
+  const within = `${location}.prefetch`;
+  if (typeof prefetch !== 'object' || prefetch === null) {
     throw new RateLimitConfigError(
-      messages.wrongOption(place, 'lease', lease, "{ units, ttl } such as { units: 100, ttl: '100ms' }"),
+      messages.wrongOption(location, 'prefetch', prefetch, "{ units, ttl } such as { units: 100, ttl: '100ms' }"),
     );
   }
-  for (const option of Object.keys(lease)) {
-    if (option !== 'units' && option !== 'ttl') {
-      throw new RateLimitConfigError(messages.unknownOption(at, option, ['units', 'ttl']));
+  for (const name of Object.keys(prefetch)) {
+    if (name !== 'units' && name !== 'ttl') {
+      throw new RateLimitConfigError(messages.unknownOption(within, name, ['units', 'ttl']));
     }
   }
-  const given = givenOptions(lease, ['units', 'ttl']);
-  const units = wholeNumber(at, 'units', given.units);
-  const ttl = duration(at, 'ttl', given.ttl);
-  if (ttl > MAX_LEASE) throw new RateLimitConfigError(messages.wrongOption(at, 'ttl', lease.ttl, 'at most 1 minute'));
+  const given = givenOptions(prefetch, ['units', 'ttl']);
+  const units = wholeNumber(within, 'units', given.units);
+  const ttl = duration(within, 'ttl', given.ttl);
+  if (ttl > MAX_PREFETCH)
+    throw new RateLimitConfigError(messages.wrongOption(within, 'ttl', prefetch.ttl, 'at most 1 minute'));
   // Who holds units would go on while all others refuse; and in process there is nothing to take them from.
-  if (blockFor !== undefined) throw new RateLimitConfigError(messages.leaseWith(place, 'blockFor'));
-  if (scope === 'instance') throw new RateLimitConfigError(messages.leaseWith(place, "scope: 'instance'"));
+  if (blockFor !== undefined) throw new RateLimitConfigError(messages.prefetchWith(location, 'blockFor'));
+  if (scope === 'instance') throw new RateLimitConfigError(messages.prefetchWith(location, "scope: 'instance'"));
   return { units, ttl };
 }

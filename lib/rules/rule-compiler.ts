@@ -10,7 +10,7 @@ import type { LimitKey } from '../key-resolvers/key-resolver.js';
 import type { CommonLimitOptions, Count, LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
-import { leaseTerms } from './prefetch-terms.js';
+import { prefetchTerms } from './prefetch-terms.js';
 import { Rule } from './rule.js';
 import { ValueCache } from '../util/value-cache.js';
 
@@ -21,7 +21,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'skip',
   'count',
   'blockFor',
-  'lease',
+  'prefetch',
   'scope',
   'perRoute',
   'mode',
@@ -34,7 +34,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
 ];
 
 /** What only a limit itself can say. */
-const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = ['name', 'lease', 'perRoute', 'phase'];
+const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = ['name', 'prefetch', 'perRoute', 'phase'];
 export const DEFAULTS = COMMON.filter((option) => !NO_DEFAULTS.includes(option)) as (keyof LimitDefaults)[];
 
 /** What a structured field's String can hold, since the name goes into the headers. */
@@ -43,9 +43,9 @@ const NAME = /^[\x20-\x7e]{1,128}$/;
 /** Where a limit is written. */
 export interface Declaration {
   /** For messages. */
-  readonly place: string;
+  readonly location: string;
   /** What shares its counters; nothing if the limit's name alone does. */
-  readonly scope: string;
+  readonly namespace: string;
   /** The name of a limit that has none of its own. */
   readonly name?: string;
   /** Whether it applies to every route, so that it can be checked before the route is known. */
@@ -75,55 +75,61 @@ export class RuleCompiler {
       throw new RateLimitConfigError(messages.unknownOption('defaults', option, DEFAULTS));
     }
     // What is wrong with them is told of them, not of the first limit that has them.
-    this.compile({ ...defaults, algo: 'fixed-window', rate: 1, interval: 1 }, { place: 'defaults', scope: '' });
+    this.compile({ ...defaults, algo: 'fixed-window', rate: 1, interval: 1 }, { location: 'defaults', namespace: '' });
     this.defaults = givenOptions(defaults, DEFAULTS);
   }
 
   compile(definition: LimitDefinition, declaration: Declaration): Rule {
-    const { place, scope, everywhere = false, generation = 0, carry } = declaration;
+    const { location, namespace, everywhere = false, generation = 0, carry } = declaration;
     const { name: givenName } = givenOptions(declaration, ['name']);
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
-      throw new RateLimitConfigError(messages.notALimit(place, definition));
+      throw new RateLimitConfigError(messages.notALimit(location, definition));
     }
-    refuseUnknownOptions(definition, place);
+    refuseUnknownOptions(definition, location);
     const common = withDefaults(givenOptions<CommonLimitOptions>(definition, COMMON), this.defaults);
     const { name = givenName, cost, skip, mode = 'enforce', message, body, key = 'ip', count = 'all' } = common;
     const { perRoute = false } = common;
-    check(place, 'name', name, '1 to 128 printable ASCII characters', isName);
-    check(place, 'skip', skip, 'a function of the context', isFunction);
-    check(place, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
-    check(place, 'message', message, 'a string or a function that makes one', isMessage);
-    check(place, 'body', body, 'a function that makes an object', isFunction);
-    check(place, 'perRoute', perRoute, 'true or false', (value) => typeof value === 'boolean');
-    check(place, 'perRoute', perRoute, "false, but in the module's 'limits'", (value) => value === false || everywhere);
-    check(place, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
+    check(location, 'name', name, '1 to 128 printable ASCII characters', isName);
+    check(location, 'skip', skip, 'a function of the context', isFunction);
+    check(location, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
+    check(location, 'message', message, 'a string or a function that makes one', isMessage);
+    check(location, 'body', body, 'a function that makes an object', isFunction);
+    check(location, 'perRoute', perRoute, 'true or false', (value) => typeof value === 'boolean');
+    check(
+      location,
+      'perRoute',
+      perRoute,
+      "false, but in the module's 'limits'",
+      (value) => value === false || everywhere,
+    );
+    check(location, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const { phase = key === 'user' ? 'authenticated' : 'guard' } = common;
-    if (phase === 'middleware') refuseWhatNeedsARoute(common, place, everywhere);
+    if (phase === 'middleware') refuseWhatNeedsARoute(common, location, everywhere);
     const options = algorithmOptions(definition);
-    const settings: Omit<LimitSettings, 'place'> = {
-      scope,
+    const settings: Omit<LimitSettings, 'location'> = {
+      namespace,
       name,
       nameEnd: this.nameEnd(key, count),
-      blockFor: common.blockFor === undefined ? 0 : duration(place, 'blockFor', common.blockFor),
-      lease: leaseTerms(common, place),
+      blockFor: common.blockFor === undefined ? 0 : duration(location, 'blockFor', common.blockFor),
+      prefetch: prefetchTerms(common, location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
-      instance: oneOf(place, 'scope', orElse(common.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
-      shadow: oneOf(place, 'mode', mode, ['enforce', 'shadow']) === 'shadow' || this.settings.shadow,
+      instance: oneOf(location, 'scope', orElse(common.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
+      shadow: oneOf(location, 'mode', mode, ['enforce', 'shadow']) === 'shadow' || this.settings.shadow,
       nearLimit: common.nearLimit,
-      onStoreError: storeErrorPolicy(place, orElse(common.onStoreError, onStoreError)),
+      onStoreError: storeErrorPolicy(location, orElse(common.onStoreError, onStoreError)),
       generation,
       carry,
     };
-    const limit = this.limits.of([options, settings], () => new CompiledLimit(options, { place, ...settings }));
+    const limit = this.limits.of([options, settings], () => new CompiledLimit(options, { location, ...settings }));
     return new Rule(limit, {
       key,
-      identify: this.keys.create(key, place, ipv6Prefix),
+      identify: this.keys.create(key, location, ipv6Prefix),
       byAddress: this.keys.byAddress(ipv6Prefix),
-      onMissingKey: oneOf(place, 'onMissingKey', orElse(common.onMissingKey, onMissingKey), ON_MISSING_KEY),
-      phase: everywhere && phase === 'middleware' ? phase : oneOf(place, 'phase', phase, ['guard', 'authenticated']),
-      cost: typeof cost === 'function' ? cost : wholeNumber(place, 'cost', orElse(cost, 1)),
+      onMissingKey: oneOf(location, 'onMissingKey', orElse(common.onMissingKey, onMissingKey), ON_MISSING_KEY),
+      phase: everywhere && phase === 'middleware' ? phase : oneOf(location, 'phase', phase, ['guard', 'authenticated']),
+      cost: typeof cost === 'function' ? cost : wholeNumber(location, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
       count,
       skip,
@@ -152,11 +158,11 @@ function withDefaults(own: CommonLimitOptions, defaults: LimitDefaults): CommonL
 /** A middleware sees a request before anything is known of it but its address and its headers. */
 function refuseWhatNeedsARoute(
   { key, cost, skip, perRoute }: CommonLimitOptions,
-  place: string,
+  location: string,
   everywhere: boolean,
 ): void {
   const refuse = (option: string, got: unknown, wants: string) => {
-    throw new RateLimitConfigError(messages.wrongOption(place, option, got, wants));
+    throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
   };
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   const isEarly = key === undefined || key === 'ip' || key === 'global' || isHeader(key);
@@ -173,18 +179,25 @@ export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions 
 }
 
 /** Options that no algorithm knows are spelling mistakes; those of another algorithm are `CompiledLimit`'s to refuse. */
-function refuseUnknownOptions(definition: LimitDefinition, place: string): void {
+function refuseUnknownOptions(definition: LimitDefinition, location: string): void {
   const algorithm = algorithms.get(definition.algo);
   if (algorithm === undefined) return;
   const all = new Set<string>(['algo', ...COMMON, ...[...algorithms.values()].flatMap(({ options }) => options)]);
   for (const option of Object.keys(definition)) {
     if (all.has(option)) continue;
-    throw new RateLimitConfigError(messages.unknownOption(place, option, [...algorithm.options, ...COMMON]));
+    throw new RateLimitConfigError(messages.unknownOption(location, option, [...algorithm.options, ...COMMON]));
   }
 }
 
-function check(place: string, option: string, got: unknown, wants: string, right: (value: unknown) => boolean): void {
-  if (got !== undefined && !right(got)) throw new RateLimitConfigError(messages.wrongOption(place, option, got, wants));
+function check(
+  location: string,
+  option: string,
+  got: unknown,
+  wants: string,
+  right: (value: unknown) => boolean,
+): void {
+  if (got !== undefined && !right(got))
+    throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
 }
 
 const isHeader = (key: unknown) => typeof key === 'string' && key.startsWith('header:');

@@ -62,8 +62,8 @@ export class Rule {
   }
 
   /** The same rule with counters of its own. */
-  within(scope: string): Rule {
-    return new RouteRule(this, this.settings, `${this.configured.scope} ${scope}`);
+  within(namespace: string): Rule {
+    return new RouteRule(this, this.settings, `${this.configured.namespace} ${namespace}`);
   }
 
   /** Whether another limit got the same name without being given it, though it counts by another function. */
@@ -103,7 +103,7 @@ export class Rule {
   }
 
   /** Whether it matters after the guards. */
-  get goesOn(): boolean {
+  get needsInterceptor(): boolean {
     return this.settings.phase === 'authenticated' || this.waitsForEnd;
   }
 
@@ -179,9 +179,9 @@ class RouteRule extends Rule {
   constructor(
     private readonly whole: Rule,
     settings: RuleSettings,
-    private readonly scope: string,
+    private readonly namespace: string,
   ) {
-    super(whole.configured.within(scope), settings);
+    super(whole.configured.within(namespace), settings);
     this.source = whole.configured;
   }
 
@@ -189,7 +189,7 @@ class RouteRule extends Rule {
     const { limit } = this.whole;
     if (limit !== this.source) {
       this.source = limit;
-      this.decideBy(limit.within(this.scope));
+      this.decideBy(limit.within(this.namespace));
     }
     return super.limit;
   }

@@ -4,14 +4,14 @@ import type { CheckResult, Decision } from '../limits/decision.js';
 import type { Charge, Refund, StoreDecision } from './store.js';
 
 /** What gives units back that a decision charged: those alone, and where they were charged. */
-export function refundOf({ limit, identity, units }: Charge, { place, at, source }: StoreDecision): Refund {
-  return { limit, identity, units, place, at, source };
+export function refundOf({ limit, identity, units }: Charge, { ticket, chargedAt, source }: StoreDecision): Refund {
+  return { limit, identity, units, ticket, chargedAt, source };
 }
 
 /** Only what users are told: places and times are the store's own. */
 export function toDecision(answer: StoreDecision): Decision {
-  if (answer.place === undefined && answer.at === undefined) return answer;
-  const { place: _place, at: _at, ...decision } = answer;
+  if (answer.ticket === undefined && answer.chargedAt === undefined) return answer;
+  const { ticket: _place, chargedAt: _at, ...decision } = answer;
   return decision;
 }
 

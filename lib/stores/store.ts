@@ -23,9 +23,9 @@ export interface Check {
 /** A decision as stores make it: with what is needed to give back what it took. */
 export interface StoreDecision extends Decision {
   /** The place in a `leaky-bucket`'s queue or behind earlier reservations, on the store's clock; the lease of a `concurrency`. */
-  place?: number;
+  ticket?: number;
   /** When it was charged, in microseconds on the store's clock, if that was asked for. */
-  at?: number;
+  chargedAt?: number;
 }
 
 /** Units of a counter. */
@@ -39,15 +39,15 @@ export interface Charge extends Counter {
 /** Units to give back. None are: the counter is only brought under the limit's parameters. */
 export interface Refund extends Charge {
   /** The place that the decision named. */
-  readonly place?: number | undefined;
+  readonly ticket?: number | undefined;
   /** The time that the decision named: what counts no longer by now is not given back once more. */
-  readonly at?: number | undefined;
+  readonly chargedAt?: number | undefined;
 }
 
 /** Units that a `concurrency` limit holds. */
 export interface HeldLease extends Charge {
   /** The place that the decision named. */
-  readonly place: number;
+  readonly ticket: number;
 }
 
 /** Where counters live. */

@@ -1,5 +1,5 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
-import { allowing } from '../stores/layers/fallback.store.js';
+import { uncountedDecision } from '../stores/layers/fallback.store.js';
 import type { Check, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 import type { CheckEntry } from '../limits/counter.js';
 
@@ -34,9 +34,9 @@ export class OpenStore implements Store {
   async close(): Promise<void> {}
 
   private allow(entry: CheckEntry): StoreDecision {
-    const decision: StoreDecision = { ...allowing(entry), source: 'memory' };
+    const decision: StoreDecision = { ...uncountedDecision(entry), source: 'memory' };
     // Whoever is let in is told of a lease, as ever.
-    if (entry.limit.algorithm.renew !== undefined) decision.place = ++this.leases;
+    if (entry.limit.algorithm.renew !== undefined) decision.ticket = ++this.leases;
     return decision;
   }
 }

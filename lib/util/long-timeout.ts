@@ -2,7 +2,7 @@
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Calls back after any number of milliseconds, also more than a timer can wait; never for `Infinity`. */
-export class Alarm {
+export class LongTimeout {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(

@@ -17,8 +17,8 @@ const casesOf = (algorithms: readonly (typeof algorithmNames)[number][]) =>
 const blockShare = fc.double({ min: 0.001, max: 3, noNaN: true });
 
 const blocking = (options: RateOptions, share: number, now: number): CompiledLimit => {
-  const window = new CompiledLimit(options, { place: 'test' }).windowMs(now / 1000) * 1000;
-  return new CompiledLimit(options, { place: 'test', blockFor: Math.max(1, Math.round(share * window)) });
+  const window = new CompiledLimit(options, { location: 'test' }).windowMs(now / 1000) * 1000;
+  return new CompiledLimit(options, { location: 'test', blockFor: Math.max(1, Math.round(share * window)) });
 };
 
 let redis: Redis;

@@ -76,7 +76,7 @@ function onRedis(...names: string[]): World {
 }
 
 const compile = (options: AlgorithmOptions, name: string, carry?: CarryOver) =>
-  new CompiledLimit(options, { place: 'test', name, carry });
+  new CompiledLimit(options, { location: 'test', name, carry });
 
 const worlds = [
   ['MemoryStore', inProcess],

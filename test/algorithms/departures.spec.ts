@@ -55,7 +55,7 @@ describe('no two units leave a leaky bucket closer than its rate, whatever is ta
           if (!decision.allowed) return;
           departures.push({
             taken: refundOf({ ...counter, units }, decision),
-            time: decision.place! * tick,
+            time: decision.ticket! * tick,
             units,
             isDone: false,
           });

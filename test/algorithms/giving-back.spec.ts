@@ -109,7 +109,7 @@ describe('what is given back at any time leaves to all others what they were pro
             const cost = Math.min(limit.quota, costOf(share, limit.quota));
             if (kind === 'reserve') {
               const taken = await store.reserve({ limit, identity, cost, maxWaitMs: Number(interval) / 100 });
-              if (taken.allowed) keep(most(now(), BigInt(taken.place! * tick)), cost, taken);
+              if (taken.allowed) keep(most(now(), BigInt(taken.ticket! * tick)), cost, taken);
             } else if (kind === 'consume') {
               const [answers] = await store.check([{ entries: [{ limit, identity, cost }], refundable: true }]);
               const taken = answers![0]!;
@@ -118,9 +118,9 @@ describe('what is given back at any time leaves to all others what they were pro
               await exhaust();
             } else if (picked !== undefined) {
               const actual = kind === 'cancel' ? 0n : BigInt(Math.floor(used * Number(picked.units)));
-              const { place, at } = picked.taken!;
+              const { ticket, chargedAt } = picked.taken!;
               const units = Number(picked.units - actual);
-              if (units > 0) await store.refund([{ limit, identity, units, place, at }]);
+              if (units > 0) await store.refund([{ limit, identity, units, ticket, chargedAt }]);
               picked.units = actual;
               unsettled.splice(unsettled.indexOf(picked), 1);
             }

@@ -5,7 +5,7 @@ import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { RateOptions } from '../support/arbitraries.js';
 import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
-import { companionsOf, keyOf } from '../../lib/stores/redis/keys.js';
+import { extraKeysOf, keyOf } from '../../lib/stores/redis/keys.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Counter } from '../../lib/limits/counter.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
@@ -96,7 +96,7 @@ class World {
 function keysOf(prefix: string, limits: readonly CompiledLimit[]): string[] {
   return limits.flatMap((limit) => {
     const key = keyOf(prefix, { limit, identity: IDENTITY });
-    return [key, ...companionsOf(key, { limit, identity: IDENTITY })];
+    return [key, ...extraKeysOf(key, { limit, identity: IDENTITY })];
   });
 }
 
@@ -402,8 +402,8 @@ describe('every key runs out by itself', () => {
             const limit = limits[0]!;
             world.move(step.clock);
             const cost = costOf(step.cost, limit.quota);
-            const { allowed, place } = await ask(store, limit, { cost });
-            if (allowed && step.giveBack) await store.refund([{ limit, identity: IDENTITY, units: cost, place }]);
+            const { allowed, ticket } = await ask(store, limit, { cost });
+            if (allowed && step.giveBack) await store.refund([{ limit, identity: IDENTITY, units: cost, ticket }]);
             for (const key of keysOf(prefix, [limit])) {
               const timeToLive = await redis.pttl(key);
               // -2: there is no such key.

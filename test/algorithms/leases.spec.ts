@@ -51,7 +51,7 @@ async function cpu(held: number): Promise<number> {
     const granted = await ask(store, limit, { identity });
     const refused = await ask(store, limit, { identity, cost: 2 });
     expect([granted.allowed, refused.allowed]).toEqual([true, false]);
-    await store.refund([{ ...entry, units: 1, place: granted.place }]);
+    await store.refund([{ ...entry, units: 1, ticket: granted.ticket }]);
   };
   for (let i = 0; i < 300; i++) await once();
   const before = process.cpuUsage();

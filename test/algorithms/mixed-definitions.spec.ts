@@ -157,7 +157,7 @@ function tickOf({ parameters }: CompiledLimit): number {
 }
 
 const make = (options: AlgorithmOptions, carry?: CarryOver) =>
-  new CompiledLimit(options, { place: 'test', name: 'one', carry });
+  new CompiledLimit(options, { location: 'test', name: 'one', carry });
 
 /** A limit for each definition, of which some know of a change of the rate. */
 function limitsOf(definitions: readonly AlgorithmOptions[], carries: readonly (CarryOver['mode'] | null)[]) {

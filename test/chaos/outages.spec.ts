@@ -143,7 +143,7 @@ async function startStore({ url }: { url: string }) {
 
 function limitOf(onStoreError: OnStoreError): CompiledLimit {
   const options = { algo: 'fixed-window', rate: QUOTA, interval: '1d' } as const;
-  return new CompiledLimit(options, { place: 'test', name: String(onStoreError), onStoreError });
+  return new CompiledLimit(options, { location: 'test', name: String(onStoreError), onStoreError });
 }
 
 const limits = (['local', 'allow', 'deny'] as const).map(limitOf);

@@ -14,7 +14,7 @@ const sized = (limit: number, ttl = '10s') => held(limit, ttl, 'changing');
 
 interface Held {
   readonly units: number;
-  readonly place: number;
+  readonly ticket: number;
 }
 
 /** What every store has to do with what is held. `make` makes one that asks the clock for the time. */
@@ -40,9 +40,9 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
   const peek = (limit: CompiledLimit, cost = 1) => ask(store, limit, { cost, peek: true });
 
   async function hold(limit: CompiledLimit, units = 1): Promise<Held> {
-    const { allowed, place } = await take(limit, units);
-    expect([allowed, typeof place]).toEqual([true, 'number']);
-    return { units, place: place! };
+    const { allowed, ticket } = await take(limit, units);
+    expect([allowed, typeof ticket]).toEqual([true, 'number']);
+    return { units, ticket: ticket! };
   }
 
   const release = (limit: CompiledLimit, lease: Held) => store.refund([{ limit, identity, ...lease }]);
@@ -61,12 +61,12 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
           resetAfterMs: 10_000,
           delayMs: 0,
         });
-        leases.push({ units: 1, place: decision.place! });
+        leases.push({ units: 1, ticket: decision.ticket! });
       }
-      expect(new Set(leases.map(({ place }) => place)).size).toBe(3);
+      expect(new Set(leases.map(({ ticket }) => ticket)).size).toBe(3);
       const refused = await take(three);
       expect(refused).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 10_000, resetAfterMs: 10_000 });
-      expect(refused.place).toBeUndefined();
+      expect(refused.ticket).toBeUndefined();
       await release(three, leases[1]!);
       await expect(take(three)).resolves.toMatchObject({ allowed: true, remaining: 0 });
       await expect(take(three)).resolves.toMatchObject({ allowed: false });
@@ -133,13 +133,13 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
 
     it('is freed by no one who does not hold it', async () => {
       const lease = await hold(three, 2);
-      await release(three, { units: 2, place: lease.place + 1 });
-      await release(three, { units: 1, place: lease.place });
+      await release(three, { units: 2, ticket: lease.ticket + 1 });
+      await release(three, { units: 1, ticket: lease.ticket });
       await store.refund([{ limit: three, identity, units: 2 }]);
       await store.refund([{ limit: three, identity: 'other', ...lease }]);
       await expect(peek(three)).resolves.toMatchObject({ remaining: 1 });
-      expect(await renew(three, { units: 1, place: lease.place })).toBe(false);
-      expect(await renew(three, { units: 2, place: lease.place + 1 })).toBe(false);
+      expect(await renew(three, { units: 1, ticket: lease.ticket })).toBe(false);
+      expect(await renew(three, { units: 2, ticket: lease.ticket + 1 })).toBe(false);
     });
 
     it('frees nothing when it is released after its end', async () => {
@@ -177,18 +177,18 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
       const limit = held(10);
       const answers = await Promise.all(Array.from({ length: 50 }, () => take(limit)));
       expect(answers.filter(({ allowed }) => allowed)).toHaveLength(10);
-      const places = answers.flatMap(({ place }) => place ?? []);
+      const places = answers.flatMap(({ ticket }) => ticket ?? []);
       expect(new Set(places).size).toBe(10);
     });
 
     it('is reserved like it is held', async () => {
-      const { place, ...decision } = await store.reserve({ limit: three, identity, cost: 3, maxWaitMs: DAY });
+      const { ticket, ...decision } = await store.reserve({ limit: three, identity, cost: 3, maxWaitMs: DAY });
       expect(decision).toMatchObject({ allowed: true, remaining: 0, delayMs: 0 });
       await expect(store.reserve({ limit: three, identity, cost: 1, maxWaitMs: DAY })).resolves.toMatchObject({
         allowed: false,
         retryAfterMs: 10_000,
       });
-      await release(three, { units: 3, place: place! });
+      await release(three, { units: 3, ticket: ticket! });
       await expect(peek(three)).resolves.toMatchObject({ remaining: 3 });
     });
   });
@@ -251,7 +251,7 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
     it('does not exist where nothing is held', async () => {
       const limit = compile({ algo: 'fixed-window', rate: 3, interval: '10s' });
       await take(limit);
-      await expect(Promise.resolve().then(() => store.renew({ limit, identity, units: 1, place: 1 }))).resolves.toBe(
+      await expect(Promise.resolve().then(() => store.renew({ limit, identity, units: 1, ticket: 1 }))).resolves.toBe(
         false,
       );
     });
@@ -434,7 +434,7 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
       const limits = [held(2, '10s', 'concurrency one'), held(3, '20s', 'concurrency two')];
       const [decisions] = await store.check([{ entries: limits.map((limit) => ({ limit, identity, cost: 2 })) }]);
       for (const [index, limit] of limits.entries()) {
-        await release(limit, { units: 2, place: decisions![index]!.place! });
+        await release(limit, { units: 2, ticket: decisions![index]!.ticket! });
         await expect(peek(limit)).resolves.toMatchObject({ remaining: limit.quota, resetAfterMs: 0 });
       }
     });
@@ -448,12 +448,12 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
       const decisions = (
         await store.check(Array.from({ length: 100 }, () => ({ entries: [{ limit, identity, cost: 1 }] })))
       ).flat();
-      for (const { allowed, place } of decisions) {
+      for (const { allowed, ticket } of decisions) {
         expect(allowed).toBe(true);
-        leases.push({ units: 1, place: place! });
+        leases.push({ units: 1, ticket: ticket! });
       }
     }
-    expect(new Set(leases.map(({ place }) => place)).size).toBe(1000);
+    expect(new Set(leases.map(({ ticket }) => ticket)).size).toBe(1000);
     await expect(take(limit)).resolves.toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 51_000 });
     await expect(take(limit, 101)).resolves.toMatchObject({ allowed: false, retryAfterMs: 52_000 });
     await expect(take(limit, 1000)).resolves.toMatchObject({ allowed: false, retryAfterMs: 60_000 });

@@ -19,7 +19,7 @@ const plain = compile({ algo: 'gcra', rate: 10, interval: '1h' }, 'plain');
 const held = compile({ algo: 'concurrency', limit: 1000, ttl: '1h' }, 'concurrency');
 const login = new CompiledLimit(
   { algo: 'fixed-window', rate: 1, interval: '1m' },
-  { place: 'test', name: 'login', blockFor: 3_600_000_000 },
+  { location: 'test', name: 'login', blockFor: 3_600_000_000 },
 );
 
 let clock: ManualClock;
@@ -214,9 +214,9 @@ async function refusals(limits: number, identities: number): Promise<(identity: 
     },
   } as Store;
   const store = new RefusalCacheStore(inner, {} as InstanceChannel);
-  store.heard();
+  store.onMessage();
   const each = Array.from({ length: limits }, (_, i) => {
-    const settings = { place: 'test', name: `login${i}`, remembersRefusals: true };
+    const settings = { location: 'test', name: `login${i}`, remembersRefusals: true };
     return new CompiledLimit({ algo: 'fixed-window', rate: 1, interval: '1h' }, settings);
   });
   const isAsked = async (identity: string) => {

@@ -9,7 +9,7 @@ import { ask, ManualClock } from '../support/stores.js';
 const IDENTITY = 'ip:203.0.113.7';
 
 const limitOf = (options: AlgorithmOptions, onStoreError: OnStoreError = 'local') =>
-  new CompiledLimit(options, { place: 'test', name: options.algo, onStoreError });
+  new CompiledLimit(options, { location: 'test', name: options.algo, onStoreError });
 
 const gcra: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1h' };
 
@@ -97,7 +97,7 @@ describe('while the first store fails', () => {
     ["'allow'", 'allow', false],
   ])('units are neither charged nor given back under %s', async (what, onStoreError, rejects) => {
     const shadow = what.includes('shadow');
-    const limit = new CompiledLimit(gcra, { place: 'test', name: 'gcra', onStoreError, shadow });
+    const limit = new CompiledLimit(gcra, { location: 'test', name: 'gcra', onStoreError, shadow });
     const counter = { limit, identity: IDENTITY };
     await ask(first, limit, { cost: 5 });
     first.off = true;
@@ -144,8 +144,8 @@ describe('while the first store fails', () => {
   it('what is held is renewed and released where it is held', async () => {
     const limit = limitOf({ algo: 'concurrency', limit: 1, ttl: '1m' });
     first.off = true;
-    const { place, source } = await ask(store, limit);
-    const lease = { limit, identity: IDENTITY, units: 1, place: place!, source };
+    const { ticket, source } = await ask(store, limit);
+    const lease = { limit, identity: IDENTITY, units: 1, ticket: ticket!, source };
     expect(await store.renew(lease)).toBe(true);
     await expect(store.renew({ ...lease, source: 'redis' })).rejects.toThrow('switched off');
     first.off = false;

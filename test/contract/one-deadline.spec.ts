@@ -7,17 +7,17 @@ import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import type { Store } from '../../lib/stores/store.js';
-import { UnitLeaseStore } from '../../lib/stores/layers/prefetch.store.js';
+import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
 
 const TIMEOUT_MS = 250;
 const identity = 'user:1';
 const options = { algo: 'fixed-window', rate: 100, interval: '1h' } as const;
-const remembered = new CompiledLimit(options, { place: 'test', name: 'remembered', remembersRefusals: true });
-const plain = new CompiledLimit(options, { place: 'test', name: 'plain' });
+const remembered = new CompiledLimit(options, { location: 'test', name: 'remembered', remembersRefusals: true });
+const plain = new CompiledLimit(options, { location: 'test', name: 'plain' });
 const leased = new CompiledLimit(options, {
-  place: 'test',
+  location: 'test',
   name: 'leased',
-  lease: { units: 10, ttl: 1_000_000 },
+  prefetch: { units: 10, ttl: 1_000_000 },
 });
 
 const entryOf = (limit: CompiledLimit) => ({ limit, identity, cost: 1 });
@@ -36,7 +36,7 @@ describe('of a server that says nothing', () => {
     const remote = new RedisStore(hung, { timeoutMs: TIMEOUT_MS });
     const safe = new FallbackStore(remote, new MemoryStore());
     jest.spyOn(channel, 'listen').mockReturnValue(undefined);
-    store = new UnitLeaseStore(new RefusalCacheStore(safe, channel), channel);
+    store = new PrefetchStore(new RefusalCacheStore(safe, channel), channel);
   });
   afterEach(() => {
     jest.useRealTimers();
@@ -65,7 +65,7 @@ describe('of a server that says nothing', () => {
           { limit: leased, identity },
         ]),
     ],
-    ['a renewal', (asked) => asked.renew({ limit: plain, identity, units: 1, place: 1 })],
+    ['a renewal', (asked) => asked.renew({ limit: plain, identity, units: 1, ticket: 1 })],
   ])('%s waits for no more than one deadline', async (_, call) => {
     let done = false;
     const calling = call(store)

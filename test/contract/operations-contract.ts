@@ -33,7 +33,7 @@ const identity = 'ip:203.0.113.7';
 
 /** A limit that refuses for so long whom it has refused. */
 const blocking = (options: AlgorithmOptions, blockForMs: number, name = 'blocking', shadow = false) =>
-  new CompiledLimit(options, { place: 'test', name, shadow, blockFor: blockForMs * 1000 });
+  new CompiledLimit(options, { location: 'test', name, shadow, blockFor: blockForMs * 1000 });
 
 const start = Date.parse('2026-09-21T10:00:00Z');
 
@@ -95,7 +95,7 @@ export const anyOperation = fc.record({
 
 export interface Taken extends Counter {
   readonly units: number;
-  readonly place: number | undefined;
+  readonly ticket: number | undefined;
 }
 
 /** Limits for a history; the last one blocks whom it refuses. */
@@ -103,7 +103,7 @@ export const limitsOf = (options: readonly AlgorithmOptions[]): CompiledLimit[] 
   options.map(
     (each, index) =>
       new CompiledLimit(each, {
-        place: 'test',
+        location: 'test',
         name: `${each.algo} ${index}`,
         blockFor: index === options.length - 1 ? 7_654_321 : 0,
       }),
@@ -127,7 +127,7 @@ export async function perform(
         kind === 'reserve'
           ? await store.reserve({ ...counter, cost: units, maxWaitMs: ms })
           : await ask(store, limit, { ...counter, cost: units, peek: kind === 'peek' });
-      if (decision.allowed && kind !== 'peek') taken.push({ ...counter, units, place: decision.place });
+      if (decision.allowed && kind !== 'peek') taken.push({ ...counter, units, ticket: decision.ticket });
       return decision;
     }
     case 'penalize':
@@ -149,7 +149,7 @@ export async function perform(
     }
     case 'renew': {
       const lease = taken.find(({ limit: of }) => of.algorithm.name === 'concurrency');
-      if (lease?.place !== undefined) await store.renew({ ...lease, place: lease.place });
+      if (lease?.ticket !== undefined) await store.renew({ ...lease, ticket: lease.ticket });
       return undefined;
     }
     default:
@@ -179,7 +179,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
   const take = (limit: CompiledLimit, cost = 1) => ask(store, limit, { cost });
   /** What a check would say, but for the name that the next lease would get. */
   const peek = async (limit: CompiledLimit, cost = 1) => {
-    const { place: _, at: _at, ...decision } = await ask(store, limit, { cost, peek: true });
+    const { ticket: _, chargedAt: _at, ...decision } = await ask(store, limit, { cost, peek: true });
     return decision;
   };
   const reserve = (limit: CompiledLimit, cost = 1, maxWaitMs = HOUR) =>
@@ -188,8 +188,8 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
   const block = (limit: CompiledLimit, ms: number) => store.block(counterOf(limit), ms);
   const unblock = (limit: CompiledLimit) => store.block(counterOf(limit), 0);
   /** Gives back what a decision took. */
-  const giveBack = (limit: CompiledLimit, units: number, { place }: { place?: number }) =>
-    store.refund([{ limit, identity, units, place }]);
+  const giveBack = (limit: CompiledLimit, units: number, { ticket }: { ticket?: number }) =>
+    store.refund([{ limit, identity, units, ticket }]);
 
   /** From here on, `cost` units fit after `ms`, and not a millisecond earlier. */
   async function expectToFitAfter(from: number, limit: CompiledLimit, ms: number, cost = 1): Promise<void> {
@@ -284,7 +284,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
       const limit = compile(options);
       for (const [ms, cost, expected, resetAfterMs] of steps) {
         at(ms);
-        const { remaining, place, source, at: _at, ...decision } = await reserve(limit, cost);
+        const { remaining, ticket, source, chargedAt: _at, ...decision } = await reserve(limit, cost);
         const outcome =
           typeof expected === 'number'
             ? { allowed: true, delayMs: expected, retryAfterMs: 0 }
@@ -298,7 +298,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
           quota: limit.quota,
         });
         expect(remaining).toBe((await peek(limit)).remaining);
-        expect(place === undefined).toBe(!decision.allowed);
+        expect(ticket === undefined).toBe(!decision.allowed);
         expect(source).not.toBe('fallback');
       }
     });
@@ -335,7 +335,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
         await expect(reserve(limit, 3)).resolves.toMatchObject({ allowed: true, delayMs: 0, remaining: 2 });
         const looked = await peek(limit, 3);
         expect(looked).toMatchObject({ allowed: false, remaining: 2 });
-        const { place: _, at: _at, ...refused } = await reserve(limit, 3);
+        const { ticket: _, chargedAt: _at, ...refused } = await reserve(limit, 3);
         expect(refused).toEqual(looked);
         expect(await reserve(limit, 6)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
         await expect(reserve(limit, 2, 0)).resolves.toMatchObject({ allowed: true, delayMs: 0, remaining: 0 });
@@ -497,7 +497,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
         const limit = compile(five[algo]);
         const [answers] = await store.check([{ entries: [{ limit, identity, cost: 5 }], refundable: true }]);
         await reserve(limit, 1);
-        await store.refund([{ limit, identity, units: 5, at: answers![0]!.at }]);
+        await store.refund([{ limit, identity, units: 5, chargedAt: answers![0]!.chargedAt }]);
         await expect(peek(limit)).resolves.toMatchObject({ remaining: 3, resetAfterMs: 4000 });
       });
 

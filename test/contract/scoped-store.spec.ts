@@ -9,7 +9,7 @@ import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { ScopedStore } from '../../lib/stores/layers/instance.store.js';
+import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
 import type { Store } from '../../lib/stores/store.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => redis.disconnect());
 
 function limit(name: string, rate: number, settings: Partial<LimitSettings> = {}): CompiledLimit {
-  return new CompiledLimit({ algo: 'fixed-window', rate, interval: '1m' }, { place: 'test', name, ...settings });
+  return new CompiledLimit({ algo: 'fixed-window', rate, interval: '1m' }, { location: 'test', name, ...settings });
 }
 
 const own = (rate: number, settings: Partial<LimitSettings> = {}) =>
@@ -34,12 +34,12 @@ const entries = (...limits: CompiledLimit[]) => limits.map((each) => ({ limit: e
 
 describe.each(Object.entries(storeKinds))('ScopedStore over %s', (_, make) => {
   let sharedStore: Store;
-  let store: ScopedStore;
+  let store: InstanceScopeStore;
 
   beforeEach(() => {
     const clock = new ManualClock();
     sharedStore = make(clock, redis);
-    store = new ScopedStore(sharedStore, new MemoryStore({ clock: clock.now }));
+    store = new InstanceScopeStore(sharedStore, new MemoryStore({ clock: clock.now }));
   });
   afterEach(() => store.close());
 
@@ -61,7 +61,7 @@ describe.each(Object.entries(storeKinds))('ScopedStore over %s', (_, make) => {
       ['second', 6],
       ['fourth', 2],
     ]);
-    const other = new ScopedStore(sharedStore, new MemoryStore());
+    const other = new InstanceScopeStore(sharedStore, new MemoryStore());
     const [there] = await other.check([{ entries: entries(...limits) }]);
     expect(there!.map(({ remaining }) => remaining)).toEqual([7, 4, 5, 2]);
   });
@@ -145,12 +145,12 @@ describe.each(Object.entries(storeKinds))('ScopedStore over %s', (_, make) => {
   it('leads every operation to where the limit is counted', async () => {
     const options: AlgorithmOptions = { algo: 'token-bucket', rate: 10, interval: '1h' };
     for (const instance of [true, false]) {
-      const bucket = new CompiledLimit(options, { place: 'test', name: 'bucket', instance });
+      const bucket = new CompiledLimit(options, { location: 'test', name: 'bucket', instance });
       const counter = { limit: bucket, identity };
       const left = async () => (await check([bucket], { peek: true }))[0]!.remaining;
-      const { place } = await store.reserve({ ...counter, cost: 4, maxWaitMs: 0 });
+      const { ticket } = await store.reserve({ ...counter, cost: 4, maxWaitMs: 0 });
       expect(await left()).toBe(6);
-      await store.refund([{ ...counter, units: 3, place }]);
+      await store.refund([{ ...counter, units: 3, ticket }]);
       expect(await left()).toBe(9);
       await store.penalize({ ...counter, units: 7 });
       expect(await left()).toBe(2);
@@ -158,15 +158,15 @@ describe.each(Object.entries(storeKinds))('ScopedStore over %s', (_, make) => {
       expect(await left()).toBe(0);
       await store.reset([counter]);
       expect(await left()).toBe(10);
-      const slots = new CompiledLimit({ algo: 'concurrency', limit: 1, ttl: '10s' }, { place: 'test', instance });
+      const slots = new CompiledLimit({ algo: 'concurrency', limit: 1, ttl: '10s' }, { location: 'test', instance });
       const [held] = await check([slots]);
-      const lease = { limit: slots, identity, units: 1, place: held!.place! };
+      const lease = { limit: slots, identity, units: 1, ticket: held!.ticket! };
       expect(await store.renew(lease)).toBe(true);
       await store.refund([lease]);
       expect(await store.renew(lease)).toBe(false);
       const windows = new CompiledLimit(
         { algo: 'calendar-window', rate: 5, period: 'day' },
-        { place: 'test', instance },
+        { location: 'test', instance },
       );
       await check([windows]);
       expect(await store.history({ limit: windows, identity })).toMatchObject([{ count: 1 }]);
@@ -174,10 +174,13 @@ describe.each(Object.entries(storeKinds))('ScopedStore over %s', (_, make) => {
   });
 
   it('gives back a lease and a place in a queue if a shared limit refuses', async () => {
-    const slots = new CompiledLimit({ algo: 'concurrency', limit: 1, ttl: '10s' }, { place: 'test', instance: true });
+    const slots = new CompiledLimit(
+      { algo: 'concurrency', limit: 1, ttl: '10s' },
+      { location: 'test', instance: true },
+    );
     const queue = new CompiledLimit(
       { algo: 'leaky-bucket', rate: 1, interval: '1s', queue: 1 },
-      { place: 'test', instance: true },
+      { location: 'test', instance: true },
     );
     await check([shared(1)]);
     for (let tries = 0; tries < 2; tries++) {
@@ -200,7 +203,7 @@ describe('while the shared store fails', () => {
 
   it('a limit that denies leaves the instance’s own as they were, and these still work alone', async () => {
     const local = new MemoryStore();
-    const store = new ScopedStore(new FallbackStore(failing(), local), local);
+    const store = new InstanceScopeStore(new FallbackStore(failing(), local), local);
     for (let tries = 0; tries < 8; tries++) {
       const checking = store.check([{ entries: entries(own(3), shared(3, { onStoreError: 'deny' })) }]);
       await expect(checking).rejects.toThrow(RateLimitStoreError);
@@ -216,7 +219,7 @@ describe('while the shared store fails', () => {
   });
 
   it('only looking gives nothing back that others took', async () => {
-    const store = new ScopedStore(failing(), new MemoryStore());
+    const store = new InstanceScopeStore(failing(), new MemoryStore());
     await store.check([{ entries: entries(own(3)) }]);
     await expect(store.check([{ entries: entries(own(3), shared(3)), peek: true }])).rejects.toBe(failure);
     const [left] = await store.check([{ entries: entries(own(3)), peek: true }]);

@@ -39,7 +39,7 @@ const no = (remaining: number, resetAfterMs: number, retryAfterMs: number) => ({
 });
 
 const named = (options: AlgorithmOptions, name: string, shadow = false) =>
-  new CompiledLimit(options, { place: 'test', name, shadow });
+  new CompiledLimit(options, { location: 'test', name, shadow });
 
 const bucket = (algo: 'token-bucket' | 'gcra') => compile({ algo, rate: 7, interval: 10, burst: 100 });
 
@@ -54,7 +54,7 @@ const hourly = { algo: 'gcra', rate: 3, interval: '1h' } as const;
 
 /** A limit that carries over what was left of another quota. */
 const carrying = (options: AlgorithmOptions, mode: CarryOver['mode'], quotaBefore: number) =>
-  new CompiledLimit(options, { place: 'test', name: 'one', carry: { mode, quotaBefore } });
+  new CompiledLimit(options, { location: 'test', name: 'one', carry: { mode, quotaBefore } });
 
 /** Five units or other so many. */
 function sized(algo: keyof typeof five, units: number): CompiledLimit {
@@ -109,7 +109,7 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
     const limit = compile(options);
     for (const [ms, cost, expected] of steps) {
       at(ms);
-      const { limit: name, quota, source, place: _, ...decision } = await ask(store, limit, { cost });
+      const { limit: name, quota, source, ticket: _, ...decision } = await ask(store, limit, { cost });
       expect({ ms, ...decision }).toEqual({ ms, delayMs: 0, retryAfterMs: 0, ...expected });
       expect([name, quota]).toEqual([limit.name, limit.quota]);
       expect(['redis', 'memory']).toContain(source);
@@ -272,9 +272,9 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       const limit = compile(five[algo]);
       const counter = { limit, identity: 'ip:203.0.113.7' };
       await store.refund([{ ...counter, units: 1 }]);
-      const { place } = await ask(store, limit, { cost: 4 });
+      const { ticket } = await ask(store, limit, { cost: 4 });
       await expect(ask(store, limit, { cost: 3 })).resolves.toMatchObject({ allowed: false });
-      await store.refund([{ ...counter, units: 2, place }]);
+      await store.refund([{ ...counter, units: 2, ticket }]);
       await expect(ask(store, limit, { cost: 3, peek: true })).resolves.toMatchObject({ allowed: true, remaining: 3 });
       await store.refund([{ ...counter, units: 100 }]);
       const fresh = { allowed: true, remaining: 5, resetAfterMs: 0 };
@@ -499,7 +499,7 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
             identity,
             limit: new CompiledLimit(
               { algo: 'fixed-window', rate: 1, interval: '10s' },
-              { place: 'test', name, scope },
+              { location: 'test', name, namespace: scope },
             ),
           }));
           await store.reset(counters);
@@ -526,8 +526,8 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
     const limit = compile({ algo: 'leaky-bucket', rate: 5, interval: '10s', queue: 3 });
     const counter = { limit, identity: 'ip:203.0.113.7' };
     const join = async (cost = 1) => {
-      const { delayMs, place, allowed } = await ask(store, limit, { cost });
-      return { delayMs, place, allowed, units: cost };
+      const { delayMs, ticket, allowed } = await ask(store, limit, { cost });
+      return { delayMs, ticket, allowed, units: cost };
     };
 
     it('at the end goes back to the end', async () => {
@@ -632,8 +632,8 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
     it('is none once the clock was set back by an interval or more', async () => {
       const charged = async () => {
         const [decisions] = await store.check([{ entries: [{ ...counter, cost: 1 }], refundable: true }]);
-        const { place, at: time } = decisions![0]!;
-        return { ...counter, units: 1, place, at: time };
+        const { ticket, chargedAt: time } = decisions![0]!;
+        return { ...counter, units: 1, ticket, chargedAt: time };
       };
       at(20_000);
       const joined = [await charged(), await charged(), await charged()];
@@ -650,7 +650,7 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
       const places = { limit: long, identity: 'ip:203.0.113.7' };
       const entries = [{ ...places, cost: 1 }];
       const answers = await store.check(Array.from({ length: 1000 }, () => ({ entries })));
-      const joined = answers.map(([decision]) => ({ ...places, units: 1, place: decision!.place }));
+      const joined = answers.map(([decision]) => ({ ...places, units: 1, ticket: decision!.ticket }));
       await store.refund(joined.filter((_, index) => index % 2 === 1).toReversed());
       const next = await store.check(Array.from({ length: 102 }, () => ({ entries })));
       const expected = Array.from({ length: 100 }, (_, index) => 2 * index + 1);
@@ -1159,8 +1159,8 @@ export function storeContract(make: (clock: ManualClock) => Store): void {
     for (let i = 0; i < 4; i++) {
       const [looked] = comparable(await store.check([{ entries, peek: true }]));
       const [charged] = comparable(await store.check([{ entries }]));
-      const outcome = ({ allowed, retryAfterMs, delayMs, place }: (typeof looked & object)[number]) => {
-        return { allowed, retryAfterMs, delayMs, place };
+      const outcome = ({ allowed, retryAfterMs, delayMs, ticket }: (typeof looked & object)[number]) => {
+        return { allowed, retryAfterMs, delayMs, ticket };
       };
       expect(charged!.map(outcome)).toEqual(looked!.map(outcome));
     }

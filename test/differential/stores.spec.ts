@@ -63,18 +63,18 @@ const steps = fc.array(
 /** The second limit blocks whom it refuses. */
 const make = (options: AlgorithmOptions, index: number, carry?: CarryOver) =>
   new CompiledLimit(options, {
-    place: 'test',
+    location: 'test',
     name: `${options.algo} ${index}`,
     blockFor: index === 1 ? 7_654_321 : 0,
     carry,
   });
 
 /** Where something was taken, as a store says it. */
-type Place = Pick<StoreDecision, 'place' | 'at'>;
+type Place = Pick<StoreDecision, 'ticket' | 'chargedAt'>;
 
-const placeOf = ({ place, at }: Place): Place => ({
-  ...(place === undefined ? {} : { place }),
-  ...(at === undefined ? {} : { at }),
+const placeOf = ({ ticket, chargedAt }: Place): Place => ({
+  ...(ticket === undefined ? {} : { ticket }),
+  ...(chargedAt === undefined ? {} : { chargedAt }),
 });
 
 describe('the stores decide alike, field by field, on any history', () => {
@@ -159,7 +159,7 @@ describe('the stores decide alike, field by field, on any history', () => {
                 store.renew({
                   ...lease.counter,
                   units: lease.units,
-                  place: (isHere ? lease.here : lease.there).place!,
+                  ticket: (isHere ? lease.here : lease.there).ticket!,
                 }),
               );
               break;

@@ -44,7 +44,7 @@ async function compare(
   unitMs = 1,
 ) {
   const store = new MemoryStore();
-  const limit = new CompiledLimit(options, { place: 'test', blockFor: blockMs * 1000 });
+  const limit = new CompiledLimit(options, { location: 'test', blockFor: blockMs * 1000 });
   let wait = 0;
   for (const step of history) {
     const forward = step === 'wait' ? wait : step === 'almost' ? wait - 1 : (step as number);

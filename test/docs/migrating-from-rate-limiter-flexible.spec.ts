@@ -14,7 +14,7 @@ import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import type { Limiter } from '../../lib/limiter/limiter.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { expectAllowed, expectRefused } from '../../lib/testing/index.js';
-import { until } from '../rates/rates-app.js';
+import { until } from '../overrides/overrides-app.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { Rows } from './rows.js';

@@ -144,7 +144,7 @@ describe.each(frameworks)('over %s', (framework) => {
         await start({ limits: { ...limits, define: { all: five, own: { ...five, onStoreError: 'local' } } } }),
       );
       const policyOf = (name: string) =>
-        nest.get(LimitRegistry).rule(name, { place: '', scope: '' }).limit.onStoreError;
+        nest.get(LimitRegistry).rule(name, { location: '', namespace: '' }).limit.onStoreError;
       expect([policyOf('all'), policyOf('own')]).toEqual(['deny', 'local']);
     });
   });

@@ -195,7 +195,7 @@ describe('over HTTP/2', () => {
 
 describe('a process that is killed', () => {
   const WORKER = fileURLToPath(new URL('../support/lease-worker.mjs', import.meta.url));
-  const BUILT = fileURLToPath(new URL('../../dist/lease.js', import.meta.url));
+  const BUILT = fileURLToPath(new URL('../../dist/limiter/lease.js', import.meta.url));
 
   beforeAll(async () => {
     if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 110_000);

@@ -96,7 +96,7 @@ function inModule(path: string) {
 
 function named(path: string) {
   @Controller(path)
-  @RateLimit.scope('orders')
+  @RateLimit.namespace('orders')
   @RateLimit(limit('class', 10))
   class OrdersController {
     @Get()
@@ -104,7 +104,7 @@ function named(path: string) {
     list() {}
 
     @Get('named')
-    @RateLimit.scope('the list')
+    @RateLimit.namespace('the list')
     @RateLimit(limit('route', 10))
     named() {}
   }
@@ -126,7 +126,7 @@ async function scopesOf(metadata: ModuleMetadata, type: Type): Promise<Record<st
   const methods = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
   const scopes = methods.map((name) => [
     name,
-    plans.of(type, prototype[name]!).guard.map(({ limit: { scope } }) => scope),
+    plans.of(type, prototype[name]!).guard.map(({ limit: { namespace } }) => namespace),
   ]);
   await testing.close();
   return Object.fromEntries(scopes) as Record<string, string[]>;
@@ -480,7 +480,7 @@ describe('other handlers', () => {
     expect(await scopesOf({ providers: [BotUpdate] }, BotUpdate)).toEqual({ start: ['BotUpdate.start'] });
 
     @Injectable()
-    @RateLimit.scope('bot')
+    @RateLimit.namespace('bot')
     class ScopedUpdate {
       @RateLimit(counted)
       start() {}
@@ -505,31 +505,31 @@ describe('other handlers', () => {
       'one scope for two',
       () =>
         ['a', 'b'].map((name) => {
-          @RateLimit.scope('same')
+          @RateLimit.namespace('same')
           class BotUpdate {
             @RateLimit(counted)
             start() {}
           }
           return called(name, BotUpdate);
         }),
-      "the scope 'same.start' is that of another place, too",
+      "the namespace 'same.start' is that of another place, too",
     ],
     [
       'a wrong scope',
       () => {
-        @RateLimit.scope('')
+        @RateLimit.namespace('')
         class BotUpdate {
           @RateLimit(counted)
           start() {}
         }
         return [BotUpdate];
       },
-      "@RateLimit.scope on BotUpdate.start: got '', wants 1 to 128 printable ASCII characters",
+      "@RateLimit.namespace on BotUpdate.start: got '', wants 1 to 128 printable ASCII characters",
     ],
     [
       "the scope of the module's limits",
       () => {
-        @RateLimit.scope('@module')
+        @RateLimit.namespace('@module')
         class BotUpdate {
           @RateLimit(counted)
           start() {}

@@ -220,7 +220,7 @@ describe('start-up errors', () => {
     );
     expect(await messageOf(startUp({}, [controllerWith(login), controllerWith(login)]))).toBe(
       `${place}: nothing that stays the same over builds tells its counters from those of others, wants ` +
-        "@RateLimit.scope('<a name of its own>')",
+        "@RateLimit.namespace('<a name of its own>')",
     );
   });
 

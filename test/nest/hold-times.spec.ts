@@ -4,7 +4,7 @@ import type { StoreDecision } from '../../lib/stores/store.js';
 import { leaseBegan, leaseEnded, withExpectedWait } from '../../lib/limiter/hold-times.js';
 
 const compile = (limit: number, blockFor = 0) =>
-  new CompiledLimit({ algo: 'concurrency', limit, ttl: '10s' }, { place: 'test', blockFor });
+  new CompiledLimit({ algo: 'concurrency', limit, ttl: '10s' }, { location: 'test', blockFor });
 
 const refusal = (quota: number, remaining: number, retryAfterMs = 9000): StoreDecision => ({
   allowed: false,

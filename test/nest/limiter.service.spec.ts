@@ -64,8 +64,8 @@ describe('LimiterService', () => {
     await shaper.consume('a');
     const decision = await shaper.consume('a');
     expect(decision.delayMs).toBe(1000);
-    expect(decision).not.toHaveProperty('place');
-    expect((await service.check([{ limit: shaper, key: 'a' }])).decisions[0]).not.toHaveProperty('place');
+    expect(decision).not.toHaveProperty('ticket');
+    expect((await service.check([{ limit: shaper, key: 'a' }])).decisions[0]).not.toHaveProperty('ticket');
   });
 
   it('checks several limits at once, all or nothing', async () => {

@@ -93,7 +93,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       const { decision } = value as RateLimitTimeoutError;
       expect(decision).toMatchObject({ allowed: false, limit: limiter.name, quota: 1 });
       expect(decision!.retryAfterMs).toBeGreaterThan(60_000);
-      expect(decision).not.toHaveProperty('place');
+      expect(decision).not.toHaveProperty('ticket');
       expect(ms).toBeLessThan(200);
     });
 

@@ -19,7 +19,7 @@ const leased = (): LimitDefinition => ({
   rate: 1_000_000,
   interval: '1h',
   key: 'global',
-  lease: { units: 1000, ttl: '1m' },
+  prefetch: { units: 1000, ttl: '1m' },
 });
 const few = (): LimitDefinition => ({ name: 'few', algo: 'fixed-window', rate: 2, interval: '1h', key: 'global' });
 /** A function of its own makes it another one than the last. */

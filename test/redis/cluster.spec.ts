@@ -211,7 +211,7 @@ describe('RedisStore on a Cluster', () => {
 
   it('is not refused by a shadow limit in another slot', async () => {
     const limit = compile(optionsOf('gcra', 10), 'beside-shadow');
-    const shadow = new CompiledLimit(optionsOf('gcra', 1), { place: 'test', name: 'shadow', shadow: true });
+    const shadow = new CompiledLimit(optionsOf('gcra', 1), { location: 'test', name: 'shadow', shadow: true });
     const entries = [
       { limit: shadow, identity: one, cost: 1 },
       { limit, identity: two, cost: 1 },
@@ -224,7 +224,7 @@ describe('RedisStore on a Cluster', () => {
 
   it('gives nothing back of a limit that took nothing', async () => {
     const limit = compile(optionsOf('gcra', 10), 'only-last');
-    const shadow = new CompiledLimit(optionsOf('gcra', 2), { place: 'test', name: 'first-shadow', shadow: true });
+    const shadow = new CompiledLimit(optionsOf('gcra', 2), { location: 'test', name: 'first-shadow', shadow: true });
     await decide({ limit: shadow, identity: one, cost: 2 });
     const decisions = await decide({ limit: shadow, identity: one, cost: 1 }, { limit, identity: two, cost: 11 });
     expect(decisions.map(({ allowed }) => allowed)).toEqual([false, false]);

@@ -41,7 +41,7 @@ async function start() {
 }
 
 function limitOf(onStoreError: OnStoreError, { rate = 3, shadow = false, name = 'limit' } = {}): CompiledLimit {
-  const settings = { place: 'test', name, shadow, onStoreError };
+  const settings = { location: 'test', name, shadow, onStoreError };
   return new CompiledLimit({ algo: 'fixed-window', rate, interval: '1h' }, settings);
 }
 
@@ -321,7 +321,7 @@ describe('while Redis answers errors', () => {
   });
 
   it('to some checks only, it is told of once', async () => {
-    const bad = new CompiledLimit({ algo: 'concurrency', limit: 99, ttl: '1m' }, { place: 'test', name: 'bad' });
+    const bad = new CompiledLimit({ algo: 'concurrency', limit: 99, ttl: '1m' }, { location: 'test', name: 'bad' });
     const good = limitOf('local', { rate: 99 });
     const primary = new MemoryStore();
     const check = primary.check.bind(primary);
@@ -485,7 +485,7 @@ describe('the share of an instance', () => {
     [{ algo: 'gcra', rate: 10, interval: '1h' }, 1, 10],
   ])('of %p, a share of %p, lets %p pass while the store fails', async (options, localShare, allowed) => {
     const store = new FallbackStore(failing(new RateLimitStoreError('down')), new MemoryStore(), { localShare });
-    const limit = new CompiledLimit(options, { place: 'test', name: 'limit' });
+    const limit = new CompiledLimit(options, { location: 'test', name: 'limit' });
     const decisions = [];
     for (let i = 0; i < 12; i++) decisions.push(await ask(store, limit));
     expect(decisions.filter((decision) => decision.allowed)).toHaveLength(allowed);
@@ -497,7 +497,7 @@ describe('the share of an instance', () => {
     const store = new FallbackStore(failing(new RateLimitStoreError('down')), new MemoryStore(), { localShare: 0.5 });
     const limit = new CompiledLimit(
       { algo: 'fixed-window', rate: 4, interval: '1h' },
-      { place: 'test', name: 'limit' },
+      { location: 'test', name: 'limit' },
     );
     const counter = { limit, identity: 'ip:203.0.113.7' };
     for (let i = 0; i < 2; i++) await ask(store, limit);
@@ -510,7 +510,7 @@ describe('the share of an instance', () => {
   });
 
   it('keeps the rate where less than a unit an interval is left of it', () => {
-    const limit = new CompiledLimit({ algo: 'gcra', rate: 2, interval: '1s' }, { place: 'test' }).share(0.1);
+    const limit = new CompiledLimit({ algo: 'gcra', rate: 2, interval: '1s' }, { location: 'test' }).share(0.1);
     expect([limit.quota, limit.windowMs(0)]).toEqual([1, 5000]);
   });
 });

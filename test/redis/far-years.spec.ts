@@ -36,7 +36,7 @@ function timeThatBeginsWith(byte: number, micros: number): number {
 }
 
 const make = (options: AlgorithmOptions, carry?: CarryOver) =>
-  new CompiledLimit(options, { place: 'test', name: options.algo, carry });
+  new CompiledLimit(options, { location: 'test', name: options.algo, carry });
 
 function openStores(micros: number) {
   const clock = new ManualClock();

@@ -150,7 +150,7 @@ describe.each(algorithms)('keys of %s', (algo) => {
   });
 
   it('hold the block of the first refusal, and no later one touches it', async () => {
-    const blocking = new CompiledLimit(five[algo], { place: 'test', name: 'blocking', blockFor: 90_000_000 });
+    const blocking = new CompiledLimit(five[algo], { location: 'test', name: 'blocking', blockFor: 90_000_000 });
     await take(blocking, 5);
     await take(blocking);
     await expectToLive(blockKeyFor(blocking), 90_000);
@@ -169,8 +169,8 @@ describe.each(algorithms)('keys of %s', (algo) => {
   });
 
   it('are gone once everything is given back', async () => {
-    const { place } = await take(limit, 4);
-    await store.refund([{ ...counterOf(limit), units: 4, place }]);
+    const { ticket } = await take(limit, 4);
+    await store.refund([{ ...counterOf(limit), units: 4, ticket }]);
     expect(await redis.keys('*')).toEqual([]);
   });
 
@@ -221,12 +221,12 @@ describe('what is held', () => {
     clock.advanceMs(4000);
     const second = await take(limit, 2);
     await expectToLive(keyFor(limit), 10_000);
-    await store.refund([{ ...counterOf(limit), units: 2, place: second.place }]);
+    await store.refund([{ ...counterOf(limit), units: 2, ticket: second.ticket }]);
     await expectToLive(keyFor(limit), 6000);
     clock.advanceMs(1000);
-    await store.renew({ ...counterOf(limit), units: 2, place: first.place! });
+    await store.renew({ ...counterOf(limit), units: 2, ticket: first.ticket! });
     await expectToLive(keyFor(limit), 10_000);
-    await store.refund([{ ...counterOf(limit), units: 2, place: first.place }]);
+    await store.refund([{ ...counterOf(limit), units: 2, ticket: first.ticket }]);
     expect(await redis.keys('*')).toEqual([]);
   });
 
@@ -260,10 +260,10 @@ describe('what is held', () => {
       await once(...args);
       return once(...args);
     });
-    const { place } = await take(limit, 2);
+    const { ticket } = await take(limit, 2);
     spy.mockRestore();
     await expect(peek(limit)).resolves.toMatchObject({ remaining: 2 });
-    await store.refund([{ ...counterOf(limit), units: 2, place }]);
+    await store.refund([{ ...counterOf(limit), units: 2, ticket }]);
     await expect(peek(limit)).resolves.toMatchObject({ remaining: 4 });
   });
 
@@ -299,7 +299,7 @@ it('a lease that cannot be read fails nothing beside it', async () => {
 
 it('an operation that an algorithm does not have fails nothing beside it', async () => {
   const limit = compile(five.gcra);
-  const [renewed, taken] = await Promise.all([store.renew({ ...counterOf(limit), units: 1, place: 1 }), take(limit)]);
+  const [renewed, taken] = await Promise.all([store.renew({ ...counterOf(limit), units: 1, ticket: 1 }), take(limit)]);
   expect(renewed).toBe(false);
   expect(taken).toMatchObject({ allowed: true, remaining: 4 });
 });

@@ -80,8 +80,8 @@ describe('one check keeps the server busy for less than a millisecond', () => {
       granted: await microsOf(() => check(held(60_000))),
       released: await microsOf(async () => {
         const limit = compile(held(60_000), 'concurrency');
-        const { place } = await ask(store, limit, { identity });
-        await store.refund([{ limit, identity, units: 1, place }]);
+        const { ticket } = await ask(store, limit, { identity });
+        await store.refund([{ limit, identity, units: 1, ticket }]);
       }),
     };
     expectToBeShort(times);

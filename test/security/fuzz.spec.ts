@@ -9,7 +9,7 @@ import type { Limiter } from '../../lib/limiter/limiter.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RedisRateBook } from '../../lib/overrides/redis.override-store.js';
+import { RedisOverrideStore } from '../../lib/overrides/redis.override-store.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Check, StoreDecision } from '../../lib/stores/store.js';
@@ -356,13 +356,13 @@ function alter(reply: readonly unknown[], { kind, at, value }: { kind: string; a
 function replyOf(checks: readonly Check[], answers: readonly StoreDecision[][]): number[] {
   return checks.flatMap(({ refundable, peek }, index) => {
     const decisions = answers[index]!;
-    const numbers = decisions.flatMap(({ allowed, remaining, retryAfterMs, resetAfterMs, delayMs, place }) => {
+    const numbers = decisions.flatMap(({ allowed, remaining, retryAfterMs, resetAfterMs, delayMs, ticket }) => {
       if (!allowed) return [resetAfterMs * 4, remaining, retryAfterMs === Infinity ? -1 : retryAfterMs];
-      return place === undefined
+      return ticket === undefined
         ? [resetAfterMs * 4 + 1, remaining]
-        : [resetAfterMs * 4 + 2, remaining, delayMs, place];
+        : [resetAfterMs * 4 + 2, remaining, delayMs, ticket];
     });
-    return refundable === true && peek !== true ? [...numbers, decisions[0]!.at!] : numbers;
+    return refundable === true && peek !== true ? [...numbers, decisions[0]!.chargedAt!] : numbers;
   });
 }
 
@@ -492,7 +492,7 @@ describe('a reply of the script that is altered on its way', () => {
 
   it('changes no rate', async () => {
     jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-    const book = new RedisRateBook(redis, { prefix: freshPrefix(), timeoutMs: 1000 });
+    const book = new RedisOverrideStore(redis, { prefix: freshPrefix(), timeoutMs: 1000 });
     await fc.assert(
       fc.asyncProperty(junk, fc.array(junk, { maxLength: 6 }), async (one, list) => {
         const reply = list.length === 0 ? one : list;

@@ -236,7 +236,7 @@ const identityText = fc.oneof(
 );
 const nameText = text.filter((name) => /^[\x20-\x7e]+$/.test(name));
 const counter = fc.record({
-  scope: fc.oneof(fc.constant(''), text),
+  namespace: fc.oneof(fc.constant(''), text),
   name: nameText,
   algo: fc.constantFrom('fixed-window' as const, 'gcra' as const),
   identity: identityText,
@@ -244,8 +244,8 @@ const counter = fc.record({
 
 describe('keys', () => {
   it('of two counters are never the same, whatever their names and identities hold', () => {
-    const keys = ({ scope, name, algo, identity }: typeof counter extends fc.Arbitrary<infer T> ? T : never) => {
-      const limit = new CompiledLimit({ algo, rate: 1, interval: '1h' }, { place: 'test', scope, name });
+    const keys = ({ namespace, name, algo, identity }: typeof counter extends fc.Arbitrary<infer T> ? T : never) => {
+      const limit = new CompiledLimit({ algo, rate: 1, interval: '1h' }, { location: 'test', namespace, name });
       return [keyOf('sluice', { limit, identity }), limit.id + boundedIdentity(identity)];
     };
     fc.assert(
@@ -263,8 +263,8 @@ describe('keys', () => {
   it('are never those of another part of the library', () => {
     const taken = new Set(['sluice:rates', 'sluice:given-back']);
     fc.assert(
-      fc.property(counter, ({ scope, name, algo, identity }) => {
-        const limit = new CompiledLimit({ algo, rate: 1, interval: '1h' }, { place: 'test', scope, name });
+      fc.property(counter, ({ namespace, name, algo, identity }) => {
+        const limit = new CompiledLimit({ algo, rate: 1, interval: '1h' }, { location: 'test', namespace, name });
         expect(taken.has(keyOf('sluice', { limit, identity }))).toBe(false);
       }),
     );

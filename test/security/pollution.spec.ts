@@ -8,7 +8,7 @@ import { givenOptions } from '../../lib/algorithms/options.js';
 import { readSettings } from '../../lib/config/settings.js';
 import { readRecord } from '../../lib/overrides/override-record.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
-import { RatesApp } from '../rates/rates-app.js';
+import { RatesApp } from '../overrides/overrides-app.js';
 
 const polluted = new Set<string>();
 

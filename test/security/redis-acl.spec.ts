@@ -8,7 +8,7 @@ import type { Limiter } from '../../lib/limiter/limiter.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { connect, createClient } from '../../lib/redis/client.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import { RatesApp, until } from '../rates/rates-app.js';
+import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
@@ -80,15 +80,15 @@ async function useScript(url: string): Promise<void> {
       const held = limit.algorithm.renew !== undefined;
       const consume = async (cost = 1) => {
         const [decisions] = await store.check([{ entries: [{ ...counter, cost }], refundable: true }]);
-        const { place, at, source } = decisions![0]!;
-        return { ...counter, units: cost, place, at, source };
+        const { ticket, chargedAt, source } = decisions![0]!;
+        return { ...counter, units: cost, ticket, chargedAt, source };
       };
       const first = await consume();
       clock.advanceMs(20_000);
       const second = await consume(2);
       await ask(store, limit, { identity: 'user:1', peek: true });
       await store.refund([second]);
-      if (held) expect(await store.renew({ ...counter, units: 1, place: first.place! })).toBe(true);
+      if (held) expect(await store.renew({ ...counter, units: 1, ticket: first.ticket! })).toBe(true);
       else await store.penalize({ ...counter, units: 9 });
       await store.reserve({ ...counter, cost: 1, maxWaitMs: 1000 });
       clock.advanceMs(50_000);
@@ -109,7 +109,7 @@ async function useScript(url: string): Promise<void> {
     await store.check(Array.from({ length: 300 }, () => ({ entries: [entry] })));
     clock.advanceMs(60_000);
     const [last] = await store.check([{ entries: [entry] }]);
-    await store.refund([{ ...entry, units: 1, place: last![0]!.place }]);
+    await store.refund([{ ...entry, units: 1, ticket: last![0]!.ticket }]);
     const log = compile(limits['log']!, 'log');
     const refunded = { limit: log, identity: 'user:2', units: 1 };
     for (let count = 0; count < 3; count++) await ask(store, log, { identity: 'user:2' });

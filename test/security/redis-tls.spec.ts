@@ -6,7 +6,7 @@ import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { readSettings } from '../../lib/config/settings.js';
-import { RatesApp, until } from '../rates/rates-app.js';
+import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type Certificate, selfSigned } from '../support/certificate.js';
 import { freePort } from '../support/ports.mjs';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';

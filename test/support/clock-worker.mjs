@@ -3,8 +3,8 @@
  * the clock shows in each phase; its result is how many of each limit were allowed in each.
  */
 import { Redis } from 'ioredis';
-import { CompiledLimit } from '../../dist/algorithms/limit.js';
-import { RedisStore } from '../../dist/stores/redis.store.js';
+import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
+import { RedisStore } from '../../dist/stores/redis/redis.store.js';
 import { runTask } from './process-task.mjs';
 
 await runTask(async ({ url, prefix, limits, phases, requests }, startTogether) => {
@@ -13,7 +13,7 @@ await runTask(async ({ url, prefix, limits, phases, requests }, startTogether) =
   const redis = new Redis(url, { lazyConnect: true });
   const store = new RedisStore(redis, { prefix, timeoutMs: 10_000, ownsClient: true, clock });
   const compiled = limits.map(
-    (options, index) => new CompiledLimit(options, { place: 'worker', name: `limit-${index}` }),
+    (options, index) => new CompiledLimit(options, { location: 'worker', name: `limit-${index}` }),
   );
   await store.open();
   const allowed = [];

@@ -3,8 +3,8 @@
  * With `leak` it keeps one small object a check, so that a test can prove that it would tell. Runs with `--expose-gc`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CompiledLimit } from '../../dist/algorithms/limit.js';
-import { createStore } from '../../dist/stores/create-store.js';
+import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
+import { createStore } from '../../dist/nest/store-stack.js';
 import { runTask } from './process-task.mjs';
 
 /** Their counters are more than are kept in the process. */
@@ -22,7 +22,7 @@ await runTask(async ({ redis, prefix, limits, warmUp, rounds, checks, leak }) =>
     refusalCache: true,
     report() {},
   });
-  const compiled = limits.map((options) => new CompiledLimit(options, { place: 'worker' }));
+  const compiled = limits.map((options) => new CompiledLimit(options, { location: 'worker' }));
   await store.open();
   const sources = new Set();
   const leaked = [];
@@ -59,8 +59,8 @@ await runTask(async ({ redis, prefix, limits, warmUp, rounds, checks, leak }) =>
   return { heaps, resources, sources: [...sources], leaked: leaked.length };
 });
 
-function refundOf(entry, { place, at, source }) {
-  return { ...entry, units: 1, place, at, source };
+function refundOf(entry, { ticket, chargedAt, source }) {
+  return { ...entry, units: 1, ticket, chargedAt, source };
 }
 
 /** Bytes of the heap in use when nothing is under way. What is held for a moment only is not counted. */

@@ -3,14 +3,14 @@
  * how many requests in flight; its result is how many were allowed.
  */
 import { Redis } from 'ioredis';
-import { CompiledLimit } from '../../dist/algorithms/limit.js';
-import { RedisStore } from '../../dist/stores/redis.store.js';
+import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
+import { RedisStore } from '../../dist/stores/redis/redis.store.js';
 import { runTask } from './process-task.mjs';
 
 await runTask(async ({ url, prefix, options, requests, inFlight }, startTogether) => {
   const redis = new Redis(url, { lazyConnect: true });
   const store = new RedisStore(redis, { prefix, timeoutMs: 10_000, ownsClient: true });
-  const limit = new CompiledLimit(options, { place: 'worker', name: 'shared' });
+  const limit = new CompiledLimit(options, { location: 'worker', name: 'shared' });
   await store.open();
   await startTogether();
   let left = requests;

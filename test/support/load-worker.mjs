@@ -3,8 +3,8 @@
  * Its input says which limits, of whom, and with how many requests in flight; its result counts what was allowed, and by whom.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CompiledLimit } from '../../dist/algorithms/limit.js';
-import { createStore } from '../../dist/stores/create-store.js';
+import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
+import { createStore } from '../../dist/nest/store-stack.js';
 import { runTask } from './process-task.mjs';
 
 /** Checks of one lane are this far apart, so that the machine is not the bottleneck. */
@@ -18,7 +18,7 @@ await runTask(async (input, startTogether, stopped) => {
   const report = ({ state }) => reports.push(state);
   const store = await createStore({ redis, prefix, timeoutMs, maxKeys: 1000, refusalCache, report });
   const checked = counters.map(({ options, identity, onStoreError }, index) => {
-    const limit = new CompiledLimit(options, { place: 'worker', name: `limit-${index}`, onStoreError });
+    const limit = new CompiledLimit(options, { location: 'worker', name: `limit-${index}`, onStoreError });
     return { limit, identity, cost: 1 };
   });
   const allowed = { redis: counters.map(() => 0), fallback: counters.map(() => 0) };

@@ -46,7 +46,7 @@ export const storeKinds: Record<string, (clock: ManualClock, redis: Redis, prefi
 };
 
 export function compile(options: AlgorithmOptions, name?: string): CompiledLimit {
-  return new CompiledLimit(options, { place: 'test', name });
+  return new CompiledLimit(options, { location: 'test', name });
 }
 
 /** One check of a store, of one limit. */
@@ -62,8 +62,8 @@ export async function ask(
 /** What stores must agree on: all of a decision but who made it, and how it names a lease. */
 export function comparable(decisions: StoreDecision[][]): Omit<StoreDecision, 'source'>[][] {
   return decisions.map((each) =>
-    each.map(({ source: _, place, ...decision }) =>
-      place === undefined || isLease(decision) ? decision : { ...decision, place },
+    each.map(({ source: _, ticket, ...decision }) =>
+      ticket === undefined || isLease(decision) ? decision : { ...decision, ticket },
     ),
   );
 }

@@ -5,10 +5,10 @@ import { OnceLogger } from '../../lib/errors/once-logger.js';
 import { Limiter } from '../../lib/limiter/limiter.js';
 import { Rule } from '../../lib/rules/rule.js';
 import type { Store } from '../../lib/stores/store.js';
-import { WaitingRoom } from '../../lib/limiter/wait-queues.js';
+import { WaitQueues } from '../../lib/limiter/wait-queues.js';
 
 const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
-  new CompiledLimit(options, { place: 'test', name: 'one', ...more });
+  new CompiledLimit(options, { location: 'test', name: 'one', ...more });
 
 /** Code that waits for units of one limit, without an app. */
 export function waitingFor(store: Store, options: AlgorithmOptions) {
@@ -27,7 +27,7 @@ export function waitingFor(store: Store, options: AlgorithmOptions) {
     answer: {} as never,
     log: new OnceLogger(new Logger('RateLimit')),
   });
-  const room = new WaitingRoom(store);
+  const room = new WaitQueues(store);
   return {
     rule,
     room,

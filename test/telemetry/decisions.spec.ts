@@ -203,7 +203,7 @@ describe('the share of a quota', () => {
     [1, 999_999_999_999_999, 999_999_999_999_999],
   ])('%p of %p is from %p units on', (nearLimit, rate, units) => {
     const options = { algo: 'fixed-window', rate, interval: '1h' } as const;
-    expect(new CompiledLimit(options, { place: 'test', nearLimit }).nearFrom).toBe(units);
+    expect(new CompiledLimit(options, { location: 'test', nearLimit }).nearFrom).toBe(units);
   });
 });
 
@@ -239,7 +239,7 @@ describe('decisions$ on Redis', () => {
   });
 
   it('tells of units that were taken in advance', async () => {
-    const told = await consumeUntil({ ...five, rate: 100, lease: { units: 10, ttl: '5s' } }, 'lease');
+    const told = await consumeUntil({ ...five, rate: 100, prefetch: { units: 10, ttl: '5s' } }, 'prefetch');
     expect(told.at(-1)).toBe('five allowed lease');
   });
 

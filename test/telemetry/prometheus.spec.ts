@@ -8,7 +8,7 @@ import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
-import { until } from '../rates/rates-app.js';
+import { until } from '../overrides/overrides-app.js';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 

@@ -1,5 +1,5 @@
 import type { LimitSpec } from '../../config/limit-definition.js';
-import { declare, declareScope } from '../../rules/declared-metadata.js';
+import { declare, declareNamespace } from '../../rules/declared-metadata.js';
 
 /**
  * Says what a route allows, or all routes of a controller together: limits, names of defined limits, or functions of the
@@ -26,7 +26,7 @@ export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator
  *
  * @example
  * ```ts
- * @RateLimit.scope('orders')
+ * @RateLimit.namespace('orders')
  * ```
  */
-RateLimit.scope = declareScope;
+RateLimit.namespace = declareNamespace;

@@ -44,7 +44,7 @@ const PROBE = 'health';
 export class RateLimitHealthIndicator {
   private readonly limit = new CompiledLimit(
     { algo: 'fixed-window', rate: 1, interval: '1s' },
-    { place: PROBE, name: PROBE, scope: '@health' },
+    { location: PROBE, name: PROBE, namespace: '@health' },
   );
 
   /** @internal */

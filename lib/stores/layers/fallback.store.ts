@@ -113,7 +113,7 @@ export class FallbackStore implements Store {
       if (!(error instanceof RateLimitStoreError)) throw error;
       const policy = policyOf({ ...reservation, units: reservation.cost }, error, this.attempts);
       if (policy === 'deny') throw error;
-      if (policy !== 'local') return allowing(reservation);
+      if (policy !== 'local') return uncountedDecision(reservation);
       return { ...(await this.local.reserve(this.share(reservation))), source: 'fallback' };
     }
   }
@@ -177,7 +177,7 @@ export class FallbackStore implements Store {
     const shares = counted.map((entry) => this.share(entry));
     const [local = []] = counted.length > 0 ? await this.local.check([{ ...rest, entries: shares }]) : [];
     return entries.map((entry) => {
-      const decision = local[counted.indexOf(entry)] ?? allowing(entry);
+      const decision = local[counted.indexOf(entry)] ?? uncountedDecision(entry);
       return { ...decision, source: 'fallback' };
     });
   }
@@ -267,7 +267,7 @@ function chosenPolicy(
 }
 
 /** What lets a request pass without counting it. */
-export function allowing({ limit }: CheckEntry): StoreDecision {
+export function uncountedDecision({ limit }: CheckEntry): StoreDecision {
   return {
     allowed: true,
     limit: limit.name,

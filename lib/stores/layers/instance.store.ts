@@ -3,7 +3,7 @@ import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecisi
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 
 /** Asks one store for what all instances of the app count together, and one for what each counts for itself. */
-export class ScopedStore implements Store {
+export class InstanceScopeStore implements Store {
   constructor(
     private readonly shared: Store,
     private readonly own: Store,
@@ -100,7 +100,7 @@ async function only(store: Store, check: Check): Promise<StoreDecision[]> {
 function taken(entries: readonly CheckEntry[], answers: readonly StoreDecision[]): Refund[] {
   return entries.flatMap((entry, index) =>
     answers[index]?.allowed === true
-      ? [{ ...entry, units: entry.cost, place: answers[index].place, at: answers[index].at }]
+      ? [{ ...entry, units: entry.cost, ticket: answers[index].ticket, chargedAt: answers[index].chargedAt }]
       : [],
   );
 }

@@ -5,7 +5,7 @@ import type { InstanceChannel, Listener } from '../../redis/instance-channel.js'
 import { LONGEST_IDENTITY } from '../../limits/identity.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
-import { type Ask, UnitLease } from './prefetched-units.js';
+import { type Ask, PrefetchedUnits } from './prefetched-units.js';
 
 /** Counters with a lease at most; any more are asked about one by one. */
 const MAX_LEASES = 10_000;
@@ -16,8 +16,8 @@ const SWEEP_MS = 50;
  * Decides by units that were taken from the store in advance, for limits with a `lease`. What is not used in time is given
  * back, and at the end all of it. Resets and blocks by any instance end leases on all of them.
  */
-export class UnitLeaseStore implements Store, Listener {
-  private readonly leases = new Map<CompiledLimit, Map<string, UnitLease>>();
+export class PrefetchStore implements Store, Listener {
+  private readonly leases = new Map<CompiledLimit, Map<string, PrefetchedUnits>>();
   private readonly returning = new Set<Promise<void>>();
   private readonly ask: Ask = (check) => this.inner.check([check]).then(([decisions]) => decisions![0]!);
   private timer: NodeJS.Timeout | undefined;
@@ -88,7 +88,7 @@ export class UnitLeaseStore implements Store, Listener {
   }
 
   /** Another instance reset a counter, or blocked it. */
-  heard(message?: string): void {
+  onMessage(message?: string): void {
     if (!message) return;
     for (const lease of this.all()) {
       if (message === announcement('drop', lease)) lease.drop();
@@ -145,7 +145,7 @@ export class UnitLeaseStore implements Store, Listener {
       const { limit, identity, cost: units } = entry;
       const lease = this.existing(entry);
       if (lease !== undefined) lease.putBack(units, decision);
-      else this.giveBack({ limit, identity, units, at: decision.at, source: decision.source });
+      else this.giveBack({ limit, identity, units, chargedAt: decision.chargedAt, source: decision.source });
       answers.set(entry, { ...decision, remaining: Math.min(decision.quota, decision.remaining + units) });
     }
   }
@@ -165,18 +165,18 @@ export class UnitLeaseStore implements Store, Listener {
     return decisions;
   }
 
-  private existing({ limit, identity }: Counter): UnitLease | undefined {
+  private existing({ limit, identity }: Counter): PrefetchedUnits | undefined {
     return this.leases.get(limit)?.get(identity);
   }
 
-  private leaseOf(counter: Counter): UnitLease | undefined {
+  private leaseOf(counter: Counter): PrefetchedUnits | undefined {
     const { limit, identity } = counter;
     const known = this.existing(counter);
     // A long identity takes memory for as long as the lease is there.
     if (known !== undefined || this.count >= MAX_LEASES || identity.length > LONGEST_IDENTITY) return known;
     let leases = this.leases.get(limit);
     if (leases === undefined) this.leases.set(limit, (leases = new Map()));
-    const lease = new UnitLease(limit, identity, this.ask, (refund) => this.giveBack(refund));
+    const lease = new PrefetchedUnits(limit, identity, this.ask, (refund) => this.giveBack(refund));
     leases.set(identity, lease);
     this.count++;
     if (!this.listens) this.channel.listen(this);
@@ -190,7 +190,7 @@ export class UnitLeaseStore implements Store, Listener {
     for (const [limit, leases] of this.leases) {
       for (const [identity, lease] of leases) {
         lease.expire(now);
-        if (!lease.isIdle || now < lease.until + limit.lease!.ttl / 1000) continue;
+        if (!lease.isIdle || now < lease.until + limit.prefetch!.ttl / 1000) continue;
         leases.delete(identity);
         this.count--;
       }
@@ -201,7 +201,7 @@ export class UnitLeaseStore implements Store, Listener {
     this.timer = undefined;
   }
 
-  private *all(): Iterable<UnitLease> {
+  private *all(): Iterable<PrefetchedUnits> {
     for (const leases of this.leases.values()) yield* leases.values();
   }
 
@@ -216,7 +216,7 @@ export class UnitLeaseStore implements Store, Listener {
 
   private async tell(what: 'end' | 'drop', counters: readonly Counter[], since: number): Promise<void> {
     const leased = counters.filter(hasLease);
-    await Promise.all(leased.map((counter) => this.channel.tell(announcement(what, counter), since)));
+    await Promise.all(leased.map((counter) => this.channel.publish(announcement(what, counter), since)));
   }
 }
 
@@ -226,7 +226,7 @@ function announcement(what: 'end' | 'drop', counter: Counter): string {
 }
 
 function hasLease({ limit }: Counter): boolean {
-  return limit.lease !== undefined;
+  return limit.prefetch !== undefined;
 }
 
 function refuses({ limit }: CheckEntry, { allowed }: StoreDecision): boolean {

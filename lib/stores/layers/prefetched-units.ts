@@ -18,7 +18,7 @@ export type Ask = (check: Check) => Promise<StoreDecision>;
  * and in advance twice as many as the last time if those were used up before their time, but at most half of what the store
  * has left, so that a counter which few ask for, or which is nearly used up, is decided one by one.
  */
-export class UnitLease {
+export class PrefetchedUnits {
   /** Units that can be used. */
   left = 0;
   /** Until when, in milliseconds of the process's clock. */
@@ -31,8 +31,8 @@ export class UnitLease {
   /** What the store had left then. */
   private remaining = Infinity;
   private resetAt = 0;
-  private at: number | undefined;
-  private source: StoreDecision['source'] = 'lease';
+  private chargedAt: number | undefined;
+  private source: StoreDecision['source'] = 'prefetch';
   /** What becomes of units that are being taken once those who wait have theirs. */
   private fate: 'keep' | 'end' | 'drop' = 'keep';
 
@@ -57,9 +57,9 @@ export class UnitLease {
   }
 
   /** Takes back units that a request did not need after all. */
-  putBack(cost: number, { at, source }: StoreDecision): void {
-    if (at !== undefined && at === this.at && performance.now() < this.until) this.left += cost;
-    else this.giveBack({ limit: this.limit, identity: this.identity, units: cost, at, source });
+  putBack(cost: number, { chargedAt, source }: StoreDecision): void {
+    if (chargedAt !== undefined && chargedAt === this.chargedAt && performance.now() < this.until) this.left += cost;
+    else this.giveBack({ limit: this.limit, identity: this.identity, units: cost, chargedAt, source });
   }
 
   /** What the counter says once what is held here is counted in. */
@@ -100,11 +100,11 @@ export class UnitLease {
 
   private returnLeft(): void {
     if (this.left === 0) return;
-    const { limit, identity, left: units, at, source } = this;
+    const { limit, identity, left: units, chargedAt, source } = this;
     this.left = 0;
     // Not so many were needed.
     this.size -= units;
-    this.giveBack({ limit, identity, units, at, source });
+    this.giveBack({ limit, identity, units, chargedAt, source });
   }
 
   private async fill(): Promise<void> {
@@ -147,7 +147,7 @@ export class UnitLease {
     if (this.hasFate('drop')) this.drop();
   }
 
-  private hasFate(fate: UnitLease['fate']): boolean {
+  private hasFate(fate: PrefetchedUnits['fate']): boolean {
     return this.fate === fate;
   }
 
@@ -156,8 +156,8 @@ export class UnitLease {
   }
 
   private wanted(asked: readonly Waiter[]): number {
-    const { quota, lease } = this.limit;
-    const { units: most, ttl } = lease!;
+    const { quota, prefetch } = this.limit;
+    const { units: most, ttl } = prefetch!;
     const now = performance.now();
     const demand = asked.reduce((sum, { cost }) => sum + cost, 0);
     const recently = now < this.until + ttl / 1000 ? this.size : 0;
@@ -165,16 +165,16 @@ export class UnitLease {
     return Math.max(asked[0]!.cost, Math.min(most, quota, Math.max(demand, ahead)));
   }
 
-  private keep(units: number, { at, source, resetAfterMs }: StoreDecision, askedAt: number): void {
-    const { lease, algorithm } = this.limit;
-    const ttlMs = lease!.ttl / 1000;
+  private keep(units: number, { chargedAt, source, resetAfterMs }: StoreDecision, askedAt: number): void {
+    const { prefetch, algorithm } = this.limit;
+    const ttlMs = prefetch!.ttl / 1000;
     this.size = units;
     this.left = units;
-    this.at = at;
-    this.source = source === 'fallback' ? source : 'lease';
+    this.chargedAt = chargedAt;
+    this.source = source === 'fallback' ? source : 'prefetch';
     this.resetAt = performance.now() + resetAfterMs;
     // From when it was asked, which is before it was charged; a reset is told in whole milliseconds, rounded up.
-    this.until = askedAt + (algorithm.lease!.endsWithWindow ? Math.min(ttlMs, resetAfterMs - 1) : ttlMs);
+    this.until = askedAt + (algorithm.prefetch!.endsWithWindow ? Math.min(ttlMs, resetAfterMs - 1) : ttlMs);
   }
 
   /** Those who waited before the units were taken have them whenever they come; the others only if they can still be used. */
@@ -191,7 +191,7 @@ export class UnitLease {
   }
 
   private decision(now: number): StoreDecision {
-    const { limit, at, source, left, remaining, resetAt } = this;
+    const { limit, chargedAt, source, left, remaining, resetAt } = this;
     const decision: StoreDecision = {
       allowed: true,
       limit: limit.name,
@@ -202,7 +202,7 @@ export class UnitLease {
       delayMs: 0,
       source,
     };
-    if (at !== undefined) decision.at = at;
+    if (chargedAt !== undefined) decision.chargedAt = chargedAt;
     return decision;
   }
 }

@@ -47,18 +47,18 @@ export class RefusalCacheStore implements Store, Listener {
     this.channel.listen(this);
   }
 
-  heard(): void {
+  onMessage(): void {
     this.hears = true;
     this.forget();
   }
 
-  deaf(): void {
+  onDisconnect(): void {
     this.hears = false;
     this.forget();
   }
 
   async close(): Promise<void> {
-    this.deaf();
+    this.onDisconnect();
     this.channel.close();
     await this.inner.close();
   }
@@ -170,6 +170,6 @@ export class RefusalCacheStore implements Store, Listener {
   private async tell(counters: readonly Counter[], since: number): Promise<void> {
     if (!counters.some(({ limit }) => limit.remembersRefusals)) return;
     this.forget();
-    await this.channel.tell('', since);
+    await this.channel.publish('', since);
   }
 }

@@ -64,16 +64,16 @@ class Entry extends Kept {
 }
 
 /** What a check does besides deciding: whether it only looks, blocks whom it refuses, and says when it charged. */
-interface How {
+interface CheckMode {
   readonly peek: boolean;
   readonly blocks: boolean;
   readonly refundable: boolean;
 }
 
-const CONSUME: How = { peek: false, blocks: true, refundable: false };
-const CONSUME_REFUNDABLE: How = { peek: false, blocks: true, refundable: true };
-const PEEK: How = { peek: true, blocks: false, refundable: false };
-const RESERVE: How = { peek: false, blocks: false, refundable: true };
+const CONSUME: CheckMode = { peek: false, blocks: true, refundable: false };
+const CONSUME_REFUNDABLE: CheckMode = { peek: false, blocks: true, refundable: true };
+const PEEK: CheckMode = { peek: true, blocks: false, refundable: false };
+const RESERVE: CheckMode = { peek: false, blocks: false, refundable: true };
 
 const SWEEP_INTERVAL_MS = 100;
 /** A sweep looks at one in so many of the counters that may be kept, so that it never holds the process up. */
@@ -145,11 +145,11 @@ export class MemoryStore implements Store {
     const view = this.view(reservation, this.clock());
     view.cost = cost;
     reserve(view, Math.floor(maxWaitMs * 1000));
-    const decision = this.settle(view, view.fits, RESERVE);
+    const decision = this.commit(view, view.fits, RESERVE);
     if (view.fits) {
       decision.delayMs = toMs(view.delay ?? 0);
-      const place = algorithm.covered?.(parameters, view.state);
-      if (place !== undefined) decision.place = place;
+      const ticket = algorithm.debtClearedAt?.(parameters, view.state);
+      if (ticket !== undefined) decision.ticket = ticket;
     }
     return Promise.resolve(decision);
   }
@@ -159,7 +159,7 @@ export class MemoryStore implements Store {
     for (const refund of refunds) {
       const view = this.view(refund, now);
       const { algorithm, parameters } = refund.limit;
-      algorithm.give(parameters, view.state, refund.units, refund.place, refund.at);
+      algorithm.give(parameters, view.state, refund.units, refund.ticket, refund.chargedAt);
       this.store(view);
     }
     return Promise.resolve();
@@ -184,7 +184,7 @@ export class MemoryStore implements Store {
   renew(lease: HeldLease): Promise<boolean> {
     const view = this.view(lease, this.clock());
     const { algorithm, parameters } = lease.limit;
-    const held = algorithm.renew?.(parameters, view.state, lease.units, lease.place) ?? false;
+    const held = algorithm.renew?.(parameters, view.state, lease.units, lease.ticket) ?? false;
     if (held) this.store(view);
     return Promise.resolve(held);
   }
@@ -219,12 +219,12 @@ export class MemoryStore implements Store {
         const decision = this.decidePlainly(only, now);
         if (decision !== undefined) return [decision];
       }
-      const view = this.judge(only, now);
-      return [this.settle(view, view.fits || only.limit.shadow, how)];
+      const view = this.evaluate(only, now);
+      return [this.commit(view, view.fits || only.limit.shadow, how)];
     }
-    const views = entries.map((entry) => this.judge(entry, now));
+    const views = entries.map((entry) => this.evaluate(entry, now));
     const allowed = views.every((view) => view.fits || view.limit.shadow);
-    return views.map((view) => this.settle(view, allowed, how));
+    return views.map((view) => this.commit(view, allowed, how));
   }
 
   /** As `decide`, but with no view made: of a counter that is neither blocked nor carried over. Most are not. */
@@ -238,7 +238,7 @@ export class MemoryStore implements Store {
     const allowed = cost <= quota && algorithm.fits(parameters, state, cost);
     if (allowed) algorithm.take(parameters, state, cost);
     const reset = algorithm.resetAfter(parameters, state);
-    if (allowed || state.moved) {
+    if (allowed || state.migrated) {
       // One that has run out is not there any more, but its place is.
       if (kept !== undefined && reset > 0) {
         kept.state = algorithm.save(parameters, state);
@@ -259,7 +259,7 @@ export class MemoryStore implements Store {
         });
       }
     } else if (stored !== undefined) {
-      this.liveOn(stored, now + reset);
+      this.prolong(stored, now + reset);
       this.entries.touch(stored);
     }
     return {
@@ -274,7 +274,7 @@ export class MemoryStore implements Store {
     };
   }
 
-  private judge(entry: CheckEntry, now: number): View {
+  private evaluate(entry: CheckEntry, now: number): View {
     const view = this.view(entry, now);
     view.cost = entry.cost;
     view.fits = view.block === undefined && fits(view);
@@ -282,32 +282,32 @@ export class MemoryStore implements Store {
   }
 
   /** Charges what is allowed, and says what was decided. */
-  private settle(view: View, allowed: boolean, { peek, blocks, refundable }: How): StoreDecision {
+  private commit(view: View, allowed: boolean, { peek, blocks, refundable }: CheckMode): StoreDecision {
     const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
     const refusedFirst = !view.fits && blocks && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) beginBlock(view);
     const charged = allowed && view.fits && !peek;
     // A delay and a place are those that it finds; what remains is what it leaves.
-    const isPlaced = algorithm.delay !== undefined || algorithm.place !== undefined;
+    const isPlaced = algorithm.delay !== undefined || algorithm.ticket !== undefined;
     if (charged && !isPlaced) algorithm.take(parameters, state, cost);
     const decision = decisionOf(view);
-    if (refundable && !peek) decision.at = state.now;
+    if (refundable && !peek) decision.chargedAt = state.now;
     if (charged && isPlaced) {
       algorithm.take(parameters, state, cost);
       decision.remaining = Math.max(0, algorithm.remaining(parameters, state));
       decision.resetAfterMs = toMs(algorithm.resetAfter(parameters, state));
     }
-    if (charged || refusedFirst || (state.moved && !peek)) this.store(view);
+    if (charged || refusedFirst || (state.migrated && !peek)) this.store(view);
     else if (view.stored !== undefined) {
-      if (!view.fits && !peek) this.liveOn(view.stored, state.now + keepFor(view));
+      if (!view.fits && !peek) this.prolong(view.stored, state.now + keepFor(view));
       this.entries.touch(view.stored);
     }
     return decision;
   }
 
   /** A counter that refused lives as long as its wait: it was stored under parameters by which it may be fresh sooner. */
-  private liveOn(entry: Entry, until: number): void {
+  private prolong(entry: Entry, until: number): void {
     entry.expiresAt = Math.max(entry.expiresAt, until + this.slackMs * 1000);
   }
 
@@ -322,7 +322,7 @@ export class MemoryStore implements Store {
     if (block !== undefined && block.until > now + block.duration) {
       // The clock was set back: the block ends no later than if it had just begun.
       block = { until: now + block.duration, duration: block.duration };
-      state.moved = true;
+      state.migrated = true;
     }
     return { limit, identity, key, stored, kept, state, block, cost: 0, fits: false, delay: undefined };
   }
@@ -392,7 +392,7 @@ function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: En
   const isProportional = carry!.mode === 'proportional' && left >= 0;
   if (isProportional && algorithm.scaleUsed) {
     algorithm.scaleUsed(parameters, state, quota, before);
-    state.moved = true;
+    state.migrated = true;
     return state;
   }
   const used = before - left;
@@ -400,7 +400,7 @@ function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: En
   const more = left < 0 ? quota - before : isProportional ? inProportion(used, quota, before) - used : 0;
   if (more > 0) {
     algorithm.take(parameters, state, more);
-    state.moved = true;
+    state.migrated = true;
   }
   return state;
 }
@@ -423,9 +423,9 @@ function reserve(view: View, longest: number): void {
   if (view.fits) {
     view.delay = algorithm.delay?.(parameters, state, cost) ?? 0;
     view.fits = view.delay <= longest;
-  } else if (algorithm.covered !== undefined) {
+  } else if (algorithm.debtClearedAt !== undefined) {
     view.delay = algorithm.retryAfter(parameters, state, cost);
-    view.fits = view.delay <= longest && algorithm.owable!(parameters, state, cost);
+    view.fits = view.delay <= longest && algorithm.canBorrow!(parameters, state, cost);
   }
 }
 
@@ -463,7 +463,7 @@ function decisionOf(view: View): StoreDecision {
     delayMs: view.fits && algorithm.delay ? toMs(algorithm.delay(parameters, state, cost)) : 0,
     source: 'memory',
   };
-  if (view.fits && algorithm.place) decision.place = algorithm.place(parameters, state, cost);
+  if (view.fits && algorithm.ticket) decision.ticket = algorithm.ticket(parameters, state, cost);
   return decision;
 }
 

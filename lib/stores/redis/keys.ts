@@ -18,11 +18,11 @@ export function givenBackChannel(prefix: string): string {
 }
 
 /** The keys that a fragment may touch besides the counter's own. */
-export function companionsOf(key: string, { limit }: Counter): string[] {
-  return (limit.algorithm.companions ?? []).map((end) => `${key}:${end}`);
+export function extraKeysOf(key: string, { limit }: Counter): string[] {
+  return (limit.algorithm.extraKeys ?? []).map((end) => `${key}:${end}`);
 }
 
 /** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */
-export function ratesKey(prefix: string): string {
+export function overridesKey(prefix: string): string {
   return `${prefix}:rates`;
 }

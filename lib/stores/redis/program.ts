@@ -3,7 +3,7 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { messages } from '../../errors/messages.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry, StoreDecision } from '../store.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
-import { companionsOf, keyOf } from './keys.js';
+import { extraKeysOf, keyOf } from './keys.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 
 const CONSUME = 0;
@@ -17,7 +17,7 @@ const RENEW = 7;
 const CONSUME_REFUNDABLE = 8;
 const CONSUME_EACH = 9;
 const UNDECIDED = -1;
-const NO_PLACE = -1;
+const NO_TICKET = -1;
 const NO_TIME = -1;
 /** The wait of a refusal that never ends. */
 const NEVER = -1;
@@ -78,7 +78,7 @@ export class Program {
   }
 
   refund(refund: Refund): void {
-    this.operation(REFUND, refund, refund.units, refund.place ?? NO_PLACE, refund.at ?? NO_TIME);
+    this.operation(REFUND, refund, refund.units, refund.ticket ?? NO_TICKET, refund.chargedAt ?? NO_TIME);
   }
 
   penalize(charge: Charge): void {
@@ -90,7 +90,7 @@ export class Program {
   }
 
   renew(lease: HeldLease): void {
-    this.operation(RENEW, lease, lease.units, lease.place);
+    this.operation(RENEW, lease, lease.units, lease.ticket);
   }
 
   history(counter: Counter): void {
@@ -157,7 +157,7 @@ export class Program {
     if (known !== undefined) return known;
     const number = this.keys.push(key);
     this.keyNumbers.set(key, number);
-    this.keys.push(...companionsOf(key, counter));
+    this.keys.push(...extraKeysOf(key, counter));
     return number;
   }
 }
@@ -192,8 +192,8 @@ export class Reply {
     if (this.undecided()) return undefined;
     const decisions = entries.map((entry) => this.decision(entry));
     if (refundable && !peek) {
-      const at = this.next();
-      for (const decision of decisions) decision.at = at;
+      const chargedAt = this.next();
+      for (const decision of decisions) decision.chargedAt = chargedAt;
     }
     return decisions;
   }
@@ -231,7 +231,7 @@ export class Reply {
       decision.retryAfterMs = never ? Infinity : wait;
     } else if (outcome === ALLOWED_TO_BE_HELD) {
       decision.delayMs = this.next();
-      decision.place = this.next();
+      decision.ticket = this.next();
     }
     return decision;
   }

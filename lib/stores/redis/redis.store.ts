@@ -6,7 +6,7 @@ import { RateLimitArgumentError, RateLimitStoreError } from '../../errors/errors
 import { messages } from '../../errors/messages.js';
 import { connect, CONNECT_TIMEOUT_MS, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
-import { companionsOf, keyOf } from './keys.js';
+import { extraKeysOf, keyOf } from './keys.js';
 import { Program, Reply, type TestClock } from './program.js';
 import { asStoreError } from '../../redis/store-error.js';
 import { Script } from '../../redis/script.js';
@@ -176,7 +176,7 @@ export class RedisStore implements Store {
   async reset(counters: readonly Counter[]): Promise<void> {
     const calls = counters.map((counter) => {
       const key = keyOf(this.prefix, counter);
-      return this.guarded(() => this.client.del(key, ...companionsOf(key, counter)));
+      return this.guarded(() => this.client.del(key, ...extraKeysOf(key, counter)));
     });
     await Promise.all(calls);
   }
@@ -252,7 +252,7 @@ export class RedisStore implements Store {
           const decision = answers[index]!;
           decisions.set(entry, decision);
           if (!peek && decision.allowed)
-            charged.push({ ...entry, units: entry.cost, place: decision.place, at: decision.at });
+            charged.push({ ...entry, units: entry.cost, ticket: decision.ticket, chargedAt: decision.chargedAt });
         }
         if (peek || entries.every(({ limit }, index) => limit.shadow || answers[index]!.allowed)) continue;
         charged.length -= entries.filter((_, index) => answers[index]!.allowed).length;
@@ -265,8 +265,8 @@ export class RedisStore implements Store {
       throw error;
     }
     return check.entries.map((entry) => {
-      const { at, ...decision } = decisions.get(entry)!;
-      return at === undefined || check.refundable !== true ? decision : { ...decision, at };
+      const { chargedAt, ...decision } = decisions.get(entry)!;
+      return chargedAt === undefined || check.refundable !== true ? decision : { ...decision, chargedAt };
     });
   }
 
@@ -376,7 +376,7 @@ export class RedisStore implements Store {
 }
 
 function keysOf({ algorithm }: CompiledLimit): number {
-  return 1 + (algorithm.companions?.length ?? 0);
+  return 1 + (algorithm.extraKeys?.length ?? 0);
 }
 
 function workOf({ algorithm, parameters }: CompiledLimit): number {

@@ -16,7 +16,7 @@ import {
   startSentinel,
 } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
-import { login, RatesApp, until } from './rates-app.js';
+import { login, RatesApp, until } from './overrides-app.js';
 
 /** A record as it is kept, with what a test wants otherwise. */
 const recordOf = (fields: object) =>
@@ -115,7 +115,7 @@ describe('changed rates on Redis', () => {
 
     it('that start later', async () => {
       const one = await start();
-      await one.service.setRate('login', { rate: 20 }, { state: 'reset' });
+      await one.service.setRate('login', { rate: 20 }, { inherit: 'reset' });
       await one.service.setRate('hourly', { rate: 7 });
       const two = await start();
       expect(await two.quota()).toBe(20);
@@ -125,7 +125,7 @@ describe('changed rates on Redis', () => {
     it('with a reset that all of them follow', async () => {
       const [one, two] = [await start(), await start()];
       await two.service.for('login').consume('user:1', 9);
-      await one.service.setRate('login', { rate: 20 }, { state: 'reset' });
+      await one.service.setRate('login', { rate: 20 }, { inherit: 'reset' });
       await until(() => two.remaining(), 20);
       await two.service.for('login').consume('user:1', 5);
       expect(await one.remaining()).toBe(15);
@@ -163,7 +163,7 @@ describe('changed rates on Redis', () => {
     const app = await start();
     const most = Number.MAX_SAFE_INTEGER;
     await app.service.setRate('hourly', { rate: 200 });
-    await app.service.setRate('hourly', { rate: most, slices: 4 }, { state: 'reset', expiresIn: '1h' });
+    await app.service.setRate('hourly', { rate: most, slices: 4 }, { inherit: 'reset', expiresIn: '1h' });
     expect(await stored('hourly')).toEqual({
       patch: { rate: most, slices: 4 },
       version: 2,

@@ -1,18 +1,18 @@
 /**
- * One of several processes that share a limit with a `lease`, with the built package. It asks in bursts for as long as its
+ * One of several processes that share a limit with a `prefetch`, with the built package. It asks in bursts for as long as its
  * input says, and tells every 20 ms what was allowed since: a list of times, in milliseconds, before and after each.
  */
 import { Redis } from 'ioredis';
-import { CompiledLimit } from '../../dist/algorithms/limit.js';
-import { createStore } from '../../dist/stores/create-store.js';
+import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
+import { createStore } from '../../dist/nest/store-stack.js';
 
-const { url, prefix, options, lease, forMs } = JSON.parse(process.argv[2]);
+const { url, prefix, options, prefetch, forMs } = JSON.parse(process.argv[2]);
 
 const redis = new Redis(url, { lazyConnect: true, autoResendUnfulfilledCommands: false });
 await redis.connect();
 const store = await createStore({ redis, prefix, timeoutMs: 5000, maxKeys: 1000, report: () => undefined });
 await store.open();
-const limit = new CompiledLimit(options, { place: 'worker', name: 'leased', lease });
+const limit = new CompiledLimit(options, { location: 'worker', name: 'prefetched', prefetch });
 const now = () => performance.timeOrigin + performance.now();
 
 process.send({ ready: true });
@@ -29,9 +29,9 @@ const ask = async () => {
 };
 // Bursts, with pauses in which units are held.
 while (now() < end) {
-  const burst = Math.ceil(Math.random() * 2 * lease.units);
+  const burst = Math.ceil(Math.random() * 2 * prefetch.units);
   for (let asked = 0; asked < burst; asked++) await ask();
-  await new Promise((resolve) => setTimeout(resolve, (Math.random() * lease.ttl) / 1000));
+  await new Promise((resolve) => setTimeout(resolve, (Math.random() * prefetch.ttl) / 1000));
 }
 clearInterval(timer);
 await store.close();

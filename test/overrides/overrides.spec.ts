@@ -8,7 +8,7 @@ import type { RateLimitModuleOptions } from '../../lib/config/module-options.js'
 import type { RatePatch, SetRateOptions } from '../../lib/overrides/override.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { freshPrefix } from '../support/stores.js';
-import { hourly, login, RatesApp, until } from './rates-app.js';
+import { hourly, login, RatesApp, until } from './overrides-app.js';
 
 describe('rates that change while the app runs', () => {
   let app: RatesApp;
@@ -120,11 +120,11 @@ describe('rates that change while the app runs', () => {
       const { service } = app;
       const limiter = service.for('login');
       await limiter.consume('user:1', 10);
-      await service.setRate('login', { rate: 20 }, { state: 'reset' });
+      await service.setRate('login', { rate: 20 }, { inherit: 'reset' });
       expect(await limiter.consume('user:1', 3)).toMatchObject({ allowed: true, remaining: 17 });
       await service.clearRate('login');
       expect(await limiter.peek('user:1')).toMatchObject({ quota: 10, remaining: 7 });
-      await service.setRate('login', { rate: 20 }, { state: 'reset' });
+      await service.setRate('login', { rate: 20 }, { inherit: 'reset' });
       expect(await limiter.peek('user:1')).toMatchObject({ remaining: 20 });
       expect((await service.getRate('login')).override).toMatchObject({ version: 3, state: 'reset' });
     });
@@ -132,13 +132,13 @@ describe('rates that change while the app runs', () => {
     it.each([
       ['proportional', 12],
       ['additive', 16],
-    ] as const)('carry over what is left of a smaller quota, %s', async (state, more) => {
+    ] as const)('carry over what is left of a smaller quota, %s', async (inherit, more) => {
       const { service } = app;
       const limiter = service.for('login');
       await limiter.consume('user:1', 4);
       await limiter.penalize('user:owing', 13);
-      await service.setRate('login', { rate: 20 }, { state });
-      expect((await service.getRate('login')).override).toMatchObject({ state });
+      await service.setRate('login', { rate: 20 }, { inherit });
+      expect((await service.getRate('login')).override).toMatchObject({ inherit });
       expect(await app.remaining('user:1')).toBe(more);
       expect(await app.remaining('user:fresh')).toBe(20);
       expect(await app.remaining('user:owing')).toBe(0);
@@ -146,14 +146,14 @@ describe('rates that change while the app runs', () => {
       await limiter.consume('user:1', 1);
       expect(await app.remaining('user:1')).toBe(more - 1);
       // Under a smaller quota nobody owes less: an instance that still knows the larger one would find it as room.
-      await service.setRate('login', { rate: 5 }, { state });
+      await service.setRate('login', { rate: 5 }, { inherit });
       expect(await app.remaining('user:1')).toBe(0);
       await limiter.reset('user:2');
-      await service.setRate('login', { rate: 10 }, { state });
+      await service.setRate('login', { rate: 10 }, { inherit });
       await limiter.consume('user:2', 4);
-      await service.setRate('login', { rate: 5 }, { state });
+      await service.setRate('login', { rate: 5 }, { inherit });
       expect(await app.remaining('user:2')).toBe(1);
-      await service.setRate('login', { rate: 2 }, { state });
+      await service.setRate('login', { rate: 2 }, { inherit });
       expect(await app.remaining('user:2')).toBe(0);
     });
 
@@ -260,7 +260,7 @@ describe('rates that change while the app runs', () => {
       await jest.advanceTimersByTimeAsync(59 * 86_400_000);
       expect((await app.service.getRate('login')).options).toMatchObject({ rate: 20 });
       await jest.advanceTimersByTimeAsync(86_400_000);
-      expect(app.nest.get(LimitRegistry).rule('login', { place: 'test', scope: '' }).limit.quota).toBe(10);
+      expect(app.nest.get(LimitRegistry).rule('login', { location: 'test', namespace: '' }).limit.quota).toBe(10);
     } finally {
       jest.useRealTimers();
     }
@@ -309,7 +309,7 @@ describe('rates that change while the app runs', () => {
     // @ts-expect-error A rate is a number.
     const text: RatePatch = { rate: '5' };
     // @ts-expect-error It is no state.
-    const state: SetRateOptions = { state: 'drop' };
+    const state: SetRateOptions = { inherit: 'drop' };
     expect([patches, bucket, foreign, algo, name, text, state]).toHaveLength(7);
   });
 });

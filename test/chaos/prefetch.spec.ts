@@ -8,8 +8,8 @@ import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { npm, PACKAGE_FOLDER } from '../support/npm.js';
 import { freshPrefix } from '../support/stores.js';
 
-const WORKER = fileURLToPath(new URL('../support/unit-lease-worker.mjs', import.meta.url));
-const BUILT = fileURLToPath(new URL('../../dist/stores/unit-lease.store.js', import.meta.url));
+const WORKER = fileURLToPath(new URL('../support/prefetch-worker.mjs', import.meta.url));
+const BUILT = fileURLToPath(new URL('../../dist/stores/layers/prefetch.store.js', import.meta.url));
 
 const RUNS = Number(process.env['LEASE_RUNS'] ?? 3);
 const PROCESSES = 4;
@@ -70,12 +70,12 @@ function mostWithin(uses: readonly Use[], stretchMs: number): number {
   return most;
 }
 
-async function run(options: AlgorithmOptions, lease: object): Promise<Use[]> {
+async function run(options: AlgorithmOptions, prefetch: object): Promise<Use[]> {
   const input = {
     url: process.env['TEST_REDIS_URL'],
     prefix: freshPrefix(),
     options,
-    lease,
+    prefetch,
     forMs: FOR_MS,
     inFlight: 8,
   };

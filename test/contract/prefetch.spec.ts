@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type LeaseTerms } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit, type PrefetchTerms } from '../../lib/limits/compiled-limit.js';
 import type { InstanceChannel, Listener } from '../../lib/redis/instance-channel.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { UnitLeaseStore } from '../../lib/stores/layers/prefetch.store.js';
+import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
 
 const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 4);
 
@@ -17,7 +17,7 @@ class LocalChannel {
   }
 
   tell(message: string): Promise<void> {
-    for (const listener of this.listeners) listener.heard(message);
+    for (const listener of this.listeners) listener.onMessage(message);
     return Promise.resolve();
   }
 
@@ -28,7 +28,7 @@ class LocalChannel {
 class Instances {
   readonly calls: number[] = [];
   readonly store = new MemoryStore({ clock: () => Math.round(performance.now() * 1000) + 1_790_000_000_000_000 });
-  private readonly stores: UnitLeaseStore[];
+  private readonly stores: PrefetchStore[];
   private readonly closeStore: () => Promise<void>;
 
   constructor(
@@ -44,10 +44,10 @@ class Instances {
     this.closeStore = this.store.close.bind(this.store);
     // Who ends first leaves it to the others.
     this.store.close = () => Promise.resolve();
-    this.stores = Array.from({ length: count }, () => new UnitLeaseStore(this.store, channel));
+    this.stores = Array.from({ length: count }, () => new PrefetchStore(this.store, channel));
   }
 
-  of(instance: number): UnitLeaseStore {
+  of(instance: number): PrefetchStore {
     return this.stores[instance]!;
   }
 
@@ -72,11 +72,11 @@ class Instances {
   }
 }
 
-const leased = (options: AlgorithmOptions, lease: LeaseTerms, more: object = {}) =>
-  new CompiledLimit(options, { place: 'test', name: 'leased', lease, ...more });
+const prefetched = (options: AlgorithmOptions, prefetch: PrefetchTerms, more: object = {}) =>
+  new CompiledLimit(options, { location: 'test', name: 'prefetched', prefetch, ...more });
 
 const window: AlgorithmOptions = { algo: 'fixed-window', rate: 1000, interval: '1m' };
-const terms: LeaseTerms = { units: 64, ttl: 100_000 };
+const terms: PrefetchTerms = { units: 64, ttl: 100_000 };
 
 describe('units that an instance takes in advance', () => {
   let instances: Instances | undefined;
@@ -90,7 +90,10 @@ describe('units that an instance takes in advance', () => {
   });
 
   /** Five units that nobody holds in advance. */
-  const other = new CompiledLimit({ algo: 'fixed-window', rate: 5, interval: '1m' }, { place: 'test', name: 'other' });
+  const other = new CompiledLimit(
+    { algo: 'fixed-window', rate: 5, interval: '1m' },
+    { location: 'test', name: 'other' },
+  );
 
   const checkOf = (app: Instances, limits: readonly CompiledLimit[]) =>
     app.of(0).check([{ entries: limits.map((limit) => ({ limit, identity: app.counter.identity, cost: 1 })) }]);
@@ -98,17 +101,17 @@ describe('units that an instance takes in advance', () => {
   const start = (limit: CompiledLimit, count = 1): Instances => (instances = new Instances(limit, count));
 
   it('are more and more while they are used up: a busy counter takes few calls', async () => {
-    const app = start(leased(window, terms));
+    const app = start(prefetched(window, terms));
     const decisions = [];
     for (let i = 0; i < 255; i++) decisions.push(await app.ask());
     expect(app.calls).toEqual([1, 2, 4, 8, 16, 32, 64, 64, 64]);
     expect(decisions.every(({ allowed }) => allowed)).toBe(true);
     expect(decisions.map(({ remaining }) => remaining)).toEqual(decisions.map((_, index) => 999 - index));
-    expect(decisions[254]).toMatchObject({ limit: 'leased', quota: 1000, retryAfterMs: 0, source: 'lease' });
+    expect(decisions[254]).toMatchObject({ limit: 'prefetched', quota: 1000, retryAfterMs: 0, source: 'prefetch' });
   });
 
   it('are one at a time of a counter that few ask for', async () => {
-    const app = start(leased(window, terms));
+    const app = start(prefetched(window, terms));
     for (let i = 0; i < 10; i++) {
       await app.ask();
       await jest.advanceTimersByTimeAsync(210);
@@ -118,7 +121,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('are asked for in one call by all who wait', async () => {
-    const app = start(leased(window, terms));
+    const app = start(prefetched(window, terms));
     const decisions = await Promise.all(Array.from({ length: 40 }, () => app.ask()));
     expect(app.calls.length).toBeLessThanOrEqual(2);
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(40);
@@ -126,7 +129,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('come back when their time is over, and how many are taken next', async () => {
-    const app = start(leased(window, terms));
+    const app = start(prefetched(window, terms));
     for (let i = 0; i < 40; i++) await app.ask();
     expect(await app.left()).toBe(1000 - 63);
     await jest.advanceTimersByTimeAsync(160);
@@ -137,21 +140,21 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('come back at the end', async () => {
-    const app = start(leased(window, terms));
+    const app = start(prefetched(window, terms));
     for (let i = 0; i < 40; i++) await app.ask();
     await app.of(0).close();
     expect(await app.left()).toBe(1000 - 40);
   });
 
   it('are at most half of what is left, so that other instances find some', async () => {
-    const app = start(leased({ ...window, rate: 40 }, terms), 2);
+    const app = start(prefetched({ ...window, rate: 40 }, terms), 2);
     for (let i = 0; i < 33; i++) await app.ask(0);
     expect(Math.max(...app.calls)).toBeLessThanOrEqual(16);
     expect(await app.ask(1)).toMatchObject({ allowed: true });
   });
 
   it('are used to the last one, and then it says how long to wait', async () => {
-    const app = start(leased({ ...window, rate: 100 }, terms));
+    const app = start(prefetched({ ...window, rate: 100 }, terms));
     const decisions = await Promise.all(Array.from({ length: 150 }, () => app.ask()));
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100);
     expect(decisions.at(-1)).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 60_000, source: 'memory' });
@@ -159,7 +162,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('are as many as a request costs, however many are held', async () => {
-    const app = start(leased({ ...window, rate: 100 }, terms));
+    const app = start(prefetched({ ...window, rate: 100 }, terms));
     for (const cost of [1, 5, 2, 7, 1, 40]) expect(await app.ask(0, cost)).toMatchObject({ allowed: true });
     await app.of(0).close();
     expect(await app.left()).toBe(100 - 56);
@@ -167,7 +170,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('have to be used before the window ends in which they were charged', async () => {
-    const app = start(leased({ ...window, interval: 1000, rate: 100 }, { units: 50, ttl: 10_000_000 }));
+    const app = start(prefetched({ ...window, interval: 1000, rate: 100 }, { units: 50, ttl: 10_000_000 }));
     for (let i = 0; i < 20; i++) await app.ask();
     await jest.advanceTimersByTimeAsync(1000);
     const decisions = await Promise.all(Array.from({ length: 150 }, () => app.ask()));
@@ -175,7 +178,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('count as left for who only looks', async () => {
-    const app = start(leased({ ...window, rate: 10 }, terms));
+    const app = start(prefetched({ ...window, rate: 10 }, terms));
     for (let i = 0; i < 4; i++) await app.ask();
     expect(await app.ask(0, 6, true)).toMatchObject({ allowed: true, remaining: 6 });
     expect(await app.ask(0, 7, true)).toMatchObject({ allowed: false });
@@ -183,7 +186,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('are put back if another limit of the check refuses', async () => {
-    const app = start(leased(window, terms));
+    const app = start(prefetched(window, terms));
     const both = () => checkOf(app, [app.limit, other]);
     for (let i = 0; i < 5; i++) expect((await both())[0]).toMatchObject([{ allowed: true }, { allowed: true }]);
     for (let i = 0; i < 50; i++) {
@@ -194,7 +197,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('are refused without a charge to the other limits of the check', async () => {
-    const app = start(leased({ ...window, rate: 2 }, terms));
+    const app = start(prefetched({ ...window, rate: 2 }, terms));
     const both = () => checkOf(app, [other, app.limit]);
     for (let i = 0; i < 2; i++) await both();
     expect((await both())[0]).toMatchObject([{ allowed: true, remaining: 3 }, { allowed: false }]);
@@ -202,14 +205,14 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('of a shadow limit are no reason to refuse', async () => {
-    const app = start(leased({ ...window, rate: 2 }, terms, { shadow: true }));
+    const app = start(prefetched({ ...window, rate: 2 }, terms, { shadow: true }));
     const both = () => checkOf(app, [other, app.limit]);
     for (let i = 0; i < 2; i++) await both();
     expect((await both())[0]).toMatchObject([{ allowed: true, remaining: 2 }, { allowed: false }]);
   });
 
   it('are gone on all instances after a reset', async () => {
-    const app = start(leased({ ...window, rate: 100 }, terms), 2);
+    const app = start(prefetched({ ...window, rate: 100 }, terms), 2);
     for (let i = 0; i < 20; i++) await app.ask(i % 2);
     await app.of(0).reset([app.counter]);
     expect(await app.left()).toBe(100);
@@ -219,7 +222,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('are used by nobody who is blocked, on no instance', async () => {
-    const app = start(leased({ ...window, rate: 100 }, terms), 2);
+    const app = start(prefetched({ ...window, rate: 100 }, terms), 2);
     for (let i = 0; i < 20; i++) await app.ask(i % 2);
     await app.of(0).block(app.counter, 5000);
     for (const instance of [0, 1])
@@ -229,7 +232,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('do not survive a reset while they are being taken', async () => {
-    const app = start(leased({ ...window, rate: 100 }, terms));
+    const app = start(prefetched({ ...window, rate: 100 }, terms));
     for (let i = 0; i < 7; i++) await app.ask();
     const asking = app.ask();
     await app.of(0).reset([app.counter]);
@@ -240,18 +243,18 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('can be reserved at once', async () => {
-    const app = start(leased({ algo: 'gcra', rate: 100, interval: '1s' }, terms));
+    const app = start(prefetched({ algo: 'gcra', rate: 100, interval: '1s' }, terms));
     for (let i = 0; i < 5; i++) await app.ask();
     const before = app.calls.length;
     expect(await app.of(0).reserve({ ...app.counter, cost: 1, maxWaitMs: 0 })).toMatchObject({
-      source: 'lease',
+      source: 'prefetch',
       delayMs: 0,
     });
     expect(app.calls).toHaveLength(before);
   });
 
   it('are kept for so many counters at most, and any more are asked about one by one', async () => {
-    const app = start(leased(window, terms));
+    const app = start(prefetched(window, terms));
     const ask = (identity: string) => app.of(0).check([{ entries: [{ limit: app.limit, identity, cost: 1 }] }]);
     await Promise.all(Array.from({ length: 10_001 }, (_, index) => ask(`user:${index}`)));
     await ask('user:10000');
@@ -259,7 +262,7 @@ describe('units that an instance takes in advance', () => {
   });
 
   it('are none of a very long identity', async () => {
-    const app = start(leased(window, terms));
+    const app = start(prefetched(window, terms));
     const ask = () => app.of(0).check([{ entries: [{ limit: app.limit, identity: 'x'.repeat(65), cost: 1 }] }]);
     for (let i = 0; i < 10; i++) expect((await ask())[0]![0]!.source).toBe('memory');
     expect(app.calls).toHaveLength(10);
@@ -275,7 +278,7 @@ describe('units that an instance takes in advance', () => {
   it.each(['sliding-window', 'sliding-log'] as const)(
     'of a %s count for an interval from when they are used',
     async (algo) => {
-      const app = start(leased({ algo, rate: 100, interval: 1000 }, { units: 64, ttl: 500_000 }));
+      const app = start(prefetched({ algo, rate: 100, interval: 1000 }, { units: 64, ttl: 500_000 }));
       for (let i = 0; i < 40; i++) await app.ask();
       await jest.advanceTimersByTimeAsync(400);
       // Some of these were charged 400 ms ago.
@@ -288,7 +291,7 @@ describe('units that an instance takes in advance', () => {
   );
 
   it.each(['gcra', 'token-bucket'] as const)('of a %s make no burst larger', async (algo) => {
-    const app = start(leased({ algo, rate: 100, interval: 1000 }, { units: 64, ttl: 300_000 }));
+    const app = start(prefetched({ algo, rate: 100, interval: 1000 }, { units: 64, ttl: 300_000 }));
     for (let i = 0; i < 10; i++) await app.ask();
     await jest.advanceTimersByTimeAsync(290);
     const held = app.calls.reduce((sum, units) => sum + units) - 10;
@@ -317,7 +320,7 @@ describe('units that an instance takes in advance', () => {
     await fc.assert(
       fc.asyncProperty(limits, bursts, async ({ units, share, ...options }, steps) => {
         const ttl = Math.ceil(options.interval * share);
-        const limit = leased(options, { units, ttl: ttl * 1000 });
+        const limit = prefetched(options, { units, ttl: ttl * 1000 });
         const app = new Instances(limit, 3);
         const uses: number[] = [];
         try {

@@ -5,7 +5,7 @@ import { isLong } from '../support/chaos.js';
 import { runProcesses } from '../support/run-processes.js';
 import { freshPrefix } from '../support/stores.js';
 
-const WORKER = fileURLToPath(new URL('../support/rates-worker.mjs', import.meta.url));
+const WORKER = fileURLToPath(new URL('../support/overrides-worker.mjs', import.meta.url));
 
 const ROUNDS = isLong ? 200 : 20;
 /** What the guide promises. The short form may share its machine, and proves only that each change is heard. */

@@ -13,7 +13,12 @@ import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 
 const KEY = 'user:1';
-const limit: LimitDefinition = { algo: 'fixed-window', rate: 1000, interval: '1h', lease: { units: 64, ttl: '10s' } };
+const limit: LimitDefinition = {
+  algo: 'fixed-window',
+  rate: 1000,
+  interval: '1h',
+  prefetch: { units: 64, ttl: '10s' },
+};
 
 describe('a lease', () => {
   let server: RedisServer;
@@ -52,7 +57,7 @@ describe('a lease', () => {
     const sources = [];
     for (let i = 0; i < 300; i++) sources.push((await limiter.consume(KEY)).source);
     expect((await calls()) - before).toBeLessThan(15);
-    expect(new Set(sources)).toEqual(new Set(['lease']));
+    expect(new Set(sources)).toEqual(new Set(['prefetch']));
     expect(await limiter.peek(KEY)).toMatchObject({ remaining: 700 });
     await apps.pop()!.close();
     expect(await (await start(prefix)).for('limit').peek(KEY)).toMatchObject({ remaining: 700, source: 'redis' });
@@ -91,11 +96,11 @@ describe('a lease', () => {
     const store = await createStore({ ...common, redis: own.url });
     try {
       await store.open?.();
-      const leased = new CompiledLimit(
+      const prefetched = new CompiledLimit(
         { algo: 'fixed-window', rate: 1000, interval: '1h' },
-        { place: 'test', name: 'leased', onStoreError, lease: { units: 64, ttl: 50_000 } },
+        { location: 'test', name: 'prefetched', onStoreError, prefetch: { units: 64, ttl: 50_000 } },
       );
-      const check = () => store.check([{ entries: [{ limit: leased, identity: KEY, cost: 1 }] }]);
+      const check = () => store.check([{ entries: [{ limit: prefetched, identity: KEY, cost: 1 }] }]);
       for (let i = 0; i < 40; i++) await check();
       own.pause();
       await sleep(120);
@@ -122,19 +127,23 @@ describe('a lease', () => {
   });
 
   it.each<[string, object, RegExp]>([
-    ['no lease', { lease: 5 }, /option 'lease' is 5, wants \{ units, ttl \}/],
-    ['no units', { lease: { ttl: '1s' } }, /lease: option 'units' is missing/],
-    ['no time', { lease: { units: 5 } }, /lease: option 'ttl' is missing/],
-    ['units that are no number', { lease: { units: 0, ttl: '1s' } }, /option 'units' is 0, wants a whole number >= 1/],
-    ['a time that is too long', { lease: { units: 5, ttl: '2m' } }, /option 'ttl' is '2m', wants at most 1 minute/],
+    ['no lease', { prefetch: 5 }, /option 'prefetch' is 5, wants \{ units, ttl \}/],
+    ['no units', { prefetch: { ttl: '1s' } }, /prefetch: option 'units' is missing/],
+    ['no time', { prefetch: { units: 5 } }, /prefetch: option 'ttl' is missing/],
+    [
+      'units that are no number',
+      { prefetch: { units: 0, ttl: '1s' } },
+      /option 'units' is 0, wants a whole number >= 1/,
+    ],
+    ['a time that is too long', { prefetch: { units: 5, ttl: '2m' } }, /option 'ttl' is '2m', wants at most 1 minute/],
     [
       'an option more',
-      { lease: { units: 5, ttl: '1s', ahead: 1 } },
+      { prefetch: { units: 5, ttl: '1s', ahead: 1 } },
       /option 'ahead' is unknown, wants only units, ttl/,
     ],
-    ['blockFor', { blockFor: '1s' }, /'lease' and 'blockFor' exclude each other/],
-    ['an instance of its own', { scope: 'instance' }, /'lease' and 'scope: 'instance'' exclude each other/],
-    ['what is delayed', { algo: 'leaky-bucket' }, /option 'lease' is for .*, not for 'leaky-bucket'/],
+    ['blockFor', { blockFor: '1s' }, /'prefetch' and 'blockFor' exclude each other/],
+    ['an instance of its own', { scope: 'instance' }, /'prefetch' and 'scope: 'instance'' exclude each other/],
+    ['what is delayed', { algo: 'leaky-bucket' }, /option 'prefetch' is for .*, not for 'leaky-bucket'/],
     [
       'what is held',
       { algo: 'concurrency', rate: undefined, interval: undefined, limit: 1, ttl: '1m' },
@@ -142,8 +151,8 @@ describe('a lease', () => {
     ],
     [
       'a burst that flows back in its time',
-      { algo: 'gcra', rate: 10, interval: '1s', lease: { units: 5, ttl: '1s' } },
-      /option 'lease.ttl' is 1000, wants it so short/,
+      { algo: 'gcra', rate: 10, interval: '1s', prefetch: { units: 5, ttl: '1s' } },
+      /option 'prefetch.ttl' is 1000, wants it so short/,
     ],
     ['a refill all at once', { algo: 'token-bucket', refill: 'intervally' }, /no refill 'intervally'/],
   ])('is refused with %s', async (_, wrong, message) => {
