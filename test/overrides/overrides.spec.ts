@@ -53,7 +53,7 @@ describe('rates that change while the app runs', () => {
       expect(await service.getRate('hourly')).toEqual({
         name: 'hourly',
         options: { algo: 'sliding-window', rate: 300, interval: '1h', slices: 4 },
-        override: { patch: { rate: 300, slices: 4 }, version: 1, state: 'keep', expiresAt: undefined },
+        override: { patch: { rate: 300, slices: 4 }, version: 1, inherit: 'keep', expiresAt: undefined },
       });
       const [rule] = app.nest.get(LimitRegistry).moduleRules;
       expect(rule?.limit).toMatchObject({ quota: 300, scope: '@module', id: rule?.configured.id });
@@ -126,7 +126,7 @@ describe('rates that change while the app runs', () => {
       expect(await limiter.peek('user:1')).toMatchObject({ quota: 10, remaining: 7 });
       await service.setRate('login', { rate: 20 }, { inherit: 'reset' });
       expect(await limiter.peek('user:1')).toMatchObject({ remaining: 20 });
-      expect((await service.getRate('login')).override).toMatchObject({ version: 3, state: 'reset' });
+      expect((await service.getRate('login')).override).toMatchObject({ version: 3, inherit: 'reset' });
     });
 
     it.each([
@@ -213,7 +213,7 @@ describe('rates that change while the app runs', () => {
         [{ expiresIn: 0 }, "option 'expiresIn' is 0, wants"],
         [{ expiresIn: '2y' }, "option 'expiresIn' is '2y', wants"],
         [{ expiresIn: 'later' }, "option 'expiresIn' is 'later', wants"],
-        [{ state: 'drop' }, "option 'state' is 'drop', wants one of keep, proportional, additive, reset"],
+        [{ inherit: 'drop' }, "option 'inherit' is 'drop', wants one of keep, proportional, additive, reset"],
         [{ expires: '1m' }, "option 'expires' is unknown, wants only expiresIn, state"],
         [null, 'got null, wants an object of options'],
       ])('refuse the options %p and change nothing', async (given, message) => {
