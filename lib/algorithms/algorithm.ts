@@ -30,6 +30,60 @@ export interface WindowCount {
   readonly count: number;
 }
 
+/** Where reserved units stand. */
+interface Tickets<P extends Parameters> {
+  /**
+   * Where a ticket stands under other parameters, as `open` translates what is owed `now`. Of units that were to be there all at
+   * once, a `share` is there no later. The ticket is in ticks of `after`, the time in microseconds.
+   */
+  ticketUnder(
+    before: P,
+    after: P,
+    ticket: number,
+    now: number,
+    share: number,
+  ): { readonly ticket: number; readonly time: number };
+}
+
+/** Units can be taken from the future, as debt. */
+export interface ReservationCapability<P extends Parameters, S extends State> extends Tickets<P> {
+  /** The tick at which nothing is owed to the future any more: the ticket of the units that were taken last. */
+  debtClearedAt(parameters: P, state: S): number;
+  /** Whether `cost` units more can be owed. */
+  canBorrow(parameters: P, state: S, cost: number): boolean;
+}
+
+/** Requests that fit may have to be held: they leave one after another. */
+export interface QueueCapability<P extends Parameters, S extends State> extends Tickets<P> {
+  /** How long a request of `cost` units, which fit, has to be held. */
+  delay(parameters: P, state: S, cost: number): number;
+  /** The ticket that such a request would get: the tick at which its last unit leaves. */
+  ticket(parameters: P, state: S, cost: number): number;
+  /** The ticket of a request without its last `units`. */
+  ticketBefore(parameters: P, ticket: number, units: number): number;
+  /** The time between two units. */
+  spacing(parameters: P): number;
+}
+
+/** Units are held until they are released. */
+export interface HoldingCapability<P extends Parameters, S extends State> {
+  /** The ticket that a request of `cost` units, which fit, would get: the identifier of its lease. */
+  ticket(parameters: P, state: S, cost: number): number;
+  /** Holds anew what a request of `units` holds since it got its `ticket`. Says whether it still held it. */
+  renew(parameters: P, state: S, units: number, ticket: number): boolean;
+}
+
+/** Units can be charged for requests to come. */
+export interface PrefetchCapability<P extends Parameters> {
+  /**
+   * Parameters under which units may be used up to `ttl` microseconds after they were charged, with no more used in any
+   * stretch of time than the given parameters allow; nothing if there are none.
+   */
+  parameters(parameters: P, ttl: number): P | undefined;
+  /** Units have to be used before the window ends in which they were charged. */
+  readonly endsWithWindow: boolean;
+}
+
 /**
  * One algorithm: how its options are read and how its state changes. It has no clock and does no input or output; its twin
  * in `lua/algorithms/` does the same with the same numbers. Times and waits are whole microseconds.
@@ -62,8 +116,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   /** Charges `cost` units, which fit. */
   take(parameters: P, state: S, cost: number): void;
   /**
-   * Gives `units` back, never more than were taken. `place` is what `place()` or `covered()` said when they were taken: units
-   * that were reserved behind them stay reserved, whenever they come back. `at` is the time when they were taken: those that
+   * Gives `units` back, never more than were taken. `ticket` is what they were given when they were taken: units
+   * that were reserved behind them stay reserved, whenever they come back. `chargedAt` is the time when they were taken: those that
    * count no longer by now are not given back once more.
    */
   give(parameters: P, state: S, units: number, ticket?: number, chargedAt?: number): void;
@@ -86,35 +140,14 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   resetAfter(parameters: P, state: S): number;
   /** How long the stored state has to be kept; `resetAfter` unless given. */
   keepFor?(parameters: P, state: S): number;
-  /** How long a request of `cost` units, which fit, has to be held; not at all unless given. */
-  delay?(parameters: P, state: S, cost: number): number;
-  /** Names the place that a request of `cost` units, which fit, would get in a queue. */
-  ticket?(parameters: P, state: S, cost: number): number;
-  /** Where requests of several units leave with the last of them: the place of those before the last `units`. */
-  ticketBefore?(parameters: P, ticket: number, units: number): number;
-  /** Where requests are delayed: the time between two units. */
-  spacing?(parameters: P): number;
-  /** Where units can be reserved: the tick at which nothing is owed to the future any more. */
-  debtClearedAt?(parameters: P, state: S): number;
-  /** Where units can be reserved: whether so much can be owed. */
-  canBorrow?(parameters: P, state: S, cost: number): boolean;
-  /**
-   * Where units can be had from the future: where a place is under other parameters, as `open` translates what is owed `now`.
-   * Of units that were to be there all at once, a `share` is there no later. In ticks of `after`, and in microseconds.
-   */
-  ticketUnder?(before: P, after: P, ticket: number, now: number, share: number): { ticket: number; time: number };
-  /** Where units can be charged for several requests to come, and used a little later. */
-  prefetch?: {
-    /**
-     * Parameters under which units may be used up to `ttl` microseconds after they were charged, with no more used in any
-     * stretch of time than the given parameters allow; nothing if there are none.
-     */
-    parameters(parameters: P, ttl: number): P | undefined;
-    /** Units have to be used before the window ends in which they were charged. */
-    readonly endsWithWindow: boolean;
-  };
-  /** Holds anew what a request of `units` holds since it got its `place`. Says whether it still held it. */
-  renew?(parameters: P, state: S, units: number, ticket: number): boolean;
+  /** What allows units to be reserved before they are there. */
+  readonly reservation?: ReservationCapability<P, S>;
+  /** What makes requests wait in a queue, which they leave one after another. */
+  readonly queue?: QueueCapability<P, S>;
+  /** What is held until it is released. */
+  readonly holding?: HoldingCapability<P, S>;
+  /** What allows units to be taken for several requests to come, and used a little later. */
+  readonly prefetch?: PrefetchCapability<P>;
   /** The windows or slices that can still be read, the newest first. */
   history?(parameters: P, state: S): WindowCount[];
 }

@@ -148,7 +148,8 @@ export const counting = {
   remaining: arrivalRemaining,
   retryAfter: arrivalRetryAfter,
   resetAfter: (_: ArrivalParameters, state: ArrivalState): number => arrivalResetAfter(state),
-  lease: prefetchOfArrival,
-  covered: arrivalDebtClearedAt,
-  owable: arrivalCanBorrow,
+  prefetch: prefetchOfArrival,
 };
+
+/** How units of both are reserved. */
+export const borrowing = { debtClearedAt: arrivalDebtClearedAt, canBorrow: arrivalCanBorrow };

@@ -94,13 +94,13 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
   },
   resetAfter: (_, { leases, ended, collapsed, longest, now }) =>
     leases.count === ended.count ? 0 : collapsed ? longest : leases.lastEnd! - now,
-  /** Nothing is delayed; the place is the identifier of the lease. */
-  delay: () => 0,
-  ticket: (_, { next }) => next,
-  renew({ ttl }, state, units, ticket) {
-    const held = release(state, units, ticket);
-    if (held) state.leases.add({ id: ticket, units, end: state.now + ttl }, ttl);
-    return held;
+  holding: {
+    ticket: (_, { next }) => next,
+    renew({ ttl }, state, units, ticket) {
+      const held = release(state, units, ticket);
+      if (held) state.leases.add({ id: ticket, units, end: state.now + ttl }, ttl);
+      return held;
+    },
   },
 };
 

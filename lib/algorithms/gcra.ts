@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm.js';
-import { type ArrivalParameters, type ArrivalState, counting, openArrival } from './arrival-time.js';
+import { type ArrivalParameters, type ArrivalState, borrowing, counting, openArrival } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
@@ -39,7 +39,10 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
 
   ...counting,
   open: openArrival,
-  ticketUnder: (before, { scale, quota }, ticket, now) =>
-    // What was used of a larger burst has to flow off first.
-    ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now) + before.quota - quota)),
+  reservation: {
+    ...borrowing,
+    ticketUnder: (before, { scale, quota }, ticket, now) =>
+      // What was used of a larger burst has to flow off first.
+      ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now) + before.quota - quota)),
+  },
 };

@@ -135,15 +135,17 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     ),
   retryAfter: arrivalRetryAfter,
   resetAfter: (_, state) => arrivalResetAfter(state),
-  delay: (_, state, cost) => {
-    const { scale, now, time } = state;
-    return Math.max(0, departure(state, cost) * scale.tick - Math.max(now, time * scale.tick));
+  queue: {
+    delay: (_, state, cost) => {
+      const { scale, now, time } = state;
+      return Math.max(0, departure(state, cost) * scale.tick - Math.max(now, time * scale.tick));
+    },
+    ticket: (_, state, cost) => departure(state, cost),
+    ticketUnder: (before, { scale }, ticket, now) =>
+      ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now))),
+    ticketBefore: ({ scale }, ticket, units) => ticket - Math.floor((units * scale.unit) / scale.speed),
+    spacing: ({ scale }) => (scale.unit / scale.speed) * scale.tick,
   },
-  ticket: (_, state, cost) => departure(state, cost),
-  ticketUnder: (before, { scale }, ticket, now) =>
-    ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now))),
-  ticketBefore: ({ scale }, ticket, units) => ticket - Math.floor((units * scale.unit) / scale.speed),
-  spacing: ({ scale }) => (scale.unit / scale.speed) * scale.tick,
 };
 
 function fitsAtEnd({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {

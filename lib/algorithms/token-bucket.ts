@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm.js';
-import { type ArrivalParameters, type ArrivalState, counting, openArrival } from './arrival-time.js';
+import { type ArrivalParameters, type ArrivalState, borrowing, counting, openArrival } from './arrival-time.js';
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 
@@ -62,16 +62,19 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
     } else state.burst = stored.burst;
     return state;
   },
-  ticketUnder: (before, { scale, quota }, ticket, now, share) => {
-    const old = before.scale;
-    let units = unitsUntil(old, ticket, now);
-    if (old.step > 1) {
-      // Whole intervals, and as if the units of the last one came one by one.
-      const atOnce = (old.step * old.speed) / old.unit;
-      units = (Math.ceil(units / atOnce) - 1 + share) * atOnce;
-    }
-    // What was used of a larger burst has to flow off first; what a burst grows by has to flow in.
-    const ticks = ticksFor(scale, units + Math.max(0, before.quota - quota));
-    return ticketAfter(scale, now, Math.ceil(ticks / scale.step) * scale.step);
+  reservation: {
+    ...borrowing,
+    ticketUnder: (before, { scale, quota }, ticket, now, share) => {
+      const old = before.scale;
+      let units = unitsUntil(old, ticket, now);
+      if (old.step > 1) {
+        // Whole intervals, and as if the units of the last one came one by one.
+        const atOnce = (old.step * old.speed) / old.unit;
+        units = (Math.ceil(units / atOnce) - 1 + share) * atOnce;
+      }
+      // What was used of a larger burst has to flow off first; what a burst grows by has to flow in.
+      const ticks = ticksFor(scale, units + Math.max(0, before.quota - quota));
+      return ticketAfter(scale, now, Math.ceil(ticks / scale.step) * scale.step);
+    },
   },
 };

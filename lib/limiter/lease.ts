@@ -87,7 +87,7 @@ export function withLease(
   store: Store,
   room: WaitQueues,
 ): LeasedDecision {
-  if (charge.limit.algorithm.renew === undefined) return decision;
+  if (charge.limit.algorithm.holding === undefined) return decision;
   if (!allowed) return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, room) } : decision;
   if (ticket === undefined) return decision;
   return { ...decision, lease: new Lease({ ...charge, ticket, source }, store, room) };

@@ -106,7 +106,7 @@ export class Limiter {
     const units = this.cost(cost);
     const maxWaitMs = toMs('maxWait', maxWait);
     const { algorithm } = counter.limit;
-    if (algorithm.debtClearedAt === undefined && algorithm.name !== 'leaky-bucket') {
+    if (algorithm.reservation === undefined && algorithm.queue === undefined) {
       throw new RateLimitArgumentError(messages.notReservable(this.name, algorithm.name));
     }
     const answer = await this.store.reserve({ ...counter, cost: units, maxWaitMs });
@@ -132,7 +132,7 @@ export class Limiter {
     const units = this.cost(cost);
     const { algorithm } = counter.limit;
     if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
-    if (algorithm.renew === undefined) throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name));
+    if (algorithm.holding === undefined) throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name));
     const { allowed, ticket, source } = await this.wait(counter, units, timeout, signal);
     const held = allowed && ticket !== undefined ? { ...counter, units, ticket, source } : undefined;
     const lease = new Lease(held, this.store, this.room).keepAlive();
@@ -235,6 +235,6 @@ export class Limiter {
   }
 
   private refuseHeld({ limit }: Counter, what: string): void {
-    if (limit.algorithm.renew !== undefined) throw new RateLimitArgumentError(messages.onlyHeld(this.name, what));
+    if (limit.algorithm.holding !== undefined) throw new RateLimitArgumentError(messages.onlyHeld(this.name, what));
   }
 }

@@ -65,7 +65,8 @@ export class Reservation implements Decision {
 export async function settle(store: Store, taken: Refund, actual: number): Promise<void> {
   const { limit, ticket } = taken;
   const tooMuch = taken.units - actual;
-  const before = ticket && actual > 0 ? limit.algorithm.ticketBefore?.(limit.parameters, ticket, actual) : undefined;
+  const before =
+    ticket && actual > 0 ? limit.algorithm.queue?.ticketBefore(limit.parameters, ticket, actual) : undefined;
   if (tooMuch > 0) await store.refund([{ ...taken, units: tooMuch, ticket: before ?? ticket }]);
   if (tooMuch < 0) await store.penalize({ ...taken, units: -tooMuch });
 }

@@ -153,7 +153,8 @@ export class ReservedQueue {
     const kept: ReservedUnits[] = [];
     for (const units of this.spare) {
       // A queue keeps places in the middle for others.
-      const isLost = end !== undefined && compare(end, units) > 0 && units.limit.algorithm.delay === undefined;
+      const { queue, holding } = units.limit.algorithm;
+      const isLost = end !== undefined && compare(end, units) > 0 && queue === undefined && holding === undefined;
       if (!isLost) returns.push(units);
       else if (units.usableAt > now) kept.push(units);
     }
@@ -204,7 +205,7 @@ export class ReservedQueue {
 
 /** How far from those before them units leave a queue. */
 function apartMs({ limit: { algorithm, parameters }, units }: ReservedUnits): number {
-  return algorithm.spacing === undefined ? -Infinity : (units * algorithm.spacing(parameters)) / 1000;
+  return algorithm.queue === undefined ? -Infinity : (units * algorithm.queue.spacing(parameters)) / 1000;
 }
 
 /** Places of one store are in the order of its clock; what has none is there at once. */
@@ -232,15 +233,15 @@ function move(units: ReservedUnits, share: number, now: number): boolean {
   if (after === before) return false;
   units.limit = after;
   const { algorithm } = after;
-  if (decision.ticket === undefined || decision.chargedAt === undefined || algorithm.ticketUnder === undefined)
-    return false;
+  const tickets = algorithm.reservation ?? algorithm.queue;
+  if (decision.ticket === undefined || decision.chargedAt === undefined || tickets === undefined) return false;
   const storeNow = decision.chargedAt + (now - units.reservedAt) * 1000;
   // What was owed under another quota is owed still.
   const from =
     after.carry === undefined
       ? before.parameters
       : (algorithm.withQuota?.(before.parameters, after.quota) ?? before.parameters);
-  const moved = algorithm.ticketUnder(from, after.parameters, decision.ticket, storeNow, share);
+  const moved = tickets.ticketUnder(from, after.parameters, decision.ticket, storeNow, share);
   units.decision = { ...decision, ticket: moved.ticket };
   units.usableAt = now + (moved.time - storeNow) / 1000;
   return true;

@@ -150,7 +150,7 @@ export class WaitQueue {
 
   /** Places in the future can be had at once by all. */
   private mostRoom(waiter: Waiter): number {
-    return waiter.limit().algorithm.debtClearedAt === undefined ? 0 : Infinity;
+    return waiter.limit().algorithm.reservation === undefined ? 0 : Infinity;
   }
 
   private async ask(): Promise<void> {
@@ -217,7 +217,7 @@ export class WaitQueue {
 
   private async sleep({ waiter, until }: Refusal): Promise<void> {
     let ms = until - performance.now();
-    if (waiter.limit().algorithm.renew !== undefined) {
+    if (waiter.limit().algorithm.holding !== undefined) {
       ms = Math.min(ms, this.pollMs);
       this.pollMs = Math.min(this.pollMs * 2, LAST_POLL_MS);
     }

@@ -39,7 +39,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Gives units back that were consumed, whoever did. */
   async refund(charge: Charge): Promise<void> {
-    if (charge.limit.algorithm.delay === undefined) await this.store.refund([charge]);
+    if (charge.limit.algorithm.queue === undefined) await this.store.refund([charge]);
     else await this.refundQueue(charge);
     this.wake(charge);
   }

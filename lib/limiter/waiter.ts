@@ -128,8 +128,8 @@ export function leastWaitMs(
 ): number {
   if (retryAfterMs === Infinity) return Infinity;
   // What is held can be released at any time.
-  if (algorithm.renew !== undefined) return 0;
+  if (algorithm.holding !== undefined) return 0;
   // Once there is room in a queue, that is waited for, too.
-  const spacingMs = (algorithm.spacing?.(parameters) ?? 0) / 1000;
+  const spacingMs = (algorithm.queue?.spacing(parameters) ?? 0) / 1000;
   return Math.max(retryAfterMs, spacingMs > 0 ? resetAfterMs + (cost - 1) * spacingMs : 0);
 }

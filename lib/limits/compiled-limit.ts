@@ -133,7 +133,10 @@ export class CompiledLimit {
     this.blockFor = rest.blockFor ?? 0;
     this.carry = rest.carry;
     this.remembersRefusals =
-      rest.remembersRefusals === true && algorithm.delay === undefined && this.prefetch === undefined;
+      rest.remembersRefusals === true &&
+      algorithm.queue === undefined &&
+      algorithm.holding === undefined &&
+      this.prefetch === undefined;
     this.instance = rest.instance ?? false;
     const code = generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code;
     this.id = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');

@@ -43,7 +43,7 @@ export class RequestDecision implements CheckResult {
     assertActual(actual);
     const { applicable } = this.#state;
     const meant = (rule: Rule) =>
-      rule.limit.algorithm.renew === undefined && (name === undefined ? rule.hasCost : rule.name === name);
+      rule.limit.algorithm.holding === undefined && (name === undefined ? rule.hasCost : rule.name === name);
     if (!applicable.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
     const open = chargesOf(this.#state).filter(({ rule, settled }) => !settled && meant(rule));
     await Promise.all(

@@ -254,7 +254,7 @@ export class RequestLimiter implements GuardContinuation, OnModuleDestroy {
     if (waiting.length === 0) return;
     const leases = waiting.flatMap((charge) => {
       const { limit, ticket, source } = charge;
-      if (limit.algorithm.renew === undefined || ticket === undefined) return [];
+      if (limit.algorithm.holding === undefined || ticket === undefined) return [];
       return new Lease(
         { limit, identity: charge.identity, units: charge.units, ticket, source },
         this.store,
@@ -277,7 +277,7 @@ export class RequestLimiter implements GuardContinuation, OnModuleDestroy {
 
   /** Gives back what does not count, as the request ended so. */
   private async leaveUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
-    const countable = charges.filter(({ limit }) => limit.algorithm.renew === undefined);
+    const countable = charges.filter(({ limit }) => limit.algorithm.holding === undefined);
     const collected = mapAll(countable, ({ rule }) => this.counts(rule, outcome));
     const counted = isPromise(collected) ? await collected : collected;
     await this.giveBack(countable.filter((_, index) => !counted[index]));

@@ -109,12 +109,12 @@ export class Rule {
 
   /** Whether the end of a request matters: it may not count, or it ends what is held. */
   get waitsForEnd(): boolean {
-    return this.settings.count !== 'all' || this.limit.algorithm.renew !== undefined;
+    return this.settings.count !== 'all' || this.limit.algorithm.holding !== undefined;
   }
 
   /** Whether units that a request is charged may have to be given back. */
   get mayGiveBack(): boolean {
-    return this.waitsForEnd || this.hasCost || this.limit.algorithm.delay !== undefined;
+    return this.waitsForEnd || this.hasCost || this.limit.algorithm.queue !== undefined;
   }
 
   /** Whether a request that ended so counts. */

@@ -52,7 +52,7 @@ export function hashOf(identity: string): string {
 
 /** What was taken from the future says nothing of how much was used before. */
 function becameNear({ limit, cost }: CheckEntry, { remaining, delayMs }: StoreDecision): boolean {
-  if (delayMs > 0 && limit.algorithm.debtClearedAt !== undefined) return false;
+  if (delayMs > 0 && limit.algorithm.reservation !== undefined) return false;
   const used = limit.quota - remaining;
   return used >= limit.nearFrom && used - cost < limit.nearFrom;
 }

@@ -36,7 +36,7 @@ export class OpenStore implements Store {
   private allow(entry: CheckEntry): StoreDecision {
     const decision: StoreDecision = { ...uncountedDecision(entry), source: 'memory' };
     // Whoever is let in is told of a lease, as ever.
-    if (entry.limit.algorithm.renew !== undefined) decision.ticket = ++this.leases;
+    if (entry.limit.algorithm.holding !== undefined) decision.ticket = ++this.leases;
     return decision;
   }
 }

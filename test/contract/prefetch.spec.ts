@@ -16,7 +16,7 @@ class LocalChannel {
     this.listeners.push(listener);
   }
 
-  tell(message: string): Promise<void> {
+  publish(message: string): Promise<void> {
     for (const listener of this.listeners) listener.onMessage(message);
     return Promise.resolve();
   }

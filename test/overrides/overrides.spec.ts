@@ -56,7 +56,7 @@ describe('rates that change while the app runs', () => {
         override: { patch: { rate: 300, slices: 4 }, version: 1, inherit: 'keep', expiresAt: undefined },
       });
       const [rule] = app.nest.get(LimitRegistry).moduleRules;
-      expect(rule?.limit).toMatchObject({ quota: 300, scope: '@module', id: rule?.configured.id });
+      expect(rule?.limit).toMatchObject({ quota: 300, namespace: '@module', id: rule?.configured.id });
     });
 
     it('hold for limits of forFeature', async () => {
@@ -214,7 +214,7 @@ describe('rates that change while the app runs', () => {
         [{ expiresIn: '2y' }, "option 'expiresIn' is '2y', wants"],
         [{ expiresIn: 'later' }, "option 'expiresIn' is 'later', wants"],
         [{ inherit: 'drop' }, "option 'inherit' is 'drop', wants one of keep, proportional, additive, reset"],
-        [{ expires: '1m' }, "option 'expires' is unknown, wants only expiresIn, state"],
+        [{ expires: '1m' }, "option 'expires' is unknown, wants only expiresIn, inherit"],
         [null, 'got null, wants an object of options'],
       ])('refuse the options %p and change nothing', async (given, message) => {
         const call = app.service.setRate('login', { rate: 20 }, given as SetRateOptions);

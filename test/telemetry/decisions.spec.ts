@@ -240,7 +240,7 @@ describe('decisions$ on Redis', () => {
 
   it('tells of units that were taken in advance', async () => {
     const told = await consumeUntil({ ...five, rate: 100, prefetch: { units: 10, ttl: '5s' } }, 'prefetch');
-    expect(told.at(-1)).toBe('five allowed lease');
+    expect(told.at(-1)).toBe('five allowed prefetch');
   });
 
   it('tells of what is counted in process beside Redis', async () => {

@@ -148,7 +148,7 @@ export class MemoryStore implements Store {
     const decision = this.commit(view, view.fits, RESERVE);
     if (view.fits) {
       decision.delayMs = toMs(view.delay ?? 0);
-      const ticket = algorithm.debtClearedAt?.(parameters, view.state);
+      const ticket = algorithm.reservation?.debtClearedAt(parameters, view.state);
       if (ticket !== undefined) decision.ticket = ticket;
     }
     return Promise.resolve(decision);
@@ -184,7 +184,7 @@ export class MemoryStore implements Store {
   renew(lease: HeldLease): Promise<boolean> {
     const view = this.view(lease, this.clock());
     const { algorithm, parameters } = lease.limit;
-    const held = algorithm.renew?.(parameters, view.state, lease.units, lease.ticket) ?? false;
+    const held = algorithm.holding?.renew(parameters, view.state, lease.units, lease.ticket) ?? false;
     if (held) this.store(view);
     return Promise.resolve(held);
   }
@@ -289,7 +289,7 @@ export class MemoryStore implements Store {
     if (refusedFirst) beginBlock(view);
     const charged = allowed && view.fits && !peek;
     // A delay and a place are those that it finds; what remains is what it leaves.
-    const isPlaced = algorithm.delay !== undefined || algorithm.ticket !== undefined;
+    const isPlaced = algorithm.queue !== undefined || algorithm.holding !== undefined;
     if (charged && !isPlaced) algorithm.take(parameters, state, cost);
     const decision = decisionOf(view);
     if (refundable && !peek) decision.chargedAt = state.now;
@@ -351,7 +351,7 @@ export class MemoryStore implements Store {
     const { key, state, block } = entry;
     const listed = state === undefined ? 0 : (algorithm.bytes?.(state) ?? 0);
     const bytes = ENTRY_BYTES + CHARACTER_BYTES * key.length + listed;
-    this.entries.put(entry, bytes, block !== undefined || algorithm.renew !== undefined);
+    this.entries.put(entry, bytes, block !== undefined || algorithm.holding !== undefined);
     this.timer ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
 
@@ -382,7 +382,7 @@ export class MemoryStore implements Store {
 function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: Entry | undefined, now: number): State {
   const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
   // Under a smaller quota nobody owes less: those who still decide by the larger one would find it as room.
-  if (before === undefined || before >= quota || algorithm.renew) {
+  if (before === undefined || before >= quota || algorithm.holding) {
     return algorithm.open(parameters, stored?.state, now);
   }
   const old = algorithm.withQuota?.(parameters, before) ?? { ...parameters, quota: before };
@@ -421,11 +421,11 @@ function reserve(view: View, longest: number): void {
   if (cost > limit.quota || block !== undefined) return;
   view.fits = fits(view);
   if (view.fits) {
-    view.delay = algorithm.delay?.(parameters, state, cost) ?? 0;
+    view.delay = algorithm.queue?.delay(parameters, state, cost) ?? 0;
     view.fits = view.delay <= longest;
-  } else if (algorithm.debtClearedAt !== undefined) {
+  } else if (algorithm.reservation !== undefined) {
     view.delay = algorithm.retryAfter(parameters, state, cost);
-    view.fits = view.delay <= longest && algorithm.canBorrow!(parameters, state, cost);
+    view.fits = view.delay <= longest && algorithm.reservation.canBorrow(parameters, state, cost);
   }
 }
 
@@ -437,10 +437,10 @@ function reserve(view: View, longest: number): void {
 function beginBlock(view: View): void {
   const { limit, state, cost } = view;
   const { algorithm, parameters, quota } = limit;
-  if (algorithm.delay === undefined) {
+  if (algorithm.queue === undefined && algorithm.holding === undefined) {
     algorithm.give(parameters, state, Math.min(quota, quota - algorithm.remaining(parameters, state)));
   }
-  const waits = cost <= quota && algorithm.renew === undefined && !algorithm.fits(parameters, state, cost);
+  const waits = cost <= quota && algorithm.holding === undefined && !algorithm.fits(parameters, state, cost);
   const wait = waits ? algorithm.retryAfter(parameters, state, cost) : 0;
   view.block = blockFor(Math.max(limit.blockFor, wait), state);
 }
@@ -460,10 +460,11 @@ function decisionOf(view: View): StoreDecision {
     remaining: blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state)),
     retryAfterMs: view.fits ? 0 : retryAfterMs(view, blocked),
     resetAfterMs: toMs(Math.max(algorithm.resetAfter(parameters, state), blocked)),
-    delayMs: view.fits && algorithm.delay ? toMs(algorithm.delay(parameters, state, cost)) : 0,
+    delayMs: view.fits && algorithm.queue ? toMs(algorithm.queue.delay(parameters, state, cost)) : 0,
     source: 'memory',
   };
-  if (view.fits && algorithm.ticket) decision.ticket = algorithm.ticket(parameters, state, cost);
+  const tickets = view.fits ? (algorithm.queue ?? algorithm.holding) : undefined;
+  if (tickets !== undefined) decision.ticket = tickets.ticket(parameters, state, cost);
   return decision;
 }
 
@@ -477,7 +478,9 @@ function retryAfterMs(view: View, blocked: number): number {
 
 /** Whether its counters are as most are: nothing is delayed, blocked, carried over, or kept for longer than it counts. */
 function isPlain({ algorithm, blockFor, carry }: CompiledLimit): boolean {
-  return algorithm.delay === undefined && algorithm.keepFor === undefined && blockFor === 0 && carry === undefined;
+  const { queue, holding } = algorithm;
+  const isSimple = queue === undefined && holding === undefined && algorithm.keepFor === undefined;
+  return isSimple && blockFor === 0 && carry === undefined;
 }
 
 function keyOf(limit: CompiledLimit, identity: string): string {
