@@ -5,37 +5,46 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledLimit } from '../../dist/algorithms/limit.js';
 import { createStore } from '../../dist/stores/create-store.js';
-import { runTask } from './process-task.mjs';
+import { OwnTime } from './own-time.mjs';
+import { runTask, tell } from './process-task.mjs';
 
 /** Checks of one lane are this far apart, so that the machine is not the bottleneck. */
 const PAUSE_MS = 5;
-/** How much longer they go on at most, if Redis failed when they were told to stop. */
+/** How much longer they go on at most, until Redis has decided for all counters and is told to answer again. */
 const RECOVERY_MS = 10_000;
 
 await runTask(async (input, startTogether, stopped) => {
   const { redis, prefix, counters, inFlight, timeoutMs, refusalCache, pairs } = input;
   const reports = [];
-  const report = ({ state }) => reports.push(state);
+  const report = ({ state }) => {
+    reports.push(state);
+    tell(state);
+  };
   const store = await createStore({ redis, prefix, timeoutMs, maxKeys: 1000, refusalCache, report });
   const checked = counters.map(({ options, identity, onStoreError }, index) => {
     const limit = new CompiledLimit(options, { place: 'worker', name: `limit-${index}`, onStoreError });
     return { limit, identity, cost: 1 };
   });
   const allowed = { redis: counters.map(() => 0), fallback: counters.map(() => 0) };
+  const unknown = counters.map(() => 0);
   const counts = { asked: 0, answered: 0, slowestMs: 0, longestGapMs: 0 };
+  const time = new OwnTime();
   await store.open();
   await startTogether();
   const state = { stopping: false };
+  const undecided = new Set();
   const stopInTime = async () => {
     await stopped;
-    // A machine that is busy takes its time to notice that Redis answers again.
-    for (const end = Date.now() + RECOVERY_MS; reports.at(-1) === 'failing' && Date.now() < end;) await sleep(PAUSE_MS);
+    // One that remembers refusals need not ask.
+    if (!refusalCache) for (const index of counters.keys()) undecided.add(index);
+    const end = time.now() + RECOVERY_MS;
+    while ((undecided.size > 0 || reports.at(-1) === 'failing') && time.now() < end) await sleep(PAUSE_MS);
     state.stopping = true;
   };
   void stopInTime();
-  let lastOfRedis = performance.now();
+  let lastOfRedis = time.now();
   const ask = async (...indexes) => {
-    const start = performance.now();
+    const start = time.now();
     counts.asked += 1;
     const decisions = await store.check([{ entries: indexes.map((index) => checked[index]) }]).then(
       ([first]) => first,
@@ -44,13 +53,15 @@ await runTask(async (input, startTogether, stopped) => {
         return [{ allowed: false, source: 'none' }];
       },
     );
-    const now = performance.now();
+    const now = time.now();
     const [{ source }] = decisions;
     counts.answered += 1;
     counts.slowestMs = Math.max(counts.slowestMs, now - start);
+    if (source !== 'redis') for (const index of indexes) unknown[index] += 1;
     if (source === 'redis') {
       counts.longestGapMs = Math.max(counts.longestGapMs, now - lastOfRedis);
       lastOfRedis = now;
+      for (const index of indexes) undecided.delete(index);
     }
     if (decisions.every(({ allowed }) => allowed)) for (const index of indexes) allowed[source][index] += 1;
   };
@@ -62,7 +73,8 @@ await runTask(async (input, startTogether, stopped) => {
     }
   };
   await Promise.all(Array.from({ length: inFlight }, (_, index) => lane(index)));
-  counts.longestGapMs = Math.max(counts.longestGapMs, performance.now() - lastOfRedis);
+  counts.longestGapMs = Math.max(counts.longestGapMs, time.now() - lastOfRedis);
+  time.stop();
   await store.close();
-  return { ...counts, allowed, reports };
+  return { ...counts, allowed, unknown, reports };
 });
