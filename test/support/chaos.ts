@@ -9,13 +9,6 @@ export function scenarioMs(shortMs: number): number {
   return isLong ? seconds * 1000 : shortMs;
 }
 
-/** The value below which so many of 100 values lie. */
-export function percentile(values: readonly number[], percent: number): number {
-  if (values.length === 0) throw new Error('There is no percentile of nothing.');
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)]!;
-}
-
 const POLL_MS = 10;
 
 /** Asks again and again until something is so. Its polls are counted: on a busy machine each takes longer. */
