@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 export default {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
@@ -31,8 +33,8 @@ export default {
   coverageThreshold: { global: { lines: 95 } },
   runner: '<rootDir>/test/support/suite-runner.mjs',
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
-  // Much of the time tests wait, for a server or a clock.
-  maxWorkers: '150%',
+  // Much of the time tests wait, for a server or a clock. (Jest takes more than 100 % for a number of workers.)
+  maxWorkers: availableParallelism() + 1,
   // A busy machine takes its time to end a process.
   workerGracefulExitTimeout: 30_000,
   // Ends only what hangs: nothing that is tested takes a tenth of it, unless the machine is busy.
