@@ -40,7 +40,7 @@ describe('on a Cluster', () => {
         } while (Date.now() < end);
       };
       const redis = { nodes: cluster.nodes };
-      const timeoutMs = scenarioMs(0) + 90_000;
+      const timeoutMs = scenarioMs(0) + 200_000;
       const results = await runUnderLoad({ redis, counters, during, timeoutMs, pairs: true });
       expect(moved).toBeGreaterThanOrEqual(counters.length);
       expectInvariants(results, counters, 0);
@@ -59,7 +59,7 @@ describe('on a Cluster', () => {
       }
       await store.close();
     },
-    scenarioMs(0) + 120_000,
+    scenarioMs(0) + 240_000,
   );
 
   for (const [what, { end, undo, test }] of Object.entries(ends)) {
@@ -75,12 +75,12 @@ describe('on a Cluster', () => {
         await until('the replica is promoted', async () => (await cluster.masters()).length === 3);
         await sleep(AFTERWARDS_MS);
       };
-      const results = await runUnderLoad({ redis: { nodes: cluster.nodes }, counters, during, timeoutMs: 90_000 });
+      const results = await runUnderLoad({ redis: { nodes: cluster.nodes }, counters, during, timeoutMs: 200_000 });
       await undo(lost!);
       await until('it is back', () => cluster.servers.every(({ running }) => running));
       expectInvariants(results, counters, 1);
       expectFailover(results);
-    }, 120_000);
+    }, 240_000);
   }
 });
 

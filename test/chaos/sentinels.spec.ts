@@ -28,11 +28,11 @@ describe('with Sentinels', () => {
         await until('the replica is promoted', () => isMaster(replica));
         await sleep(AFTERWARDS_MS);
       };
-      const results = await runUnderLoad({ redis: { sentinels, name }, counters, during, timeoutMs: 90_000 });
+      const results = await runUnderLoad({ redis: { sentinels, name }, counters, during, timeoutMs: 200_000 });
       expectInvariants(results, counters, 1);
       expect(Math.min(...allowedByRedis(results, counters))).toBeGreaterThanOrEqual(90);
       expectFailover(results);
-    }, 120_000);
+    }, 240_000);
   }
 });
 

@@ -86,7 +86,7 @@ describe('processes under load', () => {
           }
         } while (Date.now() < end);
       };
-      const results = await runUnderLoad({ redis: server.url, counters, during, timeoutMs: LENGTH_MS + 120_000 });
+      const results = await runUnderLoad({ redis: server.url, counters, during, timeoutMs: LENGTH_MS + 240_000 });
       expectInvariants(results, counters, losses);
       // The quotas were used up each time, or nothing would be proved.
       expect(losses).toBeGreaterThanOrEqual(3);
@@ -96,6 +96,6 @@ describe('processes under load', () => {
         expect(reports.at(-1)).toBe('recovered');
       }
     },
-    LENGTH_MS + 150_000,
+    LENGTH_MS + 280_000,
   );
 });

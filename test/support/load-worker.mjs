@@ -11,7 +11,7 @@ import { runTask, tell } from './process-task.mjs';
 /** Checks of one lane are this far apart, so that the machine is not the bottleneck. */
 const PAUSE_MS = 5;
 /** How much longer they go on at most, until Redis has decided for all counters and is told to answer again. */
-const RECOVERY_MS = 10_000;
+const RECOVERY_MS = 90_000;
 
 await runTask(async (input, startTogether, stopped) => {
   const { redis, prefix, counters, inFlight, timeoutMs, refusalCache, pairs } = input;
@@ -31,17 +31,19 @@ await runTask(async (input, startTogether, stopped) => {
   const time = new OwnTime();
   await store.open();
   await startTogether();
-  const state = { stopping: false };
   const undecided = new Set();
-  const stopInTime = async () => {
+  let goOnUntil = Infinity;
+  const stop = async () => {
     await stopped;
     // One that remembers refusals need not ask.
     if (!refusalCache) for (const index of counters.keys()) undecided.add(index);
-    const end = time.now() + RECOVERY_MS;
-    while ((undecided.size > 0 || reports.at(-1) === 'failing') && time.now() < end) await sleep(PAUSE_MS);
-    state.stopping = true;
+    goOnUntil = time.now() + RECOVERY_MS;
   };
-  void stopInTime();
+  void stop();
+  const isOver = () => {
+    if (goOnUntil === Infinity) return false;
+    return (undecided.size === 0 && reports.at(-1) !== 'failing') || time.now() > goOnUntil;
+  };
   let lastOfRedis = time.now();
   const ask = async (...indexes) => {
     const start = time.now();
@@ -66,13 +68,14 @@ await runTask(async (input, startTogether, stopped) => {
     if (decisions.every(({ allowed }) => allowed)) for (const index of indexes) allowed[source][index] += 1;
   };
   const lane = async (first) => {
-    for (let index = first; !state.stopping; index++) {
+    for (let index = first; !isOver(); index++) {
       const [one, other] = [index % counters.length, (index + 1) % counters.length];
       await (pairs && index % 2 === 0 ? ask(one, other) : ask(one));
       await sleep(PAUSE_MS);
     }
   };
-  await Promise.all(Array.from({ length: inFlight }, (_, index) => lane(index)));
+  // The last checks of all may fail: then it goes on.
+  while (!isOver()) await Promise.all(Array.from({ length: inFlight }, (_, index) => lane(index)));
   counts.longestGapMs = Math.max(counts.longestGapMs, time.now() - lastOfRedis);
   time.stop();
   await store.close();
