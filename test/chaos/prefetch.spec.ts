@@ -54,7 +54,7 @@ describe('processes that hold units of one limit', () => {
         { numRuns: RUNS, endOnFailure: true },
       );
     },
-    RUNS * 10_000 + 30_000,
+    RUNS * 10_000 + 90_000,
   );
 });
 

@@ -38,7 +38,6 @@ describe('four processes with 64 requests in flight each', () => {
     const allowed = await runProcesses<number>(
       WORKER,
       Array.from({ length: PROCESSES }, () => input),
-      { timeoutMs: 25_000 },
     );
     expect(allowed.reduce((sum, each) => sum + each, 0)).toBe(QUOTA);
   });

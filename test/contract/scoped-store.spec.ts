@@ -32,7 +32,7 @@ const shared = (rate: number, settings: Partial<LimitSettings> = {}) => limit('s
 
 const entries = (...limits: CompiledLimit[]) => limits.map((each) => ({ limit: each, identity, cost: 1 }));
 
-describe.each(Object.entries(storeKinds))('ScopedStore over %s', (_, make) => {
+describe.each(Object.entries(storeKinds))('InstanceScopeStore over %s', (_, make) => {
   let sharedStore: Store;
   let store: InstanceScopeStore;
 

@@ -20,6 +20,7 @@ import { freePort } from '../support/ports.mjs';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { connect } from './websocket-clients.js';
+import { until } from '../support/until.js';
 
 const few = { name: 'few', algo: 'fixed-window', rate: 3, interval: '1h' } as const;
 
@@ -113,11 +114,10 @@ describe('the log', () => {
       await requests(20);
       expect(lines).toEqual([...Array.from({ length: round - 1 }, () => [failing, back]).flat(), failing]);
       await server.start();
-      const deadline = Date.now() + 10_000;
-      while (lines.length < 2 * round && Date.now() < deadline) {
+      await until(async () => {
         await requests(1);
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
+        return lines.length >= 2 * round;
+      }, 10_000);
       await requests(20);
       expect(lines).toEqual(Array.from({ length: round }, () => [failing, back]).flat());
     }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type CanActivate, Controller, type ExecutionContext, Get, Injectable, Post, UseGuards } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
@@ -108,8 +108,10 @@ describe.each(frameworks)('never more than a limit says, over %s', (framework) =
   it('what it was charged in this one is', async () => {
     await start({ limits: { limits: [{ name: 'all', algo: 'fixed-window', rate: 5, interval: '1m' }] } });
     await app.get('/shaped');
+    const check = jest.spyOn(app.store, 'check');
     const held = await Promise.all(Array.from({ length: 4 }, () => send('GET /shaped HTTP/1.1')));
-    await sleep(60);
+    await until(async () => check.mock.calls.length === 4);
+    await Promise.all(check.mock.results.map(({ value }) => value));
     expect(await app.statuses(1, '/free')).toEqual([429]);
     for (const socket of held) socket.resetAndDestroy();
     await until(async () => (await app.get('/free')).status === 200);

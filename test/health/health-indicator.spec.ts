@@ -13,6 +13,8 @@ import type { Store } from '../../lib/stores/store.js';
 import type { ObservedStore } from '../../lib/telemetry/observed.store.js';
 import { startCluster, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
+import { OwnTime } from '../support/own-time.mjs';
+import { until } from '../support/until.js';
 
 @Controller('health')
 class HealthController {
@@ -90,10 +92,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
       expect(await get('/health/down')).toEqual([503, 'error', failing('down')]);
     }
     await server.start();
-    const deadline = Date.now() + 10_000;
-    while ((await get('/health/down'))[0] !== 200 && Date.now() < deadline) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    await until(async () => (await get('/health/down'))[0] === 200, 10_000);
     for (const path of ['/health', '/health/degraded', '/health/down']) expect(await get(path)).toEqual(well);
   });
 
@@ -103,9 +102,10 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     const { app } = await start({ redis: server.url, timeout: '100ms' });
     const indicator = app.get(RateLimitHealthIndicator);
     server.pause();
-    const begun = performance.now();
+    const time = new OwnTime();
     expect(await indicator.isHealthy('limits')).toMatchObject({ limits: { source: 'fallback' } });
-    expect(performance.now() - begun).toBeLessThan(1000);
+    expect(time.now()).toBeLessThan(1000);
+    time.stop();
     server.resume();
   });
 
@@ -149,15 +149,12 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     }
     expect(await get('/health/down')).toEqual([503, 'error', failing('down')]);
     // All that is asked from now on.
-    const deadline = Date.now() + 40_000;
-    while ((await get('/health/down'))[0] !== 200 && Date.now() < deadline) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await until(async () => (await get('/health/down'))[0] === 200, 40_000);
     expect(await get('/health/down')).toEqual([200, 'ok', { status: 'up', source: 'redis' }]);
     expect(store.isBroken).toBe(false);
     expect(lines).toContain(`node ${name} of the store has no counters any more, since others have taken them over`);
     for (let i = 0; i < 100; i++) expect((await limiter.consume(`user:${i}`)).source).toBe('redis');
-  }, 90_000);
+  }, 150_000);
 
   it('is up in process, where nothing can fail', async () => {
     const { get } = await start({});

@@ -6,6 +6,8 @@ import { Redis } from 'ioredis';
 import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
 import { createStore } from '../../dist/nest/store-stack.js';
 
+const FEWEST_BURSTS = 3;
+
 const { url, prefix, options, prefetch, forMs } = JSON.parse(process.argv[2]);
 
 const redis = new Redis(url, { lazyConnect: true, autoResendUnfulfilledCommands: false });
@@ -27,8 +29,8 @@ const ask = async () => {
   const [[decision]] = await store.check([{ entries: [{ limit, identity: 'global', cost: 1 }] }]);
   if (decision.allowed) uses.push([before, now()]);
 };
-// Bursts, with pauses in which units are held.
-while (now() < end) {
+// Bursts, with pauses in which units are held. Some are made however late the machine lets them begin.
+for (let bursts = 0; bursts < FEWEST_BURSTS || now() < end; bursts++) {
   const burst = Math.ceil(Math.random() * 2 * prefetch.units);
   for (let asked = 0; asked < burst; asked++) await ask();
   await new Promise((resolve) => setTimeout(resolve, (Math.random() * prefetch.ttl) / 1000));

@@ -12,6 +12,11 @@ export async function runTask(task) {
   process.disconnect();
 }
 
+/** Tells the parent something meanwhile. */
+export function tell(told) {
+  process.send({ told });
+}
+
 function startTogether() {
   const go = told('go');
   process.send({ ready: true });

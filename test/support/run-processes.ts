@@ -2,15 +2,17 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 export interface RunProcessesOptions {
-  /** How long all of them together may take. @default 20 000 */
+  /** How long all of them together may take. @default 60 000 */
   timeoutMs?: number;
   /** What happens to them meanwhile, from when they first go off together. When it is over they are told to come to an end. */
   during?: () => Promise<void>;
+  /** Hears what a process tells meanwhile, by the index of its input. */
+  onTold?: (index: number, told: unknown) => void;
   /** Flags of Node, such as `--expose-gc`. @default none */
   flags?: readonly string[];
 }
 
-type Message = { ready: true } | { result: unknown };
+type Message = { ready: true } | { told: unknown } | { result: unknown };
 
 /**
  * Runs a `.mjs` script in one Node process per input and resolves with their results, in the order of the inputs.
@@ -19,7 +21,7 @@ type Message = { ready: true } | { result: unknown };
 export async function runProcesses<Result>(
   script: string,
   inputs: readonly unknown[],
-  { timeoutMs = 20_000, during = () => Promise.resolve(), flags = [] }: RunProcessesOptions = {},
+  { timeoutMs = 60_000, during = () => Promise.resolve(), onTold, flags = [] }: RunProcessesOptions = {},
 ): Promise<Result[]> {
   const children = inputs.map((input) =>
     fork(script, [JSON.stringify(input)], {
@@ -30,7 +32,9 @@ export async function runProcesses<Result>(
     }),
   );
   const { arrive, opened } = barrier(children);
-  const results = Promise.all(children.map((child) => resultOf<Result>(child, arrive)));
+  const results = Promise.all(
+    children.map((child, index) => resultOf<Result>(child, arrive, (told) => onTold?.(index, told))),
+  );
   const accompanied = opened.then(() => accompany(children, during));
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
@@ -66,13 +70,14 @@ async function accompany(children: readonly ChildProcess[], during: () => Promis
   for (const child of children) if (child.connected) child.send('stop', () => undefined);
 }
 
-function resultOf<Result>(child: ChildProcess, onReady: () => void): Promise<Result> {
+function resultOf<Result>(child: ChildProcess, onReady: () => void, onTold: (told: unknown) => void): Promise<Result> {
   return new Promise((resolve, reject) => {
     let result: { value: Result } | undefined;
     let output = '';
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (output += text));
     child.on('message', (message: Message) => {
       if ('ready' in message) onReady();
+      else if ('told' in message) onTold(message.told);
       else result = { value: message.result as Result };
     });
     child.on('error', reject);

@@ -14,6 +14,7 @@ import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
 import { DecisionStream } from '../../lib/telemetry/decision-stream.js';
 import { frameworks, HttpApp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
+import { until } from '../support/until.js';
 
 const CLIENT = 'ip:127.0.0.1';
 const hash = (identity: string) => createHash('sha256').update(identity).digest('base64url').slice(0, 16);
@@ -227,8 +228,10 @@ describe('decisions$ on Redis', () => {
   /** Asks until it is another who decides; what that one has to be told of takes a moment. */
   async function consumeUntil(limit: LimitDefinition, source: Decision['source']): Promise<string[]> {
     const limiter = service.for(limit);
-    const deadline = Date.now() + 5000;
-    while (events.at(-1)?.source !== source && Date.now() < deadline) await limiter.consume('a');
+    await until(async () => {
+      if (events.at(-1)?.source !== source) await limiter.consume('a');
+      return events.at(-1)?.source === source;
+    });
     return events.map((event) => `${event.limit} ${event.outcome} ${event.source}`);
   }
 

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeAll, beforeEach, describe, expect } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { ensureBuilt } from '../support/built.js';
+import { until } from '../support/chaos.js';
+import { AFTERWARDS_MS, counted, countersOf, ends, expectFailover } from '../support/failovers.js';
+import { allowedByRedis, expectInvariants, runUnderLoad, untilUsedUp } from '../support/load.js';
+import { type RedisSentinel, type RedisServer, startSentinel } from '../support/redis-servers.js';
+
+beforeAll(ensureBuilt, 120_000);
+
+describe('with Sentinels', () => {
+  let sentinel: RedisSentinel;
+
+  beforeEach(async () => {
+    sentinel = await startSentinel();
+  }, 60_000);
+  afterEach(() => sentinel?.stop());
+
+  for (const [what, { end, test }] of Object.entries(ends)) {
+    test(`a master that ${what} under load is replaced, and no more allowed than for one loss of the state`, async () => {
+      const { sentinels, name, master, replica } = sentinel;
+      const counters = countersOf([100]);
+      const during = async (prefix: string) => {
+        await counted([replica], prefix, counters.length);
+        await untilUsedUp(new Redis(master.url), prefix, counters);
+        await end(master);
+        await until('the replica is promoted', () => isMaster(replica));
+        await sleep(AFTERWARDS_MS);
+      };
+      const results = await runUnderLoad({ redis: { sentinels, name }, counters, during, timeoutMs: 200_000 });
+      expectInvariants(results, counters, 1);
+      expect(Math.min(...allowedByRedis(results, counters))).toBeGreaterThanOrEqual(90);
+      expectFailover(results);
+    }, 240_000);
+  }
+});
+
+/** One that does not answer is none. */
+async function isMaster({ url }: RedisServer): Promise<boolean> {
+  const client = new Redis(url, { retryStrategy: () => null });
+  client.on('error', () => undefined);
+  try {
+    return (await client.info('replication')).includes('role:master');
+  } catch {
+    return false;
+  } finally {
+    client.disconnect();
+  }
+}

@@ -1,0 +1,4 @@
+export declare class OwnTime {
+  now(): number;
+  stop(): void;
+}
