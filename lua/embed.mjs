@@ -1,17 +1,8 @@
-// Composes the fragments into the one script that decides, and writes it, and the one that keeps changed rates, as strings
-// into lib/redis/, so that the package needs no file at run time. `--check` writes nothing and fails if a module is stale.
+// Composes the fragments into the one script that decides, and writes it, and the one that keeps overrides, as strings into
+// lib/redis/, so that the package needs no file at run time. `--check` writes nothing and fails if a module is stale.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const lua = new URL('./', import.meta.url);
-
-const algorithms = readdirSync(new URL('algorithms/', lua)).toSorted();
-const files = [
-  'header.lua',
-  'arrival-time.lua',
-  'window-count.lua',
-  ...algorithms.map((file) => `algorithms/${file}`),
-  'driver.lua',
-];
 
 /** Comments and indentation stay in the readable files; the server is sent only what it runs. */
 const strip = (source) =>
@@ -21,27 +12,38 @@ const strip = (source) =>
     .filter((line) => line !== '')
     .join('\n');
 
+const read = (file) => strip(readFileSync(new URL(file, lua), 'utf8'));
+
+/** What stands before the algorithms, and behind them: each uses what the ones before it leave, as its first lines say. */
+const { shared, driver } = JSON.parse(readFileSync(new URL('fragments.json', lua), 'utf8'));
+
+/** Each fragment of algorithms/ returns what it is made of, and is run only by a call that needs it. */
+const algorithms = readdirSync(new URL('algorithms/', lua))
+  .toSorted()
+  .flatMap((file) => [`if name == '${file.replace('.lua', '')}' then`, read(`algorithms/${file}`), 'end']);
+
 /**
- * The fragments of the script as one. The last one is a function of its own: a closure is made faster if what it refers to
- * belongs to a function around the one that makes it.
+ * The driver is a function of its own: a closure is made faster if what it refers to belongs to a function around the one that
+ * makes it.
  */
-const compose = (fragments) => [
-  ...fragments.slice(0, -1),
+const script = [
+  ...shared.map((name) => read(`${name}.lua`)),
+  'local function make_algorithm(name)',
+  ...algorithms,
+  'end',
   'local function run()',
-  fragments.at(-1),
+  ...driver.map((name) => read(`driver/${name}.lua`)),
   'end',
   'return run()',
 ];
 
-/** The modules, and the fragments of the script in each. */
 const modules = [
-  { target: 'lib/redis/script.generated.ts', name: 'SCRIPT', files },
-  { target: 'lib/redis/rates-script.generated.ts', name: 'RATES_SCRIPT', files: ['rates.lua'] },
+  { target: 'lib/redis/script.generated.ts', name: 'SCRIPT', source: script.join('\n') },
+  { target: 'lib/redis/rates-script.generated.ts', name: 'RATES_SCRIPT', source: read('overrides.lua') },
 ];
 
-for (const { target, name, files } of modules) {
-  const script = compose(files.map((file) => strip(readFileSync(new URL(file, lua), 'utf8')))).join('\n');
-  const text = `// Made from lua/ by lua/embed.mjs. Do not edit.\nexport const ${name} = ${JSON.stringify(script)};\n`;
+for (const { target, name, source } of modules) {
+  const text = `// Made from lua/ by lua/embed.mjs. Do not edit.\nexport const ${name} = ${JSON.stringify(source)};\n`;
   const url = new URL(`../${target}`, import.meta.url);
   if (!process.argv.includes('--check')) {
     writeFileSync(url, text);

@@ -9,23 +9,26 @@
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
 --                       1: they grow with the quota, 2: by what it grew), the quota before the last change,
 --                       number of parameters, parameters
+--            open     the number of keys that more than one check or operation has, or a check beside another key of the same
+--                       limit, and the number of each
 --            checks   until the end, each check's
 --                       operation, number of entries, entries; an entry is
 --                       the number of its limit, the number of its key, and what the operation needs
 --          operations: 0 consume, 1 peek and 8 consume what may be given back (cost), 4 reserve (cost, the longest wait in
---            microseconds), each of any number of entries; and of one entry with three numbers, 2 refund (units, place or
+--            microseconds), each of any number of entries; and of one entry with three numbers, 2 refund (units, ticket or
 --            -1, when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
---            7 renew (units, place). 9 stands for many checks of 0 with the same limits and costs, whose keys follow each other: the
---            number of entries of a check, the number of checks, the number of the first key, what to add to it from check to
---            check, then the number of the limit and the cost of each entry
+--            7 renew (units, ticket). 9 stands for many checks of 0 with the same limits and costs, whose keys follow each other:
+--            the number of entries of a check, the number of checks, the number of the first key, what to add to it from check
+--            to check, then the number of the limit and the cost of each entry. A check has each key once
 -- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8 and 9 replies
---            reset * 4 + 1, remaining                 allowed
---            reset * 4 + 2, remaining, delay, place   allowed, to be held
---            reset * 4,     remaining, wait           refused; a wait of -1 never ends
+--            reset_after * 4 + 1, remaining                  allowed
+--            reset_after * 4 + 2, remaining, delay, ticket   allowed, to be held
+--            reset_after * 4,     remaining, retry_after     refused; a wait of -1 never ends
 --          4 and 8 reply the time at last
 --          an operation whose calendar window is not the one of the server's clock replies
 --            -1, now                                  not decided, to be asked again
---          2, 5 and 6 reply 1; 7 replies 1, or 0 if nothing is held any more; 3 replies the number of windows, then start, end, count of each, the newest last
+--          2, 5 and 6 reply 1; 7 replies 1, or 0 if nothing is held any more; 3 replies the number of windows, then start, end,
+--            count of each, the newest last
 --
 -- A refused check writes nothing, unless a state was made under other parameters or the clock was set back by an
 -- interval or more: then the translated state is kept, so that its waits do not start anew. A limit that blocks whom it
@@ -35,90 +38,42 @@
 -- A counter that is blocked is stored as the byte 255, two doubles (until when; for how long), and its value; one whose
 -- units were carried over from another quota, as the byte 254, a double (the quota that they are for), and its value. No
 -- other value can be taken for these: one that always has its algorithm's length has 17, 9 or 26 bytes more with them, one of
--- doubles has a length that 8 divides without them only, and a MessagePack array begins with neither byte. An algorithm that keeps no string keeps these in a key of its own, which
--- follows the counter's in KEYS.
+-- doubles has a length that 8 divides without them only, and a MessagePack array begins with neither byte. An algorithm that
+-- keeps no string keeps these in a key of its own, which follows the counter's in KEYS.
 --
--- A fragment in algorithms/ adds one function to `algorithms` that makes a table:
---   open(p, raw, now, key, spare)  the state as of now: a table with `now` and `moved`, which may be `spare`, an earlier one of
---                           the same limit that nobody needs any more; or nil if p is of another time
---   fits(p, s, cost)        whether cost <= quota fits
---   take(p, s, cost)        charges what fits
---   give(p, s, units, place, at)   gives units back, but none of those that count no longer by now
---   remaining(p, s)         whole units; less than none if more was charged than fits
---   retry(p, s, cost)       microseconds until a cost fits that does not
---   covered(p, s)           the tick at which nothing is owed to the future; where units can be reserved
---   owable(p, s, cost)      whether so much can be owed; where units can be reserved
---   scale_used(p, s, to, from)   has as large a part of the quota `to` used as was used of `from`; in whole units unless given
---   reset(p, s)             microseconds until the state equals a fresh one
---   delay(p, s, cost)       microseconds to hold what fits, and its place; optional
---   save(p, s, key)         writes the state
---   history(p, s, key)      start, end, count of windows, the newest last; optional
---   renew(p, s, units, place)   whether what is held is held anew; optional
---   lives(p, s)             microseconds for which what is stored has to be kept, where that depends on parameters; optional
---   apart                   true if it keeps no string
+-- A fragment of algorithms/ returns a table:
+--   parameters              the names of the numbers that the limit brings, in their order
+--   open(limit, stored, now, key, state)   fills in the state as of now, from what is stored; true if the limit is of another time.
+--                           The state may be one that was used for another counter of the limit
+--   fits(limit, state, cost)        whether cost <= quota fits
+--   take(limit, state, cost)        charges what fits
+--   give(limit, state, units, ticket, charged_at)   gives units back, but none of those that count no longer by now
+--   remaining(limit, state)         whole units; less than none if more was charged than fits
+--   retry_after(limit, state, cost) microseconds until a cost fits that does not
+--   reset_after(limit, state)       microseconds until the state equals a fresh one
+--   encode(limit, state)            the value to store; where it keeps a string
+-- and, where it can:
+--   encoded_size            the length of its value in bytes, if that never changes; a value of another length is none
+--   reuses_state            true if it has such a size, and `open` sets all that the others read: then one table can serve counter
+--                           after counter
 --   packed                  true if its value is a MessagePack array; else it has a size, or is made of doubles
---   raw(p, s)               its value, if it has a size and save writes nothing else, for as long as reset says
---   size                    the length of its value in bytes, if that never changes; a value of another length is none
--- where p holds the limit's parameters by position, and `quota`.
+--   own_type                true if it keeps no string
+--   save(limit, state, key) writes what is not the value
+--   keep_for(limit, state, reset_after)   microseconds for which what is stored has to be kept, where that depends on parameters
+--   debt_cleared_at(limit, state)   the tick at which nothing is owed to the future; where units can be reserved
+--   can_borrow(limit, state, cost)  whether so much can be owed; where units can be reserved
+--   scale_used(limit, state, to, from)   has as large a part of the quota `to` used as was used of `from`; else in whole units
+--   delay(limit, state, cost)       microseconds to hold what fits, and its ticket
+--   renew(limit, state, units, ticket)   whether what is held is held anew
+--   history(limit, state, key)      start, end, count of windows, the newest last
+-- `limit` holds the parameters by their names, and `quota`; `state` holds `now`, and `migrated`, which `open` sets if the state was
+-- made under other parameters or before the clock was set back. fragments.json lists all other fragments, in their order; each
+-- one's first lines, the names that it uses, besides those of this file, and the names that it leaves for others.
 
-local algorithms = {}
-local time_to_live_slack
-
--- The most that can be owed: above it a weight is no whole number any more.
-local MAX_OWED = 2 ^ 53 - 1
-
+-- Slightly faster than to look for them among the globals.
+local redis, KEYS = redis, KEYS
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local pack, unpack_doubles = struct.pack, struct.unpack
 
--- amount x to / from, rounded up. Whole numbers below 2^53 give exactly that wherever it is below 2^53, however large the
--- product in between; beyond, the nearest doubles.
-local function in_proportion(amount, to, from)
-  local part = math.fmod(amount, from)
-  local whole = (amount - part) / from * to
-  if part == 0 then return whole end
-  -- Long division of part x to, bit by bit of `to`: no number in it is larger than the divisor.
-  local quotient, rest, bit = 0, 0, 1
-  local function add(more)
-    if more >= from - rest then
-      rest, quotient = rest - (from - more), quotient + 1
-    else
-      rest = rest + more
-    end
-  end
-  while bit * 2 <= to do bit = bit * 2 end
-  while bit >= 1 do
-    quotient = quotient * 2
-    add(rest)
-    if floor(to / bit) % 2 == 1 then add(part) end
-    bit = bit / 2
-  end
-  return whole + quotient + (rest > 0 and 1 or 0)
-end
-
--- What stands before the value of the counter that is being stored, and how long its block lasts.
-local block, carried, block_for = '', '', 0
-
--- A time to live as text, since Redis takes long to write a number that Lua gives it; many keys have the same.
-local times_to_live = {}
-
-local function time_to_live(micros)
-  local millis = ceil(micros / 1000) + time_to_live_slack
-  local text = times_to_live[millis]
-  if not text then
-    text = string.format('%.0f', millis)
-    times_to_live[millis] = text
-  end
-  return text
-end
-
--- Stores a value, or a fresh state by deleting it. A key lives as long as its state differs from a fresh one.
-local function put(key, value, keep_for)
-  if keep_for > 0 then
-    if block_for > 0 or carried ~= '' then value = block .. carried .. value end
-    redis.call('SET', key, value, 'PX', time_to_live(max(keep_for, block_for)))
-  elseif block_for > 0 then
-    redis.call('SET', key, block, 'PX', time_to_live(block_for))
-  else
-    redis.call('DEL', key)
-  end
-end
+-- The most that can be owed: above it a weight is no whole number any more.
+local MAX_OWED = 2 ^ 53 - 1

@@ -1,34 +1,36 @@
 -- The core of fixed-window and calendar-window: units counted between two times.
 -- Stored: four doubles: start and end of the window, count, when it was last charged.
+--
+-- Leaves: window_count
 
 local function window_count()
-  local function fits(p, s, cost) return s.count + cost <= p.quota end
+  local function fits(limit, state, cost) return state.count + cost <= limit.quota end
 
-  local function take(p, s, cost)
-    s.count = s.count + cost
-    s.last = max(s.last, s.now)
+  local function take(_, state, cost)
+    state.count = state.count + cost
+    if state.last < state.now then state.last = state.now end
   end
 
   -- Units that were charged in another window are none of this one.
-  local function give(p, s, units, place, at)
-    if at < 0 or at >= s.start then s.count = max(0, s.count - units) end
+  local function give(_, state, units, _, charged_at)
+    if charged_at < 0 or charged_at >= state.start then state.count = max(0, state.count - units) end
   end
 
-  local function remaining(p, s) return p.quota - s.count end
+  local function remaining(limit, state) return limit.quota - state.count end
 
-  local function retry(p, s) return s.stop - s.now end
+  local function retry_after(_, state) return state.window_end - state.now end
 
-  local function reset(p, s) return s.count > 0 and s.stop - s.now or 0 end
+  local function reset_after(_, state) return state.count > 0 and state.window_end - state.now or 0 end
 
-  local function raw(_, s) return pack('<dddd', s.start, s.stop, s.count, s.last) end
+  local function encode(_, state) return pack('<dddd', state.start, state.window_end, state.count, state.last) end
 
   return {
     fits = fits,
     take = take,
     give = give,
     remaining = remaining,
-    retry = retry,
-    reset = reset,
-    raw = raw,
+    retry_after = retry_after,
+    reset_after = reset_after,
+    encode = encode,
   }
 end

@@ -2,7 +2,7 @@ import { isInForce, type OverrideRecord, readRecord } from './override-record.js
 import type { OverrideAnswer, OverrideStore, OverrideChange, OverrideSnapshot } from './override-store.js';
 import type { RatePatch } from './override.js';
 
-/** Keeps changed rates in this process, as `lua/rates.lua` does on Redis. */
+/** Keeps changed rates in this process, as `lua/overrides.lua` does on Redis. */
 export class MemoryOverrideStore implements OverrideStore {
   private readonly records = new Map<string, string>();
 

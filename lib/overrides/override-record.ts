@@ -1,7 +1,7 @@
 import { messages } from '../errors/messages.js';
 import { INHERIT_MODES, type RatePatch, type InheritMode } from './override.js';
 
-/** What is kept of a limit's rate. `lua/rates.lua` says what each field means. */
+/** What is kept of a limit's rate. `lua/overrides.lua` says what each field means. */
 export interface OverrideRecord {
   readonly patch: RatePatch | null;
   readonly version: number;

@@ -113,7 +113,7 @@ export class RedisOverrideStore implements OverrideStore {
   }
 }
 
-/** Reads the reply of `lua/rates.lua`. Throws a `TypeError` for what it never replies. */
+/** Reads the reply of `lua/overrides.lua`. Throws a `TypeError` for what it never replies. */
 function readAnswer(reply: unknown): OverrideAnswer {
   if (!Array.isArray(reply) || reply.length % 2 > 0) throw new TypeError(messages.noReply(reply));
   const [done, now] = reply.slice(0, 2).map(readWholeNumber);

@@ -1,68 +1,70 @@
 -- Calendar window. Parameters: start and end of the window that holds now, by the caller's time zone; retain.
 -- Stored value: window-count.lua. With retain, finished windows are in a list at key .. ':history', which is in KEYS too:
 -- start, end, count of each, the newest last.
+--
+-- Uses: time_to_live, window_count
 
-algorithms['calendar-window'] = function()
-  local window_count = window_count()
+local counted = window_count()
 
-  local function history_key(key) return key .. ':history' end
+local function history_key(key) return key .. ':history' end
 
-  local function lives(p, s) return s.count > 0 and s.stop - s.now + p[3] or 0 end
+return {
+  parameters = { 'start', 'window_end', 'retain' },
+  encoded_size = 32,
+  reuses_state = true,
 
-  return {
-    size = 32,
-    open = function(p, raw, now)
-      local start, stop = p[1], p[2]
-      if now < start or now >= stop then return nil end
-      local s = { now = now, moved = false, count = 0, start = start, stop = stop, last = now }
-      if not raw then return s end
-      local old_start, old_stop, old_count, last = unpack_doubles('<dddd', raw)
-      if now >= old_stop then
-        if p[3] > 0 and old_stop + p[3] > now then s.finished = { old_start, old_stop, old_count } end
-      elseif now < old_start and last - now < old_stop - old_start then
-        s.count, s.start, s.stop, s.last = old_count, old_start, old_stop, last
-      else
-        s.count = old_count
-        s.moved = old_start ~= start or old_stop ~= stop
-        if not s.moved then s.last = last end
+  open = function(limit, stored, now, _, state)
+    local start, window_end = limit.start, limit.window_end
+    if now < start or now >= window_end then return true end
+    state.count, state.start, state.window_end, state.last, state.finished = 0, start, window_end, now, nil
+    if not stored then return end
+    local old_start, old_end, old_count, last = unpack_doubles('<dddd', stored)
+    if now >= old_end then
+      if limit.retain > 0 and old_end + limit.retain > now then state.finished = { old_start, old_end, old_count } end
+    elseif now < old_start and last - now < old_end - old_start then
+      state.count, state.start, state.window_end, state.last = old_count, old_start, old_end, last
+    else
+      state.count = old_count
+      state.migrated = old_start ~= start or old_end ~= window_end
+      if not state.migrated then state.last = last end
+    end
+  end,
+
+  fits = counted.fits,
+  take = counted.take,
+  give = counted.give,
+  remaining = counted.remaining,
+  retry_after = counted.retry_after,
+  reset_after = counted.reset_after,
+
+  -- It depends on the window alone, unless it is kept for longer.
+  keep_for = function(limit, _, reset_after)
+    return limit.retain > 0 and reset_after > 0 and reset_after + limit.retain or 0
+  end,
+
+  encode = counted.encode,
+  save = function(limit, state, key)
+    if not state.finished then return end
+    local list, retain = history_key(key), limit.retain
+    redis.call('RPUSH', list, unpack(state.finished))
+    while state.now >= redis.call('LINDEX', list, 1) + retain do redis.call('LTRIM', list, 3, -1) end
+    redis.call('PEXPIRE', list, time_to_live(state.finished[2] + retain - state.now))
+  end,
+
+  history = function(limit, state, key)
+    local windows = redis.call('LRANGE', history_key(key), 0, -1)
+    if state.finished then for i = 1, 3 do windows[#windows + 1] = state.finished[i] end end
+    if state.count > 0 then
+      for _, value in ipairs({ state.start, state.window_end, state.count }) do windows[#windows + 1] = value end
+    end
+    local live = {}
+    for i = 1, #windows, 3 do
+      if windows[i + 1] + limit.retain > state.now then
+        live[#live + 1] = windows[i] / 1000
+        live[#live + 1] = windows[i + 1] / 1000
+        live[#live + 1] = tonumber(windows[i + 2])
       end
-      return s
-    end,
-
-    fits = window_count.fits,
-    take = window_count.take,
-    give = window_count.give,
-    remaining = window_count.remaining,
-    retry = window_count.retry,
-    reset = window_count.reset,
-
-    -- It depends on the window alone, unless it is kept for longer.
-    lives = function(p, s) return p[3] > 0 and lives(p, s) or 0 end,
-
-    save = function(p, s, key)
-      local retain = p[3]
-      if s.finished then
-        local list = history_key(key)
-        redis.call('RPUSH', list, unpack(s.finished))
-        while s.now >= redis.call('LINDEX', list, 1) + retain do redis.call('LTRIM', list, 3, -1) end
-        redis.call('PEXPIRE', list, ceil((s.finished[2] + retain - s.now) / 1000) + time_to_live_slack)
-      end
-      put(key, window_count.raw(p, s), lives(p, s))
-    end,
-
-    history = function(p, s, key)
-      local windows = redis.call('LRANGE', history_key(key), 0, -1)
-      if s.finished then for i = 1, 3 do windows[#windows + 1] = s.finished[i] end end
-      if s.count > 0 then for _, value in ipairs({ s.start, s.stop, s.count }) do windows[#windows + 1] = value end end
-      local live = {}
-      for i = 1, #windows, 3 do
-        if windows[i + 1] + p[3] > s.now then
-          live[#live + 1] = windows[i] / 1000
-          live[#live + 1] = windows[i + 1] / 1000
-          live[#live + 1] = tonumber(windows[i + 2])
-        end
-      end
-      return live
-    end,
-  }
-end
+    end
+    return live
+  end,
+}

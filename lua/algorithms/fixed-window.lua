@@ -1,25 +1,29 @@
 -- Fixed window. Parameters: interval. Stored value: window-count.lua.
+--
+-- Uses: window_count
 
-algorithms['fixed-window'] = function()
-  local fixed_window = window_count()
-  fixed_window.size = 32
+local fixed_window = window_count()
 
-  function fixed_window.open(p, raw, now)
-    local interval = p[1]
-    if raw then
-      local start, stop, count, last = unpack_doubles('<dddd', raw)
-      stop = min(stop, start + interval)
-      if last - now >= interval then
-        return { now = now, moved = true, count = count, start = now, stop = now + interval, last = now }
-      end
-      if now < stop then
-        return { now = now, moved = false, count = count, start = start, stop = stop, last = last }
-      end
+fixed_window.parameters = { 'interval' }
+fixed_window.encoded_size = 32
+fixed_window.reuses_state = true
+
+function fixed_window.open(limit, stored, now, _, state)
+  local interval = limit.interval
+  if stored then
+    local start, window_end, count, last = unpack_doubles('<dddd', stored)
+    if window_end > start + interval then window_end = start + interval end
+    if last - now >= interval then
+      state.migrated = true
+      state.count, state.start, state.window_end, state.last = count, now, now + interval, now
+      return
     end
-    return { now = now, moved = false, count = 0, start = now, stop = now + interval, last = now }
+    if now < window_end then
+      state.count, state.start, state.window_end, state.last = count, start, window_end, last
+      return
+    end
   end
-
-  function fixed_window.save(p, s, key) put(key, fixed_window.raw(p, s), fixed_window.reset(p, s)) end
-
-  return fixed_window
+  state.count, state.start, state.window_end, state.last = 0, now, now + interval, now
 end
+
+return fixed_window

@@ -1,8 +1,11 @@
 -- Generic cell rate algorithm. Parameters and stored value: arrival-time.lua.
+--
+-- Uses: arrival_time
 
-algorithms['gcra'] = function()
-  local gcra = arrival_time()
-  gcra.size = 40
-  function gcra.save(p, s, key) put(key, gcra.raw(p, s), gcra.reset(p, s)) end
-  return gcra
-end
+local gcra = arrival_time()
+
+gcra.parameters = { 'unit', 'speed', 'tick', 'interval' }
+gcra.encoded_size = 40
+gcra.reuses_state = true
+
+return gcra

@@ -16,7 +16,7 @@ const whole = fc
 const triple = fc.tuple(fc.oneof(whole, fc.constant(0)), whole, whole);
 
 /** The script's own function, as it stands in its file. */
-const [source] = /local function in_proportion[\s\S]*?\nend\n/.exec(readFileSync('lua/header.lua', 'utf8'))!;
+const [source] = /local function in_proportion[\s\S]*?\nend\n/.exec(readFileSync('lua/in-proportion.lua', 'utf8'))!;
 const TWIN = `local floor = math.floor
 ${source}
 local values = cjson.decode(ARGV[1])

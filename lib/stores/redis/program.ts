@@ -51,6 +51,10 @@ interface Run {
 export class Program {
   readonly keys: string[] = [];
   private readonly keyNumbers = new Map<string, number>();
+  /** Keys whose counters stay open until the end of the call: more than one check or operation has them. */
+  private readonly keptOpen: boolean[] = [];
+  private openKeys = '';
+  private openKeyCount = 0;
   private readonly limitNumbers = new Map<CompiledLimit, number>();
   private limits = '';
   private body = '';
@@ -64,10 +68,27 @@ export class Program {
   ) {}
 
   check({ entries, peek = false, refundable = false }: Check): void {
-    if (!peek && !refundable && this.consume(entries)) return;
+    const limits: number[] = [];
+    const keys: number[] = [];
+    let limitsAndCosts = '';
+    let isRun = !peek && !refundable;
+    for (const entry of entries) {
+      const limit = this.limit(entry.limit);
+      const key = this.key(entry);
+      // One state serves counter after counter of a limit, but not two of one check.
+      if (limits.includes(limit)) this.keepOpen(key);
+      isRun &&= keys.length === 0 || key === keys[0]! + keys.length;
+      limitsAndCosts += `,${limit},${entry.cost}`;
+      limits.push(limit);
+      keys.push(key);
+    }
+    if (isRun) {
+      this.consume(limitsAndCosts, keys);
+      return;
+    }
     this.endRun();
     this.body += `,${peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
-    for (const entry of entries) this.body += `,${this.limit(entry.limit)},${this.key(entry)},${entry.cost}`;
+    for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
   }
 
   reserve(reservation: ReserveEntry): void {
@@ -97,27 +118,19 @@ export class Program {
     this.operation(HISTORY, counter);
   }
 
-  /** Says whether it wrote the check: not one whose keys do not follow each other. */
-  private consume(entries: readonly CheckEntry[]): boolean {
-    let limitsAndCosts = '';
-    let first = 0;
-    for (const [index, entry] of entries.entries()) {
-      const key = this.key(entry);
-      if (index === 0) first = key;
-      else if (key !== first + index) return false;
-      limitsAndCosts += `,${this.limit(entry.limit)},${entry.cost}`;
-    }
+  /** A check whose keys follow each other. */
+  private consume(limitsAndCosts: string, keys: readonly number[]): void {
+    const first = keys[0]!;
     const { run } = this;
     if (run?.entries === limitsAndCosts) {
       if (run.count === 1) run.step = first - run.first;
       if (run.step >= 0 && first === run.first + run.step * run.count) {
         run.count++;
-        return true;
+        return;
       }
     }
     this.endRun();
-    this.run = { entries: limitsAndCosts, width: entries.length, first, step: 0, count: 1 };
-    return true;
+    this.run = { entries: limitsAndCosts, width: keys.length, first, step: 0, count: 1 };
   }
 
   private endRun(): void {
@@ -135,7 +148,9 @@ export class Program {
 
   toString(): string {
     this.endRun();
-    return `[${this.clock?.now() ?? 0},${this.clock?.slackMs ?? 0},${this.limitNumbers.size}${this.limits}${this.body}]`;
+    const limits = `${this.limitNumbers.size}${this.limits}`;
+    const open = `${this.openKeyCount}${this.openKeys}`;
+    return `[${this.clock?.now() ?? 0},${this.clock?.slackMs ?? 0},${limits},${open}${this.body}]`;
   }
 
   private limit(limit: CompiledLimit): number {
@@ -154,11 +169,21 @@ export class Program {
   private key(counter: Counter): number {
     const key = keyOf(this.prefix, counter);
     const known = this.keyNumbers.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.keepOpen(known);
+      return known;
+    }
     const number = this.keys.push(key);
     this.keyNumbers.set(key, number);
     this.keys.push(...extraKeysOf(key, counter));
     return number;
+  }
+
+  private keepOpen(key: number): void {
+    if (this.keptOpen[key] === true) return;
+    this.keptOpen[key] = true;
+    this.openKeys += `,${key}`;
+    this.openKeyCount++;
   }
 }
 

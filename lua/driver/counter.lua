@@ -1,0 +1,116 @@
+-- Counters: each is read when it is asked for, and written once, if it was changed: by the check or operation that has it, or at
+-- the end of the call if others have it too. Until then one state serves them all.
+-- A state holds what its fragment puts there, and `limit`, `number` (of its key), `kept_alive` and its envelope; and, if it
+-- `stays_open`, whether it was `changed`, and its `reset_after`.
+--
+-- Uses: NO_CARRY, carry_over, now, states, time_to_live, unwrap, values, wrap, write_wrapped
+-- Leaves: close, open, save
+
+local function new_state(limit, number)
+  return {
+    limit = limit,
+    now = now,
+    number = number,
+    stays_open = states[number] ~= nil,
+    changed = false,
+    migrated = false,
+    reset_after = nil,
+    envelope = nil,
+    blocked_until = nil,
+  }
+end
+
+-- Writes a counter if it was changed: at once, or, where it stays open, when it is closed. It is fresh after so many microseconds.
+local function save(limit, state, reset_after, changed)
+  if state.stays_open then
+    state.reset_after, state.changed = reset_after, state.changed or changed
+    return
+  end
+  if not changed then return end
+  local algorithm, key, keep_for = limit.algorithm, KEYS[state.number], reset_after
+  if algorithm.keep_for then keep_for = max(keep_for, algorithm.keep_for(limit, state, reset_after)) end
+  if state.envelope then
+    write_wrapped(limit, state, keep_for)
+  elseif algorithm.encode then
+    if keep_for > 0 then
+      redis.call('SET', key, algorithm.encode(limit, state), 'PX', time_to_live(keep_for))
+    else
+      redis.call('DEL', key)
+    end
+  end
+  if algorithm.save then algorithm.save(limit, state, key) end
+end
+
+local function close(state)
+  state.stays_open = false
+  save(state.limit, state, state.reset_after, state.changed)
+end
+
+-- Reads the state of a counter as it is stored. Says whether the limit is of another time.
+local function read(limit, number, state)
+  local algorithm, key, of_another_time = limit.algorithm, KEYS[number], nil
+  local value, size = values[algorithm.own_type and number + 1 or number], algorithm.encoded_size
+  local blocked_until, blocked_for, carried_to
+  if value then value, blocked_until, blocked_for, carried_to = unwrap(value, algorithm) end
+  if value and size and #value ~= size then value = nil end
+  local quota = carried_to or limit.quota_before
+  if limit.carry == NO_CARRY or quota == limit.quota or not (value or algorithm.own_type) then
+    of_another_time = algorithm.open(limit, value, now, key, state)
+  else
+    of_another_time = carry_over(limit, value, key, quota, state)
+  end
+  wrap(limit, state, blocked_until, blocked_for, carried_to)
+  return of_another_time
+end
+
+-- Whether what failed is the value: it has another type, or does not hold what its fragment unpacks. Else, as where the user
+-- may not run a command, nothing is known of the value, and it must not be lost.
+local function is_of_value(problem)
+  return string.find(problem, '^WRONGTYPE') or string.find(problem, '^user_script:%d+:')
+end
+
+-- As read, into a new state. A value that cannot be read counts as none, and does not fail the other checks of the call.
+local function read_safely(limit, number)
+  local state = new_state(limit, number)
+  local readable, of_another_time = pcall(read, limit, number, state)
+  if readable then return state, of_another_time end
+  if not is_of_value(of_another_time) then error(of_another_time, 0) end
+  for each = number, limit.algorithm.own_type and number + 1 or number do
+    redis.call('DEL', KEYS[each])
+    values[each] = nil
+  end
+  state = new_state(limit, number)
+  return state, read(limit, number, state)
+end
+
+-- Closes a counter before the call ends. Whoever opens it next finds in Redis what it leaves.
+local function reopen(number)
+  close(states[number])
+  local own_type = states[number].limit.algorithm.own_type
+  states[number], values[number] = false, redis.call('MGET', KEYS[number])[1]
+  if own_type then values[number + 1] = redis.call('MGET', KEYS[number + 1])[1] end
+end
+
+-- The state of a counter as of now; nothing if the limit is of another time.
+local function open(limit, number)
+  local algorithm, state, of_another_time = limit.algorithm, states[number], nil
+  if state then
+    -- What has been changed back to a fresh state is one for whatever follows, in this call as in the next. And under other
+    -- parameters a counter is found as the first ones leave it.
+    if state.limit == limit and not (state.changed and state.reset_after <= 0) then return state end
+    reopen(number)
+  end
+  if algorithm.encoded_size then
+    state = new_state(limit, number)
+    of_another_time = read(limit, number, state)
+  else
+    state, of_another_time = read_safely(limit, number)
+  end
+  if of_another_time then return nil end
+  if state.stays_open then
+    states[number] = state
+  elseif algorithm.reuses_state then
+    limit.reused = state
+  end
+  return state
+end

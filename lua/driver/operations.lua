@@ -1,0 +1,51 @@
+-- What is done with one counter besides checks of it.
+--
+-- Uses: BLOCK, HISTORY, PENALIZE, REFUND, RENEW, add, add_undecided, now, open, save, set_block
+-- Leaves: operate
+
+-- Each says whether it changed the counter.
+local operations
+
+local function make_operations()
+  return {
+    [REFUND] = function(limit, state, units, ticket, charged_at)
+      limit.algorithm.give(limit, state, units, ticket, charged_at)
+      add(1)
+      return true
+    end,
+
+    [PENALIZE] = function(limit, state, units)
+      local algorithm = limit.algorithm
+      algorithm.take(limit, state, max(0, min(units, limit.quota + algorithm.remaining(limit, state))))
+      add(1)
+      return true
+    end,
+
+    [BLOCK] = function(_, state, duration)
+      set_block(state, now + duration, duration)
+      add(1)
+      return true
+    end,
+
+    [RENEW] = function(limit, state, units, ticket)
+      local algorithm = limit.algorithm
+      local held = algorithm.renew and algorithm.renew(limit, state, units, ticket)
+      add(held and 1 or 0)
+      return held
+    end,
+
+    [HISTORY] = function(limit, state)
+      local windows = limit.algorithm.history(limit, state, KEYS[state.number])
+      add(#windows / 3)
+      for _, value in ipairs(windows) do add(value) end
+    end,
+  }
+end
+
+local function operate(operation, limit, number, first, second, third)
+  local state = open(limit, number)
+  if not state then return add_undecided() end
+  operations = operations or make_operations()
+  local changed = operations[operation](limit, state, first, second, third)
+  save(limit, state, limit.algorithm.reset_after(limit, state), changed)
+end

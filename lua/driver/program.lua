@@ -1,0 +1,60 @@
+-- Reads the program up to its checks: the time and the limits; and the values of all keys.
+--
+-- Uses: make_algorithm, time_to_live_slack
+-- Leaves: BLOCK, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RENEW,
+--   RESERVE, limits, now, position, program, states, values
+
+local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
+local CONSUME_REFUNDABLE, CONSUME_EACH = 8, 9
+local NO_CARRY, PROPORTIONAL = 0, 1
+
+local program = cjson.decode(ARGV[1])
+-- The number that is read next.
+local position = 4
+
+local now = program[1]
+if now == 0 then
+  local time = redis.call('TIME')
+  now = time[1] * 1000000 + time[2]
+end
+time_to_live_slack = program[2]
+
+-- Only what the call needs is made: to make all algorithms takes longer than to decide a check.
+local algorithms = {}
+local limits = {}
+for number = 1, program[3] do
+  local name = program[position]
+  local algorithm = algorithms[name]
+  if not algorithm then
+    algorithm = make_algorithm(name)
+    algorithms[name] = algorithm
+  end
+  local limit = {
+    algorithm = algorithm,
+    shadow = program[position + 1] == 1,
+    quota = program[position + 2],
+    block_for = program[position + 3],
+    carry = program[position + 4],
+    -- The length of a value without an envelope, where one state can serve counter after counter.
+    plain_size = algorithm.reuses_state and program[position + 4] == NO_CARRY and algorithm.encoded_size,
+    quota_before = program[position + 5],
+    -- The state that was used last, if it can be used again, and room for parameters.
+    reused = nil,
+    unit = nil,
+    speed = nil,
+  }
+  local parameters = algorithm.parameters
+  position = position + 6
+  for i = 1, program[position] do limit[parameters[i]] = program[position + i] end
+  position = position + 1 + program[position]
+  limits[number] = limit
+end
+
+-- Counters that stay open until the end of the call, by their keys: false until they are opened. All others are written as soon
+-- as they are decided.
+local states = {}
+for i = 1, program[position] do states[program[position + i]] = false end
+position = position + 1 + program[position]
+
+-- Strings only: MGET answers nil for a key of another type, and a fragment reads that one itself.
+local values = redis.call('MGET', unpack(KEYS))

@@ -1,0 +1,54 @@
+-- What the call replies: decisions, and the outcomes of operations.
+--
+-- Uses: now
+-- Leaves: add, add_undecided, answer, reply
+
+local reply, size = {}, 0
+
+local function add(value)
+  size = size + 1
+  reply[size] = value
+end
+
+local function add_undecided()
+  add(-1)
+  add(now)
+end
+
+-- Waits beyond this, 36,000 years, are all the same, and a reply stays a whole number for every client.
+local LONGEST = 2 ^ 50
+
+local function milliseconds(micros) return min(ceil(micros / 1000), LONGEST) end
+
+-- The wait until a cost fits that does not fit now.
+local function retry_after(limit, state, cost)
+  if cost > limit.quota then return -1 end
+  local micros = limit.algorithm.fits(limit, state, cost) and 0 or limit.algorithm.retry_after(limit, state, cost)
+  if state.blocked_until then micros = max(micros, state.blocked_until - now) end
+  return milliseconds(micros)
+end
+
+-- Answers an entry, and returns the microseconds until its counter is fresh.
+local function answer(limit, state, cost, fits, delay, ticket)
+  local algorithm = limit.algorithm
+  local reset_after, remaining = algorithm.reset_after(limit, state), algorithm.remaining(limit, state)
+  local micros = reset_after
+  if remaining < 0 then remaining = 0 end
+  if state.blocked_until then micros, remaining = max(micros, state.blocked_until - now), 0 end
+  local millis = (micros + -micros % 1000) / 1000
+  if millis > LONGEST then millis = LONGEST end
+  reply[size + 2] = remaining
+  if fits and not ticket then
+    reply[size + 1] = millis * 4 + 1
+    size = size + 2
+  elseif fits then
+    reply[size + 1] = millis * 4 + 2
+    reply[size + 3], reply[size + 4] = milliseconds(delay), ticket
+    size = size + 4
+  else
+    reply[size + 1] = millis * 4
+    reply[size + 3] = delay and milliseconds(delay) or retry_after(limit, state, cost)
+    size = size + 3
+  end
+  return reset_after
+end

@@ -1,0 +1,38 @@
+-- Runs the program from its first check to its end, and closes all counters.
+--
+-- Uses: CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, PEEK, RESERVE, close, decide, entry_costs, entry_keys, entry_limits,
+--   entry_waits, limits, mode_of, operate, position, program, reply, states
+
+while program[position] do
+  local operation, count = program[position], program[position + 1]
+  position = position + 2
+  if operation == CONSUME_EACH then
+    local times, number, step = program[position], program[position + 1], program[position + 2]
+    position = position + 3
+    for i = 1, count do
+      entry_limits[i], entry_keys[i], entry_costs[i] = limits[program[position]], number + i - 1, program[position + 1]
+      position = position + 2
+    end
+    decide(mode_of(CONSUME), count, times, step)
+  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE then
+    for i = 1, count do
+      entry_limits[i], entry_keys[i], entry_costs[i] = limits[program[position]], program[position + 1], program[position + 2]
+      position = position + 3
+      if operation == RESERVE then
+        entry_waits[i] = program[position]
+        position = position + 1
+      end
+    end
+    decide(mode_of(operation), count, 1, 0)
+  else
+    local limit, number = limits[program[position]], program[position + 1]
+    operate(operation, limit, number, program[position + 2], program[position + 3], program[position + 4])
+    position = position + 5
+  end
+end
+
+for _, state in pairs(states) do
+  if state then close(state) end
+end
+
+return reply

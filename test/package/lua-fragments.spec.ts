@@ -1,0 +1,119 @@
+import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { namesOf } from '../support/lua-names.js';
+import { compile } from '../support/stores.js';
+
+/** Each parameter has a value of its own. */
+const options: Record<string, AlgorithmOptions> = {
+  'fixed-window': { algo: 'fixed-window', rate: 7, interval: '10s' },
+  'calendar-window': { algo: 'calendar-window', rate: 7, period: 'minute', retain: '1h' },
+  'sliding-window': { algo: 'sliding-window', rate: 7, interval: '10s', slices: 20 },
+  'sliding-log': { algo: 'sliding-log', rate: 7, interval: '10s' },
+  'token-bucket': { algo: 'token-bucket', rate: 14, interval: '10s', refill: 'intervally' },
+  'leaky-bucket': { algo: 'leaky-bucket', rate: 14, interval: '10s' },
+  gcra: { algo: 'gcra', rate: 14, interval: '10s' },
+  concurrency: { algo: 'concurrency', limit: 7, ttl: '10s' },
+};
+
+/** What a script finds in Redis without declaring it. */
+const GLOBALS = new Set(
+  'ARGV KEYS cjson cmsgpack error ipairs math pairs pcall redis setmetatable string struct table tonumber tostring unpack'.split(
+    ' ',
+  ),
+);
+/** The composed script declares this one itself. */
+const COMPOSED = 'make_algorithm';
+
+const read = (file: string) => readFileSync(`lua/${file}.lua`, 'utf8');
+const order = JSON.parse(readFileSync('lua/fragments.json', 'utf8')) as Record<'shared' | 'driver', string[]>;
+const algorithmFiles = readdirSync('lua/algorithms').map((file) => `algorithms/${file.replace('.lua', '')}`);
+/** In the order in which they are composed. */
+const fragments = [...order.shared, ...algorithmFiles, ...order.driver.map((name) => `driver/${name}`)];
+
+/** The names that the first lines of a fragment list. */
+function listed(source: string, title: 'Uses' | 'Leaves'): string[] {
+  const [, names = ''] = new RegExp(`^-- ${title}:((?: .*\\n)(?:--   .*\\n)*)`, 'm').exec(source) ?? [];
+  return names.match(/\w+/g) ?? [];
+}
+
+/** The names of an algorithm's parameters, as its fragment lists them. */
+function parametersOf(source: string): string[] {
+  const [, names = ''] = /\bparameters = \{(.*)\}/.exec(source) ?? [];
+  return [...names.matchAll(/'(\w+)'/g)].map(([, name]) => name!);
+}
+
+const headerNames = namesOf(read('header')).left;
+
+describe('fragments of the script', () => {
+  it('are all composed', () => {
+    const files = readdirSync('lua', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
+    expect(files.map((file) => file.replace('.lua', '')).toSorted()).toEqual([...fragments, 'overrides'].toSorted());
+    expect(algorithmFiles).toEqual([...algorithms.keys()].map((name) => `algorithms/${name}`).toSorted());
+  });
+
+  it.each(fragments)('%s uses no name that it does not list, besides those of the header', (file) => {
+    const source = read(file);
+    const free = [...namesOf(source).free].filter((name) => !GLOBALS.has(name) && !headerNames.has(name));
+    expect(listed(source, 'Uses')).toEqual(free.toSorted());
+  });
+
+  it('leave each name once, before it is used', () => {
+    const left = new Set([COMPOSED]);
+    for (const file of fragments) {
+      const source = read(file);
+      for (const name of listed(source, 'Uses')) expect([file, name, left.has(name)]).toEqual([file, name, true]);
+      for (const name of listed(source, 'Leaves')) {
+        expect([file, name, left.has(name)]).toEqual([file, name, false]);
+        expect([file, name, namesOf(source).left.has(name)]).toEqual([file, name, true]);
+        left.add(name);
+      }
+    }
+    const used = new Set(fragments.flatMap((file) => listed(read(file), 'Uses')));
+    expect([...left].filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  it('keep to themselves the names that they do not leave', () => {
+    const declared = new Map<string, string>();
+    for (const file of [...order.shared, ...order.driver.map((name) => `driver/${name}`)]) {
+      for (const name of namesOf(read(file)).left) {
+        expect([file, name, declared.get(name)]).toEqual([file, name, undefined]);
+        declared.set(name, file);
+      }
+    }
+  });
+
+  it('are found out by this test where they use a name that nothing declares', () => {
+    const source =
+      "local a, b = 1, 2\nlocal function f(c, ...)\n  for d = 1, c do e = { g = d, h(a.i) } end\nend\nj, k = '--x', b";
+    expect(namesOf(source)).toEqual({ left: new Set(['a', 'b', 'f']), free: new Set(['e', 'h', 'j', 'k']) });
+  });
+});
+
+describe.each([...algorithms.keys()])('the fragment of %s', (name) => {
+  const source = read(`algorithms/${name}`);
+  const names = parametersOf(source);
+  const now = Date.parse('2026-09-21T10:00:00Z') * 1000;
+  const { algorithm, parameters } = compile(options[name]!);
+  const values = algorithm.scriptParameters(parameters, now);
+
+  it('names each of its parameters', () => {
+    expect(names).toHaveLength(values.length);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it('has them in the order of its twin, where the twin knows the name', () => {
+    const known = { ...parameters, ...(parameters as { scale?: object }).scale } as Record<string, unknown>;
+    for (const [index, each] of names.entries())
+      expect([each, known[each] ?? values[index]]).toEqual([each, values[index]]);
+  });
+
+  it('reads no parameter by its position, and none that it does not name', () => {
+    const core = order.shared.filter((file) =>
+      listed(read(file), 'Leaves').some((each) => listed(source, 'Uses').includes(each)),
+    );
+    for (const text of [source, ...core.map(read)]) expect(text).not.toMatch(/\b(?:p|limit|parameters)\[/);
+    const used = new Set([...source.matchAll(/\blimit\.(\w+)/g)].map(([, each]) => each!));
+    expect([...used].filter((each) => each !== 'quota' && !names.includes(each))).toEqual([]);
+  });
+});
