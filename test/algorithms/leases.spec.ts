@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Lease, Leases } from '../../lib/algorithms/leases.js';
 import { MemoryStore } from '../../lib/stores/memory.store.js';
+import { propertyRuns } from '../support/property-runs.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 5);
+const RUNS = propertyRuns(60);
 
 /** The same, told naively: a list by when they end, of equal ones the first that was added first. */
 class Model {

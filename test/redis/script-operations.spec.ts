@@ -10,10 +10,11 @@ import { RedisStore } from '../../lib/stores/redis.store.js';
 import type { Counter, StoreDecision } from '../../lib/stores/store.js';
 import { anyOperation, five, limitsOf, perform, type Taken } from '../contract/operations-contract.js';
 import { anyOptions, clockStep } from '../support/arbitraries.js';
+import { propertyRuns } from '../support/property-runs.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { ask, comparable, compile, ManualClock } from '../support/stores.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 2);
+const RUNS = propertyRuns(120);
 const HOUR = 3_600_000;
 const prefix = 'ops';
 const identity = 'user:42';
