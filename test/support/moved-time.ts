@@ -1,0 +1,51 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { jest } from '@jest/globals';
+import type { Redis } from 'ioredis';
+
+/** So many answers of a server may follow from each other. */
+const ROUNDS = 4;
+
+/** The time of the process, which stands still until a test moves it: what is waited for costs no time. */
+export class MovedTime {
+  /** A store's clock that goes with it. Redis runs keys out on its own clock, which is behind this one by less than an hour. */
+  static readonly clock = { now: () => Date.now() * 1000, slackMs: 3_600_000 };
+
+  /** `redis` is the connection that stores have, since what they asked must be answered before time goes on. */
+  constructor(private readonly redis: Redis) {}
+
+  stop(): void {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  }
+
+  run(): void {
+    jest.useRealTimers();
+  }
+
+  /** Lets all come to rest that waits for no timer. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < ROUNDS; round++) {
+      await turn();
+      await this.redis.ping();
+    }
+  }
+
+  /** Goes forward by so many milliseconds, one by one. */
+  async pass(ms: number): Promise<void> {
+    await this.settle();
+    for (let passed = 0; passed < ms; passed++) {
+      jest.advanceTimersByTime(1);
+      await this.settle();
+    }
+  }
+
+  /** Goes forward until an action has ended, and says how long it took. */
+  async of<T>(action: () => Promise<T>): Promise<{ value: T; ms: number }> {
+    let hasEnded = false;
+    const since = performance.now();
+    const value = action().finally(() => (hasEnded = true));
+    value.catch(() => undefined);
+    await this.settle();
+    while (!hasEnded) await this.pass(1);
+    return { value: await value, ms: performance.now() - since };
+  }
+}
