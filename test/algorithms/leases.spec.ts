@@ -39,7 +39,10 @@ const actions = fc.array(
   { minLength: 1, maxLength: 30 },
 );
 
-/** The time that the process needs to grant, refuse and release a thousand times while so many are held: microseconds. */
+/**
+ * The time that the process needs to grant, refuse and release two hundred times while so many are held: microseconds. The least
+ * of several times, since garbage may be collected in any.
+ */
 async function cpu(held: number): Promise<number> {
   const clock = new ManualClock();
   const store = new MemoryStore({ clock: clock.now });
@@ -55,11 +58,15 @@ async function cpu(held: number): Promise<number> {
     await store.refund([{ ...entry, units: 1, place: granted.place }]);
   };
   for (let i = 0; i < 300; i++) await once();
-  const before = process.cpuUsage();
-  for (let i = 0; i < 1000; i++) await once();
-  const { user, system } = process.cpuUsage(before);
+  const times: number[] = [];
+  for (let run = 0; run < 5; run++) {
+    const before = process.cpuUsage();
+    for (let i = 0; i < 200; i++) await once();
+    const { user, system } = process.cpuUsage(before);
+    times.push(user + system);
+  }
   await store.close();
-  return user + system;
+  return Math.min(...times);
 }
 
 describe('leases', () => {
