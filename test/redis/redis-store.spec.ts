@@ -404,10 +404,11 @@ async function turns(): Promise<void> {
 
 describe('the deadline', () => {
   it('ends a check of a server that does not answer', async () => {
+    const timeoutMs = 2000;
     const paused = await startRedis();
     cleanups.push(() => paused.stop());
-    const client = await createClient(paused.url);
-    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 150, ownsClient: true });
+    const client = await createClient(paused.url, 10 * timeoutMs);
+    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs, ownsClient: true });
     client.on('error', () => undefined);
     await store.open();
     const limit = compile(hundred.gcra);
@@ -427,7 +428,7 @@ describe('the deadline', () => {
     let ended = 0;
     for (const call of calls) call.catch(() => ended++);
     await turns();
-    await jest.advanceTimersByTimeAsync(149);
+    await jest.advanceTimersByTimeAsync(timeoutMs - 1);
     await turns();
     expect(ended).toBe(0);
     await jest.advanceTimersByTimeAsync(1);
@@ -439,7 +440,7 @@ describe('the deadline', () => {
     // It is given as long to say goodbye.
     const closing = store.close();
     await turns();
-    await jest.advanceTimersByTimeAsync(150);
+    await jest.advanceTimersByTimeAsync(timeoutMs);
     await closing;
     jest.useRealTimers();
     paused.resume();

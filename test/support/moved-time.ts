@@ -40,12 +40,12 @@ export class MovedTime {
 
   /** Goes forward until an action has ended, and says how long it took. */
   async of<T>(action: () => Promise<T>): Promise<{ value: T; ms: number }> {
-    let hasEnded = false;
     const since = performance.now();
-    const value = action().finally(() => (hasEnded = true));
+    const state = { hasEnded: false };
+    const value = action().finally(() => (state.hasEnded = true));
     value.catch(() => undefined);
     await this.settle();
-    while (!hasEnded) await this.pass(1);
+    while (!state.hasEnded) await this.pass(1);
     return { value: await value, ms: performance.now() - since };
   }
 }
