@@ -432,6 +432,7 @@ describe('every key runs out by itself', () => {
           const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
           const limit = compile(options);
           let charged = false;
+          let slowest = 0;
           for (const share of costs) {
             const before = await serverMs();
             const { allowed, resetAfterMs } = await ask(store, limit, { cost: costOf(share, limit.quota) });
@@ -439,8 +440,9 @@ describe('every key runs out by itself', () => {
             const key = keyOf(prefix, { limit, identity: IDENTITY });
             const [end, after] = await Promise.all([redis.pexpiretime(key), serverMs()]);
             expect(end).not.toBe(FOREVER);
-            // The script ran between the two times.
-            expect(end).toBeLessThanOrEqual(after + resetAfterMs + 5);
+            // The script ran between the two times, and a busy server may have been held up in the middle of it, now or before.
+            slowest = Math.max(slowest, after - before);
+            expect(end).toBeLessThanOrEqual(after + resetAfterMs + slowest + 5);
             if (charged && before + resetAfterMs > after) expect(end).toBeGreaterThan(before + resetAfterMs - 2);
           }
         }),
