@@ -78,7 +78,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
         const limiter = limiterOf({
           algo,
           rate: 400,
-          interval: '1s',
+          interval: 250,
           ...(algo === 'token-bucket' ? {} : { slices: 100 }),
         });
         const served: number[] = [];
@@ -86,11 +86,11 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
           Promise.all(Array.from({ length: 1000 }, async (_, i) => served.push((await limiter.acquire(KEY), i)))),
         );
         expect(served).toEqual(Array.from({ length: 1000 }, (_, i) => i));
-        const least = algo === 'token-bucket' ? 1500 : 2000;
+        const least = algo === 'token-bucket' ? 375 : 500;
         expect(ms).toBeGreaterThanOrEqual(least);
-        expect(ms).toBeLessThanOrEqual(least + 25);
+        expect(ms).toBeLessThanOrEqual(least + 10);
       },
-      10_000,
+      60_000,
     );
 
     it.each(['gcra', 'sliding-log'])('rejects at once if the wait would be too long, with %s', async (algo) => {

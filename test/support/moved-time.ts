@@ -10,14 +10,18 @@ export class MovedTime {
   /** A store's clock that goes with it. Redis runs keys out on its own clock, which is behind this one by less than an hour. */
   static readonly clock = { now: () => Date.now() * 1000, slackMs: 3_600_000 };
 
+  private isStopped = false;
+
   /** `redis` is the connection that stores have, since what they asked must be answered before time goes on. */
   constructor(private readonly redis: Redis) {}
 
   stop(): void {
+    this.isStopped = true;
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
   }
 
   run(): void {
+    this.isStopped = false;
     jest.useRealTimers();
   }
 
@@ -33,6 +37,8 @@ export class MovedTime {
   async pass(ms: number): Promise<void> {
     await this.settle();
     for (let passed = 0; passed < ms; passed++) {
+      // A test that has failed must not move the time of the next one.
+      if (!this.isStopped) throw new Error('time is not stopped any more');
       jest.advanceTimersByTime(1);
       await this.settle();
     }
