@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { expect } from '@jest/globals';
+import { expect, jest } from '@jest/globals';
 import fc from 'fast-check';
 
 /** How many times more runs than usual are made: `PROPERTY_RUNS=10 npm run jest`. */
@@ -13,8 +13,9 @@ export function propertyRuns(usual: number): number {
   return Math.max(1, Math.ceil(usual * MULTIPLIER));
 }
 
-/** How long a test of properties may take. */
+/** How long a test may take in a spec of properties, also beside busy processes. */
 export const PROPERTY_TIMEOUT_MS = 120_000 * Math.max(1, MULTIPLIER);
+jest.setTimeout(PROPERTY_TIMEOUT_MS);
 
 /**
  * As `fc.assert`, for histories that wait for a server: in lanes beside each other, each with a seed of its own. A failure tells
