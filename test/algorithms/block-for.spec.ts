@@ -4,10 +4,11 @@ import type { Redis } from 'ioredis';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { algorithmNames, clockStep, costOf, costShare, optionsOf, type RateOptions } from '../support/arbitraries.js';
+import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { modelOf } from './models.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 5);
+const RUNS = propertyRuns(60);
 
 const kinds = Object.keys(storeKinds);
 const casesOf = (algorithms: readonly (typeof algorithmNames)[number][]) =>
@@ -23,7 +24,7 @@ const blocking = (options: RateOptions, share: number, now: number): CompiledLim
 
 let redis: Redis;
 beforeAll(async () => {
-  redis = await connectRedis();
+  redis = await connectRedis({ enableAutoPipelining: true });
 });
 afterAll(() => redis.disconnect());
 
@@ -69,18 +70,18 @@ describe('blockFor', () => {
               answer.remaining = 0;
             }
           }
-          expect({ allowed, remaining }).toEqual(answer);
+          expectEqual({ allowed, remaining }, answer);
           if (!allowed) {
             wait = Math.ceil((blockedUntil - now) / 1000);
-            expect({ retryAfterMs, resetAfterMs }).toEqual({
-              retryAfterMs: cost > limit.quota ? Infinity : wait,
-              resetAfterMs: wait,
-            });
+            expectEqual(
+              { retryAfterMs, resetAfterMs },
+              { retryAfterMs: cost > limit.quota ? Infinity : wait, resetAfterMs: wait },
+            );
           }
         }
         await store.close();
       });
-      await fc.assert(property, { numRuns: RUNS });
+      await assertSideBySide(property, RUNS);
       expect(blocks).toBeGreaterThan(RUNS / 2);
     },
   );
@@ -142,6 +143,6 @@ describe('blockFor', () => {
         await store.close();
       },
     );
-    await fc.assert(property, { numRuns: RUNS });
+    await assertSideBySide(property, RUNS);
   });
 });

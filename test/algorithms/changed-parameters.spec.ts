@@ -3,22 +3,35 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { extraKeysOf, keyOf } from '../../lib/stores/redis/keys.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
+import { assertSideBySide, expectMatch, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { ask, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 5);
+const RUNS = propertyRuns(60);
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const IDENTITY = 'ip:203.0.113.7';
+/** Limits of every algorithm, whose counters have every kind of key. */
+const examples: readonly AlgorithmOptions[] = [
+  ...(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket', 'leaky-bucket', 'gcra'] as const).map(
+    (algo) => ({ algo, rate: 1, interval: '1h' }) as const,
+  ),
+  { algo: 'calendar-window', rate: 1, period: 'day' },
+  { algo: 'concurrency', limit: 1, ttl: '1h' },
+];
 /** How much of its real time a server may take for one history. Waits are looked at so much before they end. */
 const PATIENCE_MS = 30_000;
 
+const compile = (options: AlgorithmOptions, name: string, carry?: CarryOver) =>
+  new CompiledLimit(options, { location: 'test', name, carry });
+
 let redis: Redis;
 beforeAll(async () => {
-  redis = await connectRedis();
+  redis = await connectRedis({ enableAutoPipelining: true });
 });
 afterAll(() => redis.disconnect());
 
@@ -41,21 +54,27 @@ function worldOf(store: Store, advance: World['advance']): World {
   };
 }
 
-function inProcess(): World {
+function inProcess(_limits?: readonly CompiledLimit[]): World {
   const clock = new ManualClock();
   return worldOf(new MemoryStore({ clock: clock.now }), (ms) => Promise.resolve(clock.advanceMs(ms)));
 }
 
-/** What the server's clock does by itself is done to its keys instead. */
-function onRedis(...names: string[]): World {
+function keysOf(prefix: string, limit: CompiledLimit): string[] {
+  const counter = { limit, identity: IDENTITY };
+  const key = keyOf(prefix, counter);
+  return [key, ...extraKeysOf(key, counter)];
+}
+
+function everyKey(prefix: string): string[] {
+  const limits = examples.flatMap((options) => ['changing', 'other'].map((name) => compile(options, name)));
+  return limits.flatMap((limit) => keysOf(prefix, limit));
+}
+
+/** What the server's clock does by itself is done to its keys instead: those of the limits, or of any. */
+function onRedis(limits?: readonly CompiledLimit[]): World {
   const clock = new ManualClock();
   const prefix = freshPrefix();
-  const keys = names.flatMap((name) =>
-    ['fw', 'cw', 'sw', 'sl', 'td', 'ld', 'gd', 'co'].flatMap((code) => {
-      const key = `${prefix}:{${IDENTITY}}::${name}:${code}`;
-      return [key, `${key}:block`, `${key}:history`];
-    }),
-  );
+  const keys = limits?.flatMap((limit) => keysOf(prefix, limit)) ?? everyKey(prefix);
   const store = new RedisStore(redis, {
     clock: { now: clock.now, slackMs: PATIENCE_MS / 2 },
     prefix,
@@ -75,12 +94,9 @@ function onRedis(...names: string[]): World {
   });
 }
 
-const compile = (options: AlgorithmOptions, name: string, carry?: CarryOver) =>
-  new CompiledLimit(options, { location: 'test', name, carry });
-
 const worlds = [
   ['MemoryStore', inProcess],
-  ['RedisStore', () => onRedis('changing', 'other')],
+  ['RedisStore', onRedis],
 ] as const;
 
 const changing = (options: AlgorithmOptions) => compile(options, 'changing');
@@ -235,10 +251,10 @@ describe.each(worlds)(
       '%s',
       async (algo) => {
         const options = ranges[algo] as fc.Arbitrary<AlgorithmOptions>;
-        await fc.assert(
+        await assertSideBySide(
           fc.asyncProperty(fc.tuple(options, options, options), steps, async (definitions, history) => {
-            const world = open();
             const limits = definitions.map(changing);
+            const world = open(limits.slice(0, 1));
             for (const { clock, which, cost } of history) {
               const limit = limits[which]!;
               await world.advance(clock * limit.windowMs(0));
@@ -246,19 +262,16 @@ describe.each(worlds)(
               const { allowed, retryAfterMs } = await world.take(limit, units);
               if (allowed || retryAfterMs < 3 * PATIENCE_MS) continue;
               await world.advance(retryAfterMs - PATIENCE_MS);
-              await expect(world.take(limit, units)).resolves.toMatchObject({
-                allowed: false,
-                retryAfterMs: PATIENCE_MS,
-              });
+              expectMatch(await world.take(limit, units), { allowed: false, retryAfterMs: PATIENCE_MS });
               await world.advance(PATIENCE_MS);
-              await expect(world.take(limit, units)).resolves.toMatchObject({ allowed: true });
+              expectMatch(await world.take(limit, units), { allowed: true });
             }
             await world.close();
           }),
-          { numRuns: RUNS },
+          RUNS,
         );
       },
-      120_000,
+      PROPERTY_TIMEOUT_MS,
     );
   },
 );

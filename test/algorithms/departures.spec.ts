@@ -6,9 +6,10 @@ import { refundOf } from '../../lib/stores/store-decision.js';
 import { settle } from '../../lib/limiter/reservation.js';
 import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { costOf, costShare, optionsOf } from '../support/arbitraries.js';
+import { assertSideBySide, propertyRuns } from '../support/property-runs.js';
 import { compile, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 3);
+const RUNS = propertyRuns(100);
 
 /** Units that leave the queue together, unless they are given back before. */
 interface Departure {
@@ -35,12 +36,12 @@ const history = fc.array(step, { minLength: 1, maxLength: 60 });
 describe('no two units leave a leaky bucket closer than its rate, whatever is taken, reserved, given back and charged', () => {
   let redis: Redis;
   beforeAll(async () => {
-    redis = await connectRedis();
+    redis = await connectRedis({ enableAutoPipelining: true });
   });
   afterAll(() => redis.disconnect());
 
   it.each(Object.keys(storeKinds))('%s', async (kind) => {
-    await fc.assert(
+    await assertSideBySide(
       fc.asyncProperty(optionsOf['leaky-bucket'], history, fc.boolean(), async (options, steps, penalizes) => {
         const clock = new ManualClock();
         const limit = compile(options);
@@ -101,7 +102,7 @@ describe('no two units leave a leaky bucket closer than its rate, whatever is ta
         );
         expect(tooClose.map(({ time, units: of }) => ({ time, units: of }))).toEqual([]);
       }),
-      { numRuns: RUNS },
+      RUNS,
     );
   });
 });

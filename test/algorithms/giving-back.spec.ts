@@ -4,10 +4,11 @@ import type { Redis } from 'ioredis';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { costOf, costShare, optionsOf, type RateOptions } from '../support/arbitraries.js';
+import { assertSideBySide, propertyRuns } from '../support/property-runs.js';
 import { ask, compile, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { microsOf } from './models.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 600);
+const RUNS = propertyRuns(200);
 
 const identity = 'ip:203.0.113.7';
 
@@ -68,7 +69,7 @@ function tooMany(acts: readonly Acts[], options: OptionsOf, burst: number, tick:
 describe('what is given back at any time leaves to all others what they were promised, and no more', () => {
   let redis: Redis;
   beforeAll(async () => {
-    redis = await connectRedis();
+    redis = await connectRedis({ enableAutoPipelining: true });
   });
   afterAll(() => redis.disconnect());
 
@@ -77,7 +78,7 @@ describe('what is given back at any time leaves to all others what they were pro
 
   it.each(cases)('%s, %s', async (kind, algo) => {
     const history = fc.array(step, { minLength: 3, maxLength: 25 });
-    await fc.assert(
+    await assertSideBySide(
       fc.asyncProperty(optionsOf[algo], history, async (options, steps) => {
         const clock = new ManualClock();
         const store: Store = storeKinds[kind]!(clock, redis);
@@ -136,7 +137,7 @@ describe('what is given back at any time leaves to all others what they were pro
           await store.close();
         }
       }),
-      { numRuns: RUNS },
+      RUNS,
     );
   });
 });

@@ -1,14 +1,15 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, it } from '@jest/globals';
 import fc from 'fast-check';
 
 import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { algorithmNames, costOf, costShare, forwardStep, optionsOf, type RateOptions } from '../support/arbitraries.js';
+import { expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 import { modelOf } from './models.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 600);
+const RUNS = propertyRuns(300);
 
 /** The clock goes forward by a share of the window, or right to the end of the last wait, or to a millisecond before it. */
 const steps = fc.array(
@@ -52,7 +53,7 @@ describe('MemoryStore decides as a naive model does, on any history of a clock t
           const cost = costOf(step.cost, limit.quota);
           const decision = await ask(store, limit, { cost });
           const { allowed, remaining, delayMs } = decision;
-          expect({ allowed, remaining, delayMs }).toEqual(model(BigInt(clock.now()), BigInt(cost)));
+          expectEqual({ allowed, remaining, delayMs }, model(BigInt(clock.now()), BigInt(cost)));
           wait = Number.isFinite(decision.retryAfterMs) ? decision.retryAfterMs : 0;
           reset = decision.resetAfterMs;
         }

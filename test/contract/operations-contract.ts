@@ -5,9 +5,10 @@ import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
 import type { Counter } from '../../lib/limits/counter.js';
 import { algorithmNames, anyOptions, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
+import { propertyRuns } from '../support/property-runs.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 5);
+const RUNS = propertyRuns(60);
 
 const SECOND = 1000;
 const HOUR = 3_600_000;
@@ -1173,9 +1174,8 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
             latest = Math.max(latest, clock.micros);
             const decision = await perform(store, operation, { limits, taken, now: clock.now() });
             if (decision !== undefined) expectSound(limit, decision);
-            for (const counter of counters) {
-              expectSound(counter.limit, await ask(store, counter.limit, { ...counter, peek: true }));
-            }
+            const looks = counters.map((counter) => ask(store, counter.limit, { ...counter, peek: true }));
+            for (const [index, look] of (await Promise.all(looks)).entries()) expectSound(counters[index]!.limit, look);
           }
           for (const counter of counters) {
             // Not before what has happened: a look does not write down that the clock was set back.

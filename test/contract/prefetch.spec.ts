@@ -5,8 +5,9 @@ import { CompiledLimit, type PrefetchTerms } from '../../lib/limits/compiled-lim
 import type { InstanceChannel, Listener } from '../../lib/redis/instance-channel.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
+import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 4);
+const RUNS = propertyRuns(60);
 
 /** A channel within one process. */
 class LocalChannel {
@@ -316,38 +317,42 @@ describe('units that an instance takes in advance', () => {
     { minLength: 2, maxLength: 30 },
   );
 
-  it('let no more pass in any stretch of time than the limit says, whoever holds them', async () => {
-    await fc.assert(
-      fc.asyncProperty(limits, bursts, async ({ units, share, ...options }, steps) => {
-        const ttl = Math.ceil(options.interval * share);
-        const limit = prefetched(options, { units, ttl: ttl * 1000 });
-        const app = new Instances(limit, 3);
-        const uses: number[] = [];
-        try {
-          for (const { instance, requests, pause } of steps) {
-            for (let i = 0; i < requests; i++) {
-              const { allowed, remaining, quota } = await app.ask(instance);
-              if (allowed) uses.push(performance.now());
-              if (remaining < 0 || remaining > quota) throw new Error(`${remaining} of ${quota} remain`);
+  it(
+    'let no more pass in any stretch of time than the limit says, whoever holds them',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(limits, bursts, async ({ units, share, ...options }, steps) => {
+          const ttl = Math.ceil(options.interval * share);
+          const limit = prefetched(options, { units, ttl: ttl * 1000 });
+          const app = new Instances(limit, 3);
+          const uses: number[] = [];
+          try {
+            for (const { instance, requests, pause } of steps) {
+              for (let i = 0; i < requests; i++) {
+                const { allowed, remaining, quota } = await app.ask(instance);
+                if (allowed) uses.push(performance.now());
+                if (remaining < 0 || remaining > quota) throw new Error(`${remaining} of ${quota} remain`);
+              }
+              await jest.advanceTimersByTimeAsync(pause.share * (pause.of === 'ttl' ? ttl : options.interval));
             }
-            await jest.advanceTimersByTimeAsync(pause.share * (pause.of === 'ttl' ? ttl : options.interval));
+          } finally {
+            await app.close();
           }
-        } finally {
-          await app.close();
-        }
-        for (let first = 0; first < uses.length; first++) {
-          // Those of one moment are one stretch.
-          if (uses[first] === uses[first - 1]) continue;
-          for (let last = first; last < uses.length; last++) {
-            const stretchMs = uses[last]! - uses[first]!;
-            if (last - first + 1 <= most(options, stretchMs)) continue;
-            throw new Error(`${last - first + 1} units in ${stretchMs} ms, ${most(options, stretchMs)} are allowed`);
+          for (let first = 0; first < uses.length; first++) {
+            // Those of one moment are one stretch.
+            if (uses[first] === uses[first - 1]) continue;
+            for (let last = first; last < uses.length; last++) {
+              const stretchMs = uses[last]! - uses[first]!;
+              if (last - first + 1 <= most(options, stretchMs)) continue;
+              throw new Error(`${last - first + 1} units in ${stretchMs} ms, ${most(options, stretchMs)} are allowed`);
+            }
           }
-        }
-      }),
-      { numRuns: RUNS },
-    );
-  }, 120_000);
+        }),
+        { numRuns: RUNS },
+      );
+    },
+    PROPERTY_TIMEOUT_MS,
+  );
 });
 
 /** The most units that a limit lets pass in a stretch of so many milliseconds, both ends included. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
@@ -16,9 +16,10 @@ import {
   costShare,
   optionsOf,
 } from '../support/arbitraries.js';
+import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 600);
+const RUNS = propertyRuns(250);
 
 /** A step of a history: the clock moves, then several checks are made in one call, or units are given back. */
 const steps = fc.array(
@@ -80,7 +81,7 @@ const placeOf = ({ ticket, chargedAt }: Place): Place => ({
 describe('the stores decide alike, field by field, on any history', () => {
   let redis: Redis;
   beforeAll(async () => {
-    redis = await connectRedis();
+    redis = await connectRedis({ enableAutoPipelining: true });
   });
   afterAll(() => redis.disconnect());
 
@@ -93,7 +94,7 @@ describe('the stores decide alike, field by field, on any history', () => {
     const taken: { counter: Counter; units: number; here: Place; there: Place }[] = [];
     const both = async (act: (store: Store, isHere: boolean) => Promise<unknown>) => {
       const [here, there] = [await act(memory, true), await act(remote, false)];
-      expect(there).toEqual(here);
+      expectEqual(there, here);
     };
     let isFirst = true;
     try {
@@ -116,7 +117,7 @@ describe('the stores decide alike, field by field, on any history', () => {
         }));
         const here = await memory.check(checks);
         const there = await remote.check(checks);
-        expect(comparable(there)).toEqual(comparable(here));
+        expectEqual(comparable(there), comparable(here));
         for (const [index, { entries, peek }] of checks.entries()) {
           const allowed = here[index]!.every((decision) => decision.allowed);
           for (const [at, { limit, identity, cost }] of entries.entries()) {
@@ -136,7 +137,7 @@ describe('the stores decide alike, field by field, on any history', () => {
             case 'reserve': {
               const reservation = { ...counter, cost, maxWaitMs: ms };
               const [one, other] = [await memory.reserve(reservation), await remote.reserve(reservation)];
-              expect(comparable([[other]])).toEqual(comparable([[one]]));
+              expectEqual(comparable([[other]]), comparable([[one]]));
               if (one.allowed) taken.push({ counter, units: cost, here: one, there: other });
               break;
             }
@@ -185,8 +186,8 @@ describe('the stores decide alike, field by field, on any history', () => {
     async (algo) => {
       const options = { ...optionsOf, concurrency: concurrencyOptions }[algo] as fc.Arbitrary<AlgorithmOptions>;
       const others = fc.array(anyOptions, { maxLength: 3 });
-      await fc.assert(fc.asyncProperty(options, options, others, steps, agree), { numRuns: RUNS });
+      await assertSideBySide(fc.asyncProperty(options, options, others, steps, agree), RUNS);
     },
-    120_000,
+    PROPERTY_TIMEOUT_MS,
   );
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, it, jest } from '@jest/globals';
 import { createRequire } from 'node:module';
 import type { ThrottlerStorageService } from '@nestjs/throttler';
 import fc from 'fast-check';
@@ -6,6 +6,7 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask } from '../support/stores.js';
 
 /** Their counter as it is, but for the decorator: Jest cannot load Nest's ES modules for a CommonJS one on Node 20. */
@@ -14,7 +15,7 @@ const throttler = createRequire(import.meta.url)('@nestjs/throttler/dist/throttl
   ThrottlerStorageService: new () => ThrottlerStorageService;
 };
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 3);
+const RUNS = propertyRuns(100);
 
 const limits = fc.record({
   rate: fc.integer({ min: 1, max: 5 }),
@@ -50,7 +51,7 @@ async function compare(
     const forward = step === 'wait' ? wait : step === 'almost' ? wait - 1 : (step as number);
     jest.advanceTimersByTime(Math.max(0, forward));
     const { allowed, retryAfterMs } = await ask(store, limit);
-    expect({ allowed, wait: Math.ceil(retryAfterMs / unitMs) }).toEqual(await peer());
+    expectEqual({ allowed, wait: Math.ceil(retryAfterMs / unitMs) }, await peer());
     wait = retryAfterMs;
   }
   await store.close();

@@ -43,7 +43,7 @@ export class RatesApp {
 }
 
 /** Waits until a question has an answer, and returns how many milliseconds that took. */
-export async function until<T>(ask: () => Promise<T>, wanted: T, patienceMs = 10_000): Promise<number> {
+export async function until<T>(ask: () => Promise<T>, wanted: T, patienceMs = 25_000): Promise<number> {
   const from = performance.now();
   for (;;) {
     const got = await ask();

@@ -133,7 +133,7 @@ describe('changed rates on Redis', () => {
 
     it('and end on all of them without a word', async () => {
       const [one, two] = [await start(), await start()];
-      await one.service.setRate('login', { rate: 20 }, { expiresIn: 500 });
+      await one.service.setRate('login', { rate: 20 }, { expiresIn: 2000 });
       await until(() => two.quota(), 20);
       const { override } = await two.service.getRate('login');
       await Promise.all([until(() => one.quota(), 10), until(() => two.quota(), 10)]);

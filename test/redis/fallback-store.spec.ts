@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
@@ -10,10 +11,12 @@ import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
 import type { Counter } from '../../lib/limits/counter.js';
+import { clientOf, findRedisServer } from '../support/redis-binary.mjs';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, freshPrefix } from '../support/stores.js';
 
-const TIMEOUT_MS = 250;
+/** Longer than a busy machine takes for an answer; where it is waited for, the clock is moved. */
+const TIMEOUT_MS = 5000;
 /** So many failures in a row open the breaker. */
 const FAILURES = 5;
 
@@ -27,15 +30,19 @@ afterEach(async () => {
 /** A Redis of its own, and the store that asks it. */
 async function start() {
   const server = await startRedis();
-  cleanups.push(() => server.stop());
-  const redis = await createClient(server.url);
+  // The connection outlives the deadlines of a test.
+  const redis = await createClient(server.url, 10 * TIMEOUT_MS);
   redis.on('error', () => undefined);
   const reports: StoreReport[] = [];
   const local = new MemoryStore();
   const primary = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: TIMEOUT_MS, ownsClient: true });
   const store = new FallbackStore(primary, local, { report: (report) => reports.push(report) });
   await store.open();
-  cleanups.push(() => store.close());
+  // The server is stopped first: a store that asks one that is paused would wait.
+  cleanups.push(
+    () => store.close(),
+    () => server.stop(),
+  );
   const states = () => reports.map(({ state }) => state);
   return { server, redis, local, primary, store, states };
 }
@@ -45,25 +52,19 @@ function limitOf(onStoreError: OnStoreError, { rate = 3, shadow = false, name = 
   return new CompiledLimit({ algo: 'fixed-window', rate, interval: '1h' }, settings);
 }
 
-async function timed<T>(call: () => Promise<T>): Promise<{ answer: T; ms: number }> {
-  const start = performance.now();
-  const answer = await call();
-  return { answer, ms: performance.now() - start };
-}
-
 /** Asks until Redis decides again. */
 async function untilRedis(store: Store, limit: CompiledLimit): Promise<StoreDecision> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 25_000;
   for (;;) {
     const decision = await ask(store, limit, { identity: 'probe' });
     if (decision.source === 'redis') return decision;
-    if (Date.now() > deadline) throw new Error('Redis was not asked again within 10 s');
+    if (Date.now() > deadline) throw new Error('Redis was not asked again within 25 s');
     await sleep(50);
   }
 }
 
 /** Makes calls on a clock that stands still, and moves it by the deadline; less does not do. */
-async function afterDeadline<T>(call: () => Promise<T>[]): Promise<T[]> {
+async function afterDeadline<const T>(call: () => Promise<T>[]): Promise<[T, ...T[]]> {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'Date'] });
   try {
     let ended = 0;
@@ -73,7 +74,7 @@ async function afterDeadline<T>(call: () => Promise<T>[]): Promise<T[]> {
     await turns();
     expect(ended).toBe(0);
     await jest.advanceTimersByTimeAsync(1);
-    return await Promise.all(calls);
+    return (await Promise.all(calls)) as [T, ...T[]];
   } finally {
     jest.useRealTimers();
   }
@@ -90,9 +91,19 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 10; i++) await turn();
 }
 
-function blockFor(ms: number): void {
-  const end = performance.now() + ms;
-  while (performance.now() < end);
+/** The process's own clock, which stands still until the test moves it, as the clock of a busy process seems to do. */
+async function onMovedClock(act: () => Promise<void>): Promise<void> {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'Date'] });
+  try {
+    await act();
+  } finally {
+    jest.useRealTimers();
+  }
+}
+
+/** Holds the process up until the server has answered all that it was sent. */
+function waitForAnswers({ port }: RedisServer): void {
+  execFileSync(clientOf(findRedisServer()!), ['-p', String(port), 'PING']);
 }
 
 /** A store that answers nothing but an error. */
@@ -135,7 +146,7 @@ describe('while Redis does not answer', () => {
     const { server, store } = await start();
     const limit = limitOf('local');
     server.pause();
-    const decisions = await Promise.all([1, 2, 3, 4].map(() => ask(store, limit)));
+    const decisions = await afterDeadline(() => [1, 2, 3, 4].map(() => ask(store, limit)));
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
     expect(decisions.map(({ remaining }) => remaining)).toEqual([2, 1, 0, 0]);
     expect(decisions.map(({ source }) => source)).toEqual(Array(4).fill('fallback'));
@@ -145,7 +156,7 @@ describe('while Redis does not answer', () => {
   it("'allow' lets all pass", async () => {
     const { server, store } = await start();
     server.pause();
-    const decisions = await Promise.all(Array.from({ length: 10 }, () => ask(store, limitOf('allow'))));
+    const decisions = await afterDeadline(() => Array.from({ length: 10 }, () => ask(store, limitOf('allow'))));
     for (const decision of decisions) {
       expect(decision).toEqual({
         allowed: true,
@@ -163,9 +174,13 @@ describe('while Redis does not answer', () => {
   it("'deny' rejects, unless the limit is a shadow", async () => {
     const { server, store } = await start();
     server.pause();
-    await expect(ask(store, limitOf('deny'))).rejects.toBeInstanceOf(RateLimitStoreError);
     const shadow = limitOf('deny', { shadow: true });
-    await expect(ask(store, shadow)).resolves.toMatchObject({ allowed: true, source: 'fallback' });
+    const [denied, passed] = await afterDeadline<unknown>(() => [
+      ask(store, limitOf('deny')).catch((error: unknown) => error),
+      ask(store, shadow),
+    ]);
+    expect(denied).toBeInstanceOf(RateLimitStoreError);
+    expect(passed).toMatchObject({ allowed: true, source: 'fallback' });
   });
 
   it('each limit of one check does what it says', async () => {
@@ -178,14 +193,14 @@ describe('while Redis does not answer', () => {
       limitOf('local', { name: 'd', rate: 9 }),
     ];
     const entries = limits.map((limit) => ({ limit, identity: 'user:1', cost: 2 }));
-    const [first] = await store.check([{ entries }]);
+    const [[first]] = await afterDeadline(() => [store.check([{ entries }])]);
     expect(first!.map(({ limit, allowed, remaining }) => [limit, allowed, remaining])).toEqual([
       ['a', true, 7],
       ['b', true, 0],
       ['c', true, 3],
       ['d', true, 7],
     ]);
-    const [second] = await store.check([{ entries }]);
+    const [[second]] = await afterDeadline(() => [store.check([{ entries }])]);
     expect(second!.map(({ limit, allowed, remaining }) => [limit, allowed, remaining])).toEqual([
       ['a', true, 7],
       ['b', false, 0],
@@ -194,7 +209,10 @@ describe('while Redis does not answer', () => {
     ]);
     expect(local.size).toBe(2);
     const mixed = [...entries, { limit: limitOf('deny', { name: 'e' }), identity: 'user:1', cost: 1 }];
-    await expect(store.check([{ entries: mixed }])).rejects.toBeInstanceOf(RateLimitStoreError);
+    const [failure] = await afterDeadline<unknown>(() => [
+      store.check([{ entries: mixed }]).catch((error: unknown) => error),
+    ]);
+    expect(failure).toBeInstanceOf(RateLimitStoreError);
   });
 
   it('it is asked no more, and comes back by itself', async () => {
@@ -202,10 +220,7 @@ describe('while Redis does not answer', () => {
     const check = jest.spyOn(primary, 'check');
     const limit = limitOf('local', { rate: 1000 });
     server.pause();
-    for (let i = 0; i < FAILURES; i++) {
-      const { ms } = await timed(() => ask(store, limit));
-      expect(ms).toBeGreaterThan(TIMEOUT_MS - 10);
-    }
+    for (let i = 0; i < FAILURES; i++) await afterDeadline(() => [ask(store, limit)]);
     for (let i = 0; i < 5; i++) {
       expect((await atOnce(ask(store, limit))).source).toBe('fallback');
     }
@@ -222,12 +237,15 @@ describe('while Redis does not answer', () => {
     const { server, primary, store } = await start();
     const limit = limitOf('local', { rate: 1000 });
     server.pause();
-    await Promise.all(Array.from({ length: FAILURES }, () => ask(store, limit)));
+    await afterDeadline(() => Array.from({ length: FAILURES }, () => ask(store, limit)));
     await sleep(1050);
     const check = jest.spyOn(primary, 'check');
-    const [probe, ...others] = Array.from({ length: 20 }, () => ask(store, limit));
-    for (const { source } of await atOnce(Promise.all(others))) expect(source).toBe('fallback');
-    expect((await probe!).source).toBe('fallback');
+    await onMovedClock(async () => {
+      const [probe, ...others] = Array.from({ length: 20 }, () => ask(store, limit));
+      for (const { source } of await atOnce(Promise.all(others))) expect(source).toBe('fallback');
+      await jest.advanceTimersByTimeAsync(TIMEOUT_MS);
+      expect((await probe!).source).toBe('fallback');
+    });
     expect(check).toHaveBeenCalledTimes(1);
   });
 });
@@ -264,9 +282,10 @@ describe('when Redis is killed and comes back', () => {
     const { server, store } = await start();
     const limit = limitOf('local');
     server.pause();
-    await ask(store, limit, { cost: 3 });
-    await store.refund([{ limit, identity: 'ip:203.0.113.7', units: 2 }]);
-    expect((await ask(store, limit)).remaining).toBe(1);
+    await afterDeadline(() => [ask(store, limit, { cost: 3 })]);
+    await afterDeadline(() => [store.refund([{ limit, identity: 'ip:203.0.113.7', units: 2 }])]);
+    const [answer] = await afterDeadline(() => [ask(store, limit)]);
+    expect(answer.remaining).toBe(1);
   });
 });
 
@@ -528,19 +547,25 @@ describe('while Redis answers', () => {
     expect(states()).toEqual([]);
   });
 
-  it.each([
-    ['before the check was sent', 0],
-    ['after the check was sent', 1],
-  ])('a process that was busy for longer than the deadline, from a moment %s, takes the answer', async (_, turns) => {
-    const { store, local, states } = await start();
-    const check = jest.spyOn(local, 'check');
-    const limit = limitOf('local');
-    await ask(store, limit);
-    const checking = ask(store, limit);
-    for (let i = 0; i < turns; i++) await turn();
-    blockFor(TIMEOUT_MS + 150);
-    expect(await checking).toMatchObject({ allowed: true, remaining: 1, source: 'redis' });
-    expect(check).not.toHaveBeenCalled();
-    expect(states()).toEqual([]);
-  });
+  it.each(['before', 'after'])(
+    'a process that was busy for longer than the deadline, from a moment %s the check was sent, takes the answer',
+    async (moment) => {
+      const { server, store, local, states } = await start();
+      const check = jest.spyOn(local, 'check');
+      const limit = limitOf('local');
+      await onMovedClock(async () => {
+        await ask(store, limit);
+        const checking = ask(store, limit);
+        if (moment === 'after') {
+          await turn();
+          waitForAnswers(server);
+        }
+        // All timers that are due run before the sockets are read.
+        jest.advanceTimersByTime(TIMEOUT_MS + 150);
+        expect(await checking).toMatchObject({ allowed: true, remaining: 1, source: 'redis' });
+      });
+      expect(check).not.toHaveBeenCalled();
+      expect(states()).toEqual([]);
+    },
+  );
 });

@@ -8,9 +8,10 @@ import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Store } from '../../lib/stores/store.js';
 import { algorithmNames, clockStep, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';
+import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 5);
+const RUNS = propertyRuns(40);
 const IDENTITY = 'user:42';
 
 /**
@@ -22,7 +23,7 @@ const startOf = (year: number) => Date.parse(`${year}-01-01T10:00:00Z`) * 1000;
 
 let redis: Redis;
 beforeAll(async () => {
-  redis = await connectRedis();
+  redis = await connectRedis({ enableAutoPipelining: true });
 });
 afterAll(() => redis.disconnect());
 
@@ -85,7 +86,7 @@ describe.each(years)('in the year %i the stores decide alike', (year) => {
       // No wait may reach beyond June 2255.
       const options = any.filter((each) => !('interval' in each && ['30d', '1y'].includes(String(each.interval))));
       const nudge = fc.integer({ min: 0, max: 600 });
-      await fc.assert(
+      await assertSideBySide(
         fc.asyncProperty(options, options, nudge, steps, async (first, second, nudge, history) => {
           const { clock, memory, remote } = openStores(startOf(year) + nudge);
           let [now, next] = [first, second];
@@ -109,13 +110,13 @@ describe.each(years)('in the year %i the stores decide alike', (year) => {
               return comparable([[await ask(store, limit, { identity: IDENTITY, cost: units, peek: act === 'peek' })]]);
             };
             const here = await perform(memory);
-            expect(await perform(remote)).toEqual(here);
+            expectEqual(await perform(remote), here);
           }
           await memory.close();
         }),
-        { numRuns: RUNS },
+        RUNS,
       );
     },
-    120_000,
+    PROPERTY_TIMEOUT_MS,
   );
 });

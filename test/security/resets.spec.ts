@@ -13,7 +13,7 @@ import { until } from '../support/until.js';
 import { type AppOptions, frameworks, HttpApp } from '../e2e/http-app.js';
 
 const RATE = 3;
-const ATTACKS = 60;
+const ATTACKS = 30;
 /** For what takes no time, on machines that are busy with other things. */
 const SLACK_MS = 20_000;
 const work = { reached: 0 };
@@ -117,7 +117,8 @@ describe.each(kinds)('clients that reset their connections, over %s with %s', (f
           }),
         );
         // Connections are taken in order, so all have been seen when this one has been answered.
-        (await started.get('/nowhere')).body?.cancel().catch(() => undefined);
+        // It is not kept: a later request must not be sent on a connection that the server has just closed.
+        await (await started.get('/nowhere', { connection: 'close' })).text();
         (started.nest.getHttpServer() as Server).closeIdleConnections();
         await until(() => sockets.open === 0, SLACK_MS);
         expect(sockets.seen).toBeGreaterThanOrEqual(ATTACKS);

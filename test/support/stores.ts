@@ -26,10 +26,10 @@ export class ManualClock extends TestClock {
 }
 
 /** A connection, ready, to the server that all tests share. */
-export async function connectRedis(): Promise<Redis> {
+export async function connectRedis({ enableAutoPipelining = false } = {}): Promise<Redis> {
   const url = process.env['TEST_REDIS_URL'];
   if (url === undefined) throw new Error('TEST_REDIS_URL is not set: the global set-up did not run');
-  const redis = new Redis(url, { lazyConnect: true });
+  const redis = new Redis(url, { enableAutoPipelining, lazyConnect: true });
   await redis.connect();
   return redis;
 }

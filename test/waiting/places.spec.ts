@@ -4,9 +4,10 @@ import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { Decision } from '../../lib/limits/decision.js';
 import type { Reservation } from '../../lib/limiter/reservation.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { propertyRuns } from '../support/property-runs.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 4);
+const RUNS = propertyRuns(60);
 const KEY = 'user:1';
 const START = Date.parse('2026-09-21T10:00:00Z');
 /** The time between two units, in milliseconds. */

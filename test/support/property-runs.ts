@@ -1,0 +1,43 @@
+import { isDeepStrictEqual } from 'node:util';
+import { expect, jest } from '@jest/globals';
+import fc from 'fast-check';
+
+/** How many times more runs than usual are made: `PROPERTY_RUNS=10 npm run jest`. */
+const MULTIPLIER = Number(process.env['PROPERTY_RUNS'] ?? 1);
+
+/** So many histories are tried at a time, so that what they ask of a server travels together. */
+const LANES = 60;
+
+/** How often a property is tried, of so many runs as usual. */
+export function propertyRuns(usual: number): number {
+  return Math.max(1, Math.ceil(usual * MULTIPLIER));
+}
+
+/** How long a test may take in a spec of properties, also beside busy processes. */
+export const PROPERTY_TIMEOUT_MS = 120_000 * Math.max(1, MULTIPLIER);
+jest.setTimeout(PROPERTY_TIMEOUT_MS);
+
+/**
+ * As `fc.assert`, for histories that wait for a server: in lanes beside each other, each with a seed of its own. A failure tells
+ * the seed of its lane, which `fc.assert` repeats.
+ */
+export async function assertSideBySide<T>(property: fc.IAsyncProperty<T>, runs: number): Promise<void> {
+  const lanes = Math.min(LANES, runs);
+  const each = Array.from({ length: lanes }, (_, lane) => {
+    const numRuns = Math.floor(runs / lanes) + (lane < runs % lanes ? 1 : 0);
+    return fc.assert(property, { numRuns });
+  });
+  const failed = (await Promise.allSettled(each)).find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** As `expect(actual).toEqual(expected)`, which costs ten times as much where both are equal. */
+export function expectEqual(actual: unknown, expected: unknown): void {
+  if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected);
+}
+
+/** As `expect(actual).toMatchObject(expected)`, for plain values. */
+export function expectMatch<T extends object>(actual: T, expected: Partial<T>): void {
+  const isMatch = Object.entries(expected).every(([name, value]) => Object.is(actual[name as keyof T], value));
+  if (!isMatch) expect(actual).toMatchObject(expected);
+}
