@@ -1,5 +1,8 @@
-import { describe, it } from '@jest/globals';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
 import { npm, PACKAGE_FOLDER } from '../support/npm.js';
+import { brokenLinks, filesNamedIn } from '../support/pages.js';
 
 describe('the API reference', () => {
   // Rejects with all that is missing or wrong in the doc comments.
@@ -7,3 +10,42 @@ describe('the API reference', () => {
     await npm(['run', 'docs', '--', '--emit', 'none'], PACKAGE_FOLDER, 110_000);
   }, 120_000);
 });
+
+describe('the pages of the repository', () => {
+  const paths = [...listed('.'), ...listed('docs', { recursive: true }), ...listed('.github', { recursive: true })];
+  const pages = paths.filter((path) => path.endsWith('.md'));
+
+  it('link to files and headings that are there', () => {
+    expect(pages).toEqual(
+      expect.arrayContaining(['CONTRIBUTING.md', 'docs/architecture.md', 'docs/decisions/README.md']),
+    );
+    expect(brokenLinks(pages, paths)).toEqual([]);
+  });
+
+  it('name files that are there', () => {
+    const named = pages.flatMap((page) => filesNamedIn(page).map((file) => ({ page, file })));
+    expect(named).toContainEqual({ page: 'docs/architecture.md', file: 'lib/stores/store.ts' });
+    expect(named.filter(({ file }) => !existsSync(join(PACKAGE_FOLDER, file)))).toEqual([]);
+  });
+
+  it('list every decision', () => {
+    const list = readFileSync(join(PACKAGE_FOLDER, 'docs/decisions/README.md'), 'utf8');
+    const records = readdirSync(join(PACKAGE_FOLDER, 'docs/decisions')).filter((name) => name !== 'README.md');
+    expect(records).not.toEqual([]);
+    expect(records.filter((name) => !list.includes(`](${name})`))).toEqual([]);
+  });
+
+  it('have a row for every layer', () => {
+    const page = readFileSync(join(PACKAGE_FOLDER, 'docs/architecture.md'), 'utf8');
+    const rows = [...page.matchAll(/^\| `([a-z-]+)\/` /gm)].map(([, folder]) => folder!);
+    const folders = readdirSync(join(PACKAGE_FOLDER, 'lib'), { withFileTypes: true }).filter((entry) =>
+      entry.isDirectory(),
+    );
+    expect(rows.toSorted()).toEqual(folders.map(({ name }) => name).toSorted());
+  });
+});
+
+/** The files and folders of a folder, by their paths in the repository. */
+function listed(folder: string, { recursive = false } = {}): string[] {
+  return readdirSync(join(PACKAGE_FOLDER, folder), { recursive, encoding: 'utf8' }).map((name) => join(folder, name));
+}

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { npm, pack, packIn, PACKAGE_FOLDER } from '../support/npm.js';
+import { brokenLinks } from '../support/pages.js';
 
 describe('the package', () => {
   let paths: string[];
@@ -48,15 +49,14 @@ describe('the package', () => {
     expect(paths.filter((path) => source.test(path))).toEqual([]);
   });
 
+  it('has no pages for work on the library itself', () => {
+    expect(paths.filter((path) => /^docs\/(decisions|architecture)|CONTRIBUTING|^\.github/.test(path))).toEqual([]);
+  });
+
   it('has what its pages link to', () => {
     const pages = paths.filter((path) => path.endsWith('.md'));
-    const broken = pages.flatMap((page) =>
-      linksOf(page)
-        .filter(([path, anchor]) => !paths.includes(path) || (anchor !== '' && !anchorsOf(path).has(anchor)))
-        .map(([path, anchor]) => `${page}: ${path}#${anchor}`),
-    );
     expect(pages).toContain('README.md');
-    expect(broken).toEqual([]);
+    expect(brokenLinks(pages, paths)).toEqual([]);
   });
 });
 
@@ -109,36 +109,4 @@ describe('npm pack in a clone', () => {
 
 function isSource(path: string): boolean {
   return !/[\\/](?:node_modules|dist)$/.test(path);
-}
-
-/** The files that a page links to, and the headings in them. */
-function linksOf(page: string): [path: string, anchor: string][] {
-  const text = withoutCode(readFileSync(join(PACKAGE_FOLDER, page), 'utf8'));
-  const targets = [...text.matchAll(/\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$/gm)].map(
-    ([, inline, below]) => inline ?? below!,
-  );
-  return targets
-    .filter((target) => !/^[a-z]+:/.test(target))
-    .map((target) => {
-      const [path = '', anchor = ''] = target.split('#');
-      return [path === '' ? page : posix.join(posix.dirname(page), path), anchor];
-    });
-}
-
-/** What a heading is linked to by: its words in lower case, with hyphens between them. */
-function anchorsOf(page: string): Set<string> {
-  const text = withoutCode(readFileSync(join(PACKAGE_FOLDER, page), 'utf8'), /^```[^]*?^```/gm);
-  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!);
-  return new Set(
-    headings.map((heading) =>
-      heading
-        .toLowerCase()
-        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-        .replaceAll(' ', '-'),
-    ),
-  );
-}
-
-function withoutCode(markdown: string, code = /^```[^]*?^```|`[^`\n]*`/gm): string {
-  return markdown.replaceAll(code, '');
 }
