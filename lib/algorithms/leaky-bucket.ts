@@ -11,6 +11,7 @@ import {
 } from './arrival-time.js';
 import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
+import { shareOfRate, wholeShare } from './share.js';
 
 /**
  * A leaky bucket that shapes: units leave one T = interval / rate apart, `delayMs` says when, and a request is refused if
@@ -73,6 +74,10 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     return { quota: queue + 1, scale, capacity: (queue + 1) * scale.unit };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  share: (options, part) => ({
+    ...shareOfRate(options, part),
+    queue: wholeShare(options.queue ?? options.rate, part),
+  }),
   window: ({ scale }) => scale.interval * scale.tick,
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 

@@ -182,7 +182,7 @@ export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions 
 function refuseUnknownOptions(definition: LimitDefinition, location: string): void {
   const algorithm = algorithms.get(definition.algo);
   if (algorithm === undefined) return;
-  const all = new Set<string>(['algo', ...COMMON, ...[...algorithms.values()].flatMap(({ options }) => options)]);
+  const all = new Set<string>(['algo', ...COMMON, ...algorithms.options]);
   for (const option of Object.keys(definition)) {
     if (all.has(option)) continue;
     throw new RateLimitConfigError(messages.unknownOption(location, option, [...algorithm.options, ...COMMON]));

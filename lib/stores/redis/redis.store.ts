@@ -1,6 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import type { Cluster } from 'ioredis';
 import type { WindowCount } from '../../algorithms/algorithm.js';
+import { algorithms } from '../../algorithms/index.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
@@ -183,7 +184,7 @@ export class RedisStore implements Store {
 
   async history(counter: Counter): Promise<WindowCount[]> {
     if (counter.limit.algorithm.history === undefined) {
-      throw new RateLimitArgumentError(messages.noHistory(counter.limit.name));
+      throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
     }
     return this.enqueue(
       counter,
