@@ -35,6 +35,12 @@ export interface RedisStoreOptions {
   release?: () => void;
   /** @internal */
   clock?: TestClock;
+  /**
+   * The script that decides.
+   * @internal
+   * @default that of the package
+   */
+  script?: string;
 }
 
 /** What is on its way to Redis. */
@@ -101,8 +107,8 @@ export class RedisStore implements Store {
     private readonly client: RedisClient,
     options: RedisStoreOptions = {},
   ) {
-    const { prefix = 'sluice', timeoutMs = 250, ownsClient = false, release, clock } = options;
-    this.script = new Script(client);
+    const { prefix = 'sluice', timeoutMs = 250, ownsClient = false, release, clock, script } = options;
+    this.script = new Script(client, script);
     this.cluster = isCluster(client);
     if (isCluster(client)) {
       this.nodeOf = (counter) => client.slots[this.slotOf(counter)]?.[0] ?? '';
