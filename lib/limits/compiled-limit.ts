@@ -39,7 +39,7 @@ export interface PrefetchTerms {
 /** The share of its quota from which on a limit is near. */
 const NEAR_LIMIT = 0.8;
 
-/** What a scope holds only if a method has a very odd name. */
+/** What a namespace holds only if a method has a very odd name. */
 const SEPARATORS = /[%:\r\n]/g;
 
 /** What a limit is made of besides its algorithm's options. */
@@ -82,7 +82,7 @@ export class CompiledLimit {
   readonly algorithm: Algorithm;
   /** What its algorithm made of its options, by which stores decide. */
   readonly parameters: Parameters;
-  /** What the user wrote: a limit with a lease is decided by stricter parameters. */
+  /** What the user wrote: a limit that prefetches units is decided by stricter parameters. */
   private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
@@ -100,7 +100,7 @@ export class CompiledLimit {
   readonly prefetch: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
-  /** Tells its counters from those of every other limit: no scope in it holds a colon, a code is two letters, a generation digits. */
+  /** Tells its counters from those of every other limit: no namespace in it holds a colon, a code is two letters, a generation digits. */
   readonly id: string;
 
   /**
