@@ -39,7 +39,8 @@ export type { LimitInfo } from './http/limit-info.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
 export type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
 export { ipIdentity } from './key-resolvers/ip.js';
-export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './key-resolvers/key-resolver.js';
+export type { LimitKey } from './key-resolvers/index.js';
+export type { KeyFunction, KeyResolver, ResolvedKey } from './key-resolvers/key-resolver.js';
 export type {
   CommonLimitOptions,
   Count,

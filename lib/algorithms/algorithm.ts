@@ -102,6 +102,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   compile(options: O, location: string): P;
   /** The name of a limit whose `name` was left out: `algo:rate/interval`. */
   defaultName(options: O): string;
+  /** The options of a limit that allows a part of this one, at least one unit: what one of several instances may allow. */
+  share(options: O, part: number): O;
   /** The length of its window at `now`, for the response headers. */
   window(parameters: P, now: number): number;
   /** The numbers that the script needs, in the order in which its fragment reads them. */
@@ -150,4 +152,9 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly prefetch?: PrefetchCapability<P>;
   /** The windows or slices that can still be read, the newest first. */
   history?(parameters: P, state: S): WindowCount[];
+}
+
+/** Whether what is taken gets a ticket: the time at which it leaves a queue, or the identifier of what is held. */
+export function issuesTickets({ queue, holding }: Pick<Algorithm, 'queue' | 'holding'>): boolean {
+  return queue !== undefined || holding !== undefined;
 }

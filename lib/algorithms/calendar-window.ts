@@ -3,6 +3,7 @@ import { messages } from '../errors/messages.js';
 import type { Algorithm, Parameters, WindowCount } from './algorithm.js';
 import { Calendar, isTimezone, type Period, PERIODS } from './calendar.js';
 import { duration, type Duration, oneOf, orElse, wholeNumber } from './options.js';
+import { shareOfUnits } from './share.js';
 import { prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
@@ -82,6 +83,7 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
     return { quota, retain, calendar: new Calendar(period, timezone) };
   },
   defaultName: ({ algo, rate, period }) => `${algo}:${rate}/${period}`,
+  share: (options, part) => ({ ...options, rate: shareOfUnits(options.rate, part) }),
   window(parameters, now) {
     const { start, end } = parameters.calendar.windowAt(now);
     return end - start;

@@ -1,6 +1,7 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
 import { Leases } from './leases.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { shareOfUnits } from './share.js';
 
 /**
  * Concurrency: a request of cost c is allowed if the units that are held + c <= limit. It holds them until it releases its
@@ -54,6 +55,7 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
     ttl: duration(location, 'ttl', options.ttl),
   }),
   defaultName: ({ algo, limit, ttl }) => `${algo}:${limit}/${showDuration(ttl)}`,
+  share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),
   window: ({ ttl }) => ttl,
   scriptParameters: ({ ttl }) => [ttl, newIdentifier()],
   work: () => 4,

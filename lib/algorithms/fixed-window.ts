@@ -1,5 +1,6 @@
 import type { Algorithm, Parameters } from './algorithm.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { shareOfRate } from './share.js';
 import { prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
@@ -29,6 +30,7 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
     interval: duration(location, 'interval', options.interval),
   }),
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  share: shareOfRate,
   window: ({ interval }) => interval,
   scriptParameters: ({ interval }) => [interval],
 

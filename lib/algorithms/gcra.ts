@@ -2,6 +2,7 @@ import type { Algorithm } from './algorithm.js';
 import { type ArrivalParameters, type ArrivalState, borrowing, counting, openArrival } from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
+import { shareOfBurst } from './share.js';
 
 /**
  * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a
@@ -34,6 +35,7 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
     return { quota, scale, capacity: quota * scale.unit };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  share: shareOfBurst,
   window: ({ scale }) => scale.interval * scale.tick,
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 

@@ -4,24 +4,25 @@ import { concurrency } from './concurrency.js';
 import { fixedWindow } from './fixed-window.js';
 import { gcra } from './gcra.js';
 import { leakyBucket } from './leaky-bucket.js';
+import { AlgorithmRegistry } from './registry.js';
 import { slidingLog } from './sliding-log.js';
 import { slidingWindow } from './sliding-window.js';
 import { tokenBucket } from './token-bucket.js';
 
 /** Every algorithm. Adding one is a line here. */
-const registry = [
+const list = [
   fixedWindow,
   calendarWindow,
   slidingWindow,
   slidingLog,
   tokenBucket,
-  leakyBucket,
   gcra,
+  leakyBucket,
   concurrency,
 ] as const;
 
 /** The options of each algorithm. */
-type OwnOptions = Parameters<(typeof registry)[number]['compile']>[0];
+type OwnOptions = Parameters<(typeof list)[number]['compile']>[0];
 type KeysOf<O> = O extends unknown ? keyof O : never;
 /** An algorithm's options without those of any other: that holds, too, where TypeScript does not look for what is too much. */
 type Alone<O> = O extends unknown ? O & { [Option in Exclude<KeysOf<OwnOptions>, keyof O>]?: never } : never;
@@ -33,6 +34,4 @@ type Alone<O> = O extends unknown ? O & { [Option in Exclude<KeysOf<OwnOptions>,
 export type AlgorithmOptions = Alone<OwnOptions>;
 
 /** Every algorithm by its name. */
-export const algorithms: ReadonlyMap<string, Algorithm> = new Map(
-  registry.map((algorithm) => [algorithm.name, algorithm as unknown as Algorithm]),
-);
+export const algorithms = new AlgorithmRegistry(list as readonly unknown[] as readonly Algorithm[]);

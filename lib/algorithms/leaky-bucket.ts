@@ -11,6 +11,7 @@ import {
 } from './arrival-time.js';
 import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
+import { shareOfRate, wholeShare } from './share.js';
 
 /**
  * A leaky bucket that shapes: units leave one T = interval / rate apart, `delayMs` says when, and a request is refused if
@@ -31,15 +32,15 @@ export interface LeakyBucketOptions {
 }
 
 /**
- * Places in the queue that were given back while others waited behind them: `units` of them follow each other, one T apart,
- * and the last one leaves at the tick `time`.
+ * Departure slots that were given back while others waited behind them: `units` of them follow each other, one T apart, and the
+ * last one leaves at the tick `time`.
  */
-interface FreePlaces {
+interface FreeSlots {
   readonly time: number;
   readonly units: number;
 }
 
-/** Units taken off the end of the queue, of which nobody knows whose they were. */
+/** Units taken off the end of the queue without a ticket. */
 interface Cut {
   /** The tick at which the last unit that was left leaves. */
   readonly end: number;
@@ -49,14 +50,14 @@ interface Cut {
 
 export interface LeakyBucketState extends ArrivalState {
   /** The earliest first; none if more is owed than the quota. */
-  free: readonly FreePlaces[];
-  /** Units at the end of the queue that a penalty added beyond the quota: nobody waits there. */
+  free: readonly FreeSlots[];
+  /** Units at the end of the queue that a penalty added beyond the quota: no request waits there. */
   penalty: number;
-  /** The last cut: places beyond it that were taken before have been given back already. */
+  /** The last cut: slots beyond it that were taken before it have been given back already. */
   cut: Cut | undefined;
 }
 
-/** So many stretches of free places are kept at most: those farthest from now are not given to anyone. */
+/** So many stretches of free slots are kept at most: those farthest from now stay unused. */
 const MAX_FREE = 100;
 
 export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, LeakyBucketState> = {
@@ -73,6 +74,10 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     return { quota: queue + 1, scale, capacity: (queue + 1) * scale.unit };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  share: (options, part) => ({
+    ...shareOfRate(options, part),
+    queue: wholeShare(options.queue ?? options.rate, part),
+  }),
   window: ({ scale }) => scale.interval * scale.tick,
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
@@ -86,16 +91,16 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     if (stored === undefined || state.migrated) return state;
     state.cut = stored.cut;
     if (state.debt > parameters.capacity) state.penalty = stored.penalty;
-    else if (stored.free.length > 0) state.free = stored.free.flatMap((places) => stillToCome(state, places));
+    else if (stored.free.length > 0) state.free = stored.free.flatMap((slots) => stillToCome(state, slots));
     return state;
   },
   fits: (parameters, state, cost) => fitsAtEnd(parameters, state, cost) || freeFor(state, cost) !== undefined,
   take(parameters, state, cost) {
-    const places = freeFor(state, cost);
-    if (places !== undefined) {
+    const slots = freeFor(state, cost);
+    if (slots !== undefined) {
       // The earliest of them are taken.
-      const units = places.units - cost;
-      state.free = state.free.flatMap((each) => (each !== places ? [each] : units > 0 ? [{ ...each, units }] : []));
+      const units = slots.units - cost;
+      state.free = state.free.flatMap((each) => (each !== slots ? [each] : units > 0 ? [{ ...each, units }] : []));
     } else if (fitsAtEnd(parameters, state, cost)) {
       state.debt += cost * parameters.scale.unit;
     } else {
@@ -113,12 +118,12 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
       state.cut = { end: state.cut === undefined ? end : Math.min(end, state.cut.end), at: state.now };
       return;
     }
-    // It was taken before the clock was set back, or before units were taken off the end, and is nobody's place any more.
+    // The slot was taken before the clock was set back, or before units were taken off the end, and is no longer the request's.
     if (chargedAt !== undefined && Math.floor(chargedAt / state.scale.tick) > state.time) return;
     if (state.cut !== undefined && ticket > state.cut.end && (chargedAt ?? 0) <= state.cut.at) return;
     const end = departure(state, 0);
     if (ticket === end) shorten(state, units);
-    // Nobody leaves between two places: the queue that it was in has come to its end.
+    // A ticket between two slots is of a queue that has come to its end.
     else if (ticket >= state.time && ticket < end && ticket - tickOf(state, indexOf(state, ticket)) <= 1) {
       free(parameters, state, units, ticket);
     }
@@ -152,15 +157,15 @@ function fitsAtEnd({ scale, capacity }: ArrivalParameters, { debt }: ArrivalStat
   return debt + cost * scale.unit <= capacity;
 }
 
-/** The earliest places that were given back and are enough. */
-function freeFor({ free }: LeakyBucketState, cost: number): FreePlaces | undefined {
+/** The earliest slots that were given back and are enough. */
+function freeFor({ free }: LeakyBucketState, cost: number): FreeSlots | undefined {
   return free.find(({ units }) => units >= cost);
 }
 
 /** The tick at which a request of `cost` units would leave; for 0, the tick at which the last one in the queue leaves. */
 function departure(state: LeakyBucketState, cost: number): number {
-  const places = cost > 0 ? freeFor(state, cost) : undefined;
-  return tickOf(state, places === undefined ? -cost : indexOf(state, places.time) + places.units - cost);
+  const slots = cost > 0 ? freeFor(state, cost) : undefined;
+  return tickOf(state, slots === undefined ? -cost : indexOf(state, slots.time) + slots.units - cost);
 }
 
 /** The tick at which a unit leaves: that of 0 is the last one of the queue, that of 1 the one before it. */
@@ -173,13 +178,13 @@ function indexOf({ scale, time, debt }: LeakyBucketState, tick: number): number 
   return Math.ceil((debt - (tick - time) * scale.speed) / scale.unit) - 1;
 }
 
-/** Those of free places whose time has not come yet. */
-function stillToCome(state: LeakyBucketState, { time, units }: FreePlaces): FreePlaces[] {
+/** Those of free slots whose time has not come yet. */
+function stillToCome(state: LeakyBucketState, { time, units }: FreeSlots): FreeSlots[] {
   const left = Math.ceil((state.debt + state.scale.speed) / state.scale.unit) - 1 - indexOf(state, time);
   return left > 0 ? [{ time, units: Math.min(units, left) }] : [];
 }
 
-/** Takes units off the end of the queue, and the places there that are free already. */
+/** Takes units off the end of the queue, and the free slots there. */
 function shorten(state: LeakyBucketState, units: number): void {
   const { unit } = state.scale;
   state.debt = Math.max(0, state.debt - units * unit);
@@ -192,20 +197,20 @@ function shorten(state: LeakyBucketState, units: number): void {
   }
 }
 
-/** Lets others have `units` places, the last of which leaves at the tick `time`. A penalty is settled first. */
+/** Frees `units` slots, the last of which leaves at the tick `time`. A penalty is settled first. */
 function free({ capacity }: ArrivalParameters, state: LeakyBucketState, units: number, time: number): void {
   const settled = Math.min(units, state.penalty);
   state.debt -= settled * state.scale.unit;
   state.penalty -= settled;
   if (state.debt > capacity || settled === units) return;
-  const [places] = stillToCome(state, { time, units: units - settled });
-  if (places === undefined) return;
-  let added = places;
-  const before: FreePlaces[] = [];
-  const behind: FreePlaces[] = [];
+  const [slots] = stillToCome(state, { time, units: units - settled });
+  if (slots === undefined) return;
+  let added = slots;
+  const before: FreeSlots[] = [];
+  const behind: FreeSlots[] = [];
   for (const each of state.free) {
     const isBefore = each.time <= added.time;
-    const [first, second]: FreePlaces[] = isBefore ? [each, added] : [added, each];
+    const [first, second]: FreeSlots[] = isBefore ? [each, added] : [added, each];
     const from = indexOf(state, first!.time);
     const to = indexOf(state, second!.time);
     if (from > to + second!.units) (isBefore ? before : behind).push(each);

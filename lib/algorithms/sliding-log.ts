@@ -1,5 +1,6 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { shareOfRate } from './share.js';
 
 /**
  * A sliding log: a request of cost c is allowed if the units allowed in (t - interval, t] + c <= rate, exactly. Each request
@@ -63,6 +64,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
     interval: duration(location, 'interval', options.interval),
   }),
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  share: shareOfRate,
   window: ({ interval }) => interval,
   scriptParameters: ({ interval }) => [interval],
   work: () => 4,

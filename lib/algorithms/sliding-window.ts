@@ -1,5 +1,6 @@
 import type { Algorithm, Parameters, State, WindowCount } from './algorithm.js';
 import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
+import { shareOfRate } from './share.js';
 
 /**
  * A sliding window of slices: a request of cost c is allowed if the sum of the slices that overlap (t - interval, t] + c <=
@@ -59,6 +60,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     return windowOf(quota, interval, slices);
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  share: shareOfRate,
   window: ({ interval }) => interval,
   scriptParameters: ({ interval, slices, length }) => [interval, slices, length],
   work: ({ slices }) => 1 + Math.ceil(slices / 10),

@@ -2,6 +2,7 @@ import type { Algorithm } from './algorithm.js';
 import { type ArrivalParameters, type ArrivalState, borrowing, counting, openArrival } from './arrival-time.js';
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
+import { shareOfBurst } from './share.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
@@ -47,6 +48,7 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
     return { quota, scale, capacity: quota * scale.unit };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
+  share: shareOfBurst,
   window: ({ scale }) => scale.interval * scale.tick,
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval, scale.step],
 

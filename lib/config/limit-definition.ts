@@ -3,7 +3,7 @@ import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../algorithms/options.js';
 import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
-import type { LimitKey } from '../key-resolvers/key-resolver.js';
+import type { LimitKey } from '../key-resolvers/index.js';
 
 /** What happens to a request that has no key for a limit. */
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';

@@ -6,6 +6,14 @@ export function show(value: unknown): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
 }
 
+/** Words as a sentence lists them: `a, b or c`. */
+export function listOf(words: readonly string[], conjunction: 'and' | 'or'): string {
+  const last = words.at(-1) ?? '';
+  return words.length > 1 ? `${words.slice(0, -1).join(', ')} ${conjunction} ${last}` : last;
+}
+
+const quoted = (word: string) => `'${word}'`;
+
 /** What a message says of a decision. */
 interface Told {
   readonly limit: string;
@@ -130,7 +138,8 @@ export const messages = {
   tooManyLimits: (got: number, most: number) => `check got ${got} limits, wants at most ${most}`,
   sameKeyTwice: (name: string, key: string) =>
     `check holds the limit '${name}' twice for the key ${show(key)}, wants it once, with the sum of the costs`,
-  noHistory: (name: string) => `limit '${name}' keeps no history, wants algo 'calendar-window' or 'sliding-window'`,
+  noHistory: (name: string, able: readonly string[]) =>
+    `limit '${name}' keeps no history, wants algo ${listOf(able.map(quoted), 'or')}`,
   unusableRedis: (reason: string) =>
     `RateLimitModule: option 'redis' makes no connection (${reason}), wants what ioredis can connect to`,
   noIoredis: () => "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice",
@@ -149,11 +158,12 @@ export const messages = {
   waitedInVain: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
   neverFits: (name: string, cost: number, quota: number) =>
     `limit '${name}' never allows ${cost} units at once, wants at most ${quota}`,
-  notReservable: (name: string, algo: string) =>
-    `limit '${name}' of algo '${algo}' cannot be reserved, wants token-bucket, gcra or leaky-bucket`,
-  notHeld: (name: string, algo: string) => `limit '${name}' of algo '${algo}' holds nothing, wants algo 'concurrency'`,
-  onlyHeld: (name: string, what: string) =>
-    `limit '${name}' of algo 'concurrency' cannot be ${what}; release its leases instead`,
+  notReservable: (name: string, algo: string, able: readonly string[]) =>
+    `limit '${name}' of algo '${algo}' cannot be reserved, wants ${listOf(able, 'or')}`,
+  notHeld: (name: string, algo: string, able: readonly string[]) =>
+    `limit '${name}' of algo '${algo}' holds nothing, wants algo ${listOf(able.map(quoted), 'or')}`,
+  onlyHeld: (name: string, algo: string, what: string) =>
+    `limit '${name}' of algo '${algo}' cannot be ${what}; release its leases instead`,
   wrongActual: (got: unknown) => `the actual cost is ${show(got)}, wants a whole number >= 0`,
   wrongDuration: (option: string, got: unknown) =>
     `${option} is ${show(got)}, wants milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year`,
@@ -174,9 +184,8 @@ export const messages = {
     name === undefined
       ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
       : `settle: the limit '${name}' was not charged for this request`,
-  notPrefetchable: (location: string, algo: string) =>
-    `${location}: option 'prefetch' is for fixed-window, calendar-window, sliding-window, sliding-log, gcra and token-bucket with ` +
-    `refill 'greedy', not for '${algo}'`,
+  notPrefetchable: (location: string, algo: string, able: readonly string[]) =>
+    `${location}: option 'prefetch' is for ${listOf(able, 'and')}, not for '${algo}'`,
   prefetchTooLong: (location: string, ttl: unknown) =>
     `${location}: option 'prefetch.ttl' is ${show(ttl)}, wants it so short that less than the quota flows back in it, and no refill 'intervally'`,
   prefetchWith: (location: string, other: string) =>

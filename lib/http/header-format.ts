@@ -106,8 +106,10 @@ function serialise(limit: LimitInfo): Serialised {
     const name = serializeString(limit.name);
     const q = integer(limit.quota);
     const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
-    const policy = limit.algo === 'concurrency' ? `${name};q=${q};qu="concurrent-requests"` : `${name};q=${q};w=${w}`;
-    known = { name, policy, policyWithoutName: `${q};w=${w}` };
+    const { quotaUnit } = limit;
+    // Requests are the unit unless the policy says another.
+    const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${serializeString(quotaUnit)}`;
+    known = { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName: `${q};w=${w}` };
     serialised.set(limit, known);
   }
   return known;

@@ -8,6 +8,8 @@ export interface LimitInfo {
   readonly algo: string;
   /** The most units that can be allowed at once. */
   readonly quota: number;
+  /** What its units are: requests, or those that run at once. */
+  readonly quotaUnit: 'requests' | 'concurrent-requests';
   /** The length of its window or interval, in milliseconds. That of a calendar window is the running one's. */
   readonly windowMs: number;
   /** Whether it only reports. */
@@ -24,7 +26,9 @@ export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
   const { name, quota, shadow, algorithm } = limit;
   const windowMs = limit.windowMs(nowMs);
   // The same object as long as nothing changed, so that what is made of it can be kept, too.
-  const info = known?.info.windowMs === windowMs ? known.info : { name, algo: algorithm.name, quota, windowMs, shadow };
+  const quotaUnit: LimitInfo['quotaUnit'] = algorithm.holding === undefined ? 'requests' : 'concurrent-requests';
+  const isSame = known?.info.windowMs === windowMs;
+  const info: LimitInfo = isSame ? known.info : { name, algo: algorithm.name, quota, quotaUnit, windowMs, shadow };
   cache.set(limit, { info, second });
   return info;
 }

@@ -1,4 +1,10 @@
-import type { Identify } from './key-resolver.js';
+import type { KeyScheme } from './key-scheme.js';
 
 /** Counts all requests together. */
-export const globally: Identify = () => 'global';
+export const globalKey: KeyScheme<'global', true> = {
+  form: "'global'",
+  parse: (key) => key === 'global' || undefined,
+  describe: (_, name) => ({ name, noun: 'key' }),
+  needsRoute: false,
+  resolve: () => () => 'global',
+};

@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { RequestParts } from '../transports/request-reader.js';
+import type { KeyScheme } from './key-scheme.js';
 import type { ProxyWarning } from './proxy-warning.js';
 
 /** The IPv6 addresses in which an IPv4 address stands: how they begin, and which of their eight parts hold it. */
@@ -26,6 +27,15 @@ export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress
     return ipIdentity(request?.ip, ipv6Prefix);
   };
 }
+
+/** Counts by address. */
+export const ipKey: KeyScheme<'ip', true> = {
+  form: "'ip'",
+  parse: (key) => key === 'ip' || undefined,
+  describe: (_, name) => ({ name, noun: 'address' }),
+  needsRoute: false,
+  resolve: (_, { ipv6Prefix, proxyWarning }) => byIp(ipv6Prefix, proxyWarning),
+};
 
 /**
  * The identity that `key: 'ip'` makes of an address, for keys that are made of an address and something else: `ip:203.0.113.7`,

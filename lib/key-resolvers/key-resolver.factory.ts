@@ -1,80 +1,60 @@
-import { Injectable, type Type } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { provided } from '../util/provided.js';
-import { globally } from './global.js';
-import { byHeader } from './header.js';
+import { listOf, messages } from '../errors/messages.js';
+import { keySchemes, type LimitKey } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';
-import type { Identify, KeyResolver, LimitKey } from './key-resolver.js';
+import type { Identify } from './key-resolver.js';
+import type { KeyDescription, KeyScheme } from './key-scheme.js';
 import { ProxyWarning } from './proxy-warning.js';
-import { byUser } from './user.js';
+import { ResolverInstances } from './resolver-instances.js';
 
-/** The name of an HTTP header (RFC 9110). */
-const HEADER = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/;
-const WANTS = "'ip', 'user', 'global', 'header:<name>', a function or a class that implements KeyResolver";
+/** The `key` of a limit, as it was read. */
+export interface BoundKey extends KeyDescription, Pick<KeyScheme, 'needsRoute'> {
+  /** What the user wrote. */
+  readonly given: LimitKey;
+  readonly needsUser: boolean;
+  readonly identify: Identify;
+}
+
+/** Says what a `key` can be. */
+export function formsOf(schemes: readonly KeyScheme[]): string {
+  return listOf(
+    schemes.map(({ form }) => form),
+    'or',
+  );
+}
 
 /** Makes a key resolver of the `key` of a limit. */
 @Injectable()
 export class KeyResolverFactory {
-  private readonly instances = new Map<Type<KeyResolver>, KeyResolver | Promise<KeyResolver> | undefined>();
-
+  private readonly instances: ResolverInstances;
   private readonly proxyWarning = new ProxyWarning();
 
-  constructor(private readonly modules: ModuleRef) {}
+  constructor(modules: ModuleRef) {
+    this.instances = new ResolverInstances(modules, formsOf(keySchemes));
+  }
 
   /** Counts by address, also where nothing else is found. */
   byAddress(ipv6Prefix: number): IdentifyAddress {
     return byIp(ipv6Prefix, this.proxyWarning);
   }
 
-  create(key: LimitKey, location: string, ipv6Prefix: number): Identify {
-    if (key === 'ip') return this.byAddress(ipv6Prefix);
-    if (key === 'user') return byUser;
-    if (key === 'global') return globally;
-    if (isResolverClass(key)) return this.byInstance(key);
-    if (typeof key === 'function') return (context) => key(context);
-    const header = typeof key === 'string' ? HEADER.exec(key)?.[1] : undefined;
-    if (header !== undefined) return byHeader(header);
-    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, WANTS));
+  /** Reads a key. Throws `RateLimitConfigError`. */
+  bind(given: LimitKey, location: string, ipv6Prefix: number): BoundKey {
+    const { instances, proxyWarning } = this;
+    for (const scheme of keySchemes) {
+      const parameter = scheme.parse(given, location);
+      if (parameter === undefined) continue;
+      const { needsRoute, needsUser = false } = scheme;
+      const identify = scheme.resolve(parameter, { ipv6Prefix, proxyWarning, instances });
+      return { given, ...scheme.describe(parameter, given), needsRoute, needsUser, identify };
+    }
+    throw new RateLimitConfigError(messages.wrongOption(location, 'key', given, formsOf(keySchemes)));
   }
 
   /** Resolves when all classes that were named as a `key` so far have an instance. */
-  async ready(): Promise<void> {
-    for (const type of this.instances.keys()) await this.instance(type);
+  ready(): Promise<void> {
+    return this.instances.ready();
   }
-
-  private byInstance(type: Type<KeyResolver>): Identify {
-    if (!this.instances.has(type)) this.instances.set(type, undefined);
-    return (context) => {
-      const instance = this.instance(type);
-      return instance instanceof Promise
-        ? instance.then((resolver) => resolver.resolve(context))
-        : instance.resolve(context);
-    };
-  }
-
-  private instance(type: Type<KeyResolver>): KeyResolver | Promise<KeyResolver> {
-    const known = this.instances.get(type);
-    if (known !== undefined) return known;
-    const made = this.find(type).then((instance) => {
-      this.instances.set(type, instance);
-      return instance;
-    });
-    this.instances.set(type, made);
-    return made;
-  }
-
-  private async find(type: Type<KeyResolver>): Promise<KeyResolver> {
-    const instance = await provided(this.modules, type);
-    if (typeof instance.resolve === 'function') return instance;
-    throw new RateLimitConfigError(messages.wrongOption('@RateLimit', 'key', type, WANTS));
-  }
-}
-
-/** A class has its `resolve` on the prototype, or in an instance; a function has neither. */
-function isResolverClass(key: LimitKey): key is Type<KeyResolver> {
-  if (typeof key !== 'function') return false;
-  const { resolve } = (key.prototype ?? {}) as Partial<KeyResolver>;
-  return typeof resolve === 'function' || /^class\b/.test(Function.prototype.toString.call(key));
 }

@@ -1,4 +1,4 @@
-import type { ExecutionContext, Type } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
 import type { RequestParts } from '../transports/request-reader.js';
 
 /** What a key resolver gives: the identity, of a number its decimal text, or nothing if the request has none. */
@@ -12,9 +12,6 @@ export interface KeyResolver {
 
 /** A function that says whom a request counts for. Its string, or the decimal text of its number, is the identity as it is. */
 export type KeyFunction = (context: ExecutionContext) => ResolvedKey | Promise<ResolvedKey>;
-
-/** Whom a limit counts. */
-export type LimitKey = 'ip' | 'user' | 'global' | `header:${string}` | KeyFunction | Type<KeyResolver>;
 
 /** A key resolver at work. */
 export type Identify = (context: ExecutionContext, parts: RequestParts) => ResolvedKey | Promise<ResolvedKey>;

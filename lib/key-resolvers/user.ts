@@ -1,10 +1,19 @@
-import type { Identify } from './key-resolver.js';
+import type { KeyScheme } from './key-scheme.js';
 
 /** Counts by the authenticated user: the `id`, `sub` or `userId` of `request.user`, or `request.user` itself. */
-export const byUser: Identify = (_, { request }) => {
-  const user = request?.user;
-  const id = idOf(user) ?? (isRecord(user) ? (idOf(user.id) ?? idOf(user.sub) ?? idOf(user.userId)) : undefined);
-  return id === undefined ? undefined : `user:${id}`;
+export const userKey: KeyScheme<'user', true> = {
+  form: "'user'",
+  parse: (key) => key === 'user' || undefined,
+  describe: (_, name) => ({ name, noun: 'user' }),
+  needsRoute: true,
+  needsUser: true,
+  resolve:
+    () =>
+    (_, { request }) => {
+      const user = request?.user;
+      const id = idOf(user) ?? (isRecord(user) ? (idOf(user.id) ?? idOf(user.sub) ?? idOf(user.userId)) : undefined);
+      return id === undefined ? undefined : `user:${id}`;
+    },
 };
 
 function idOf(value: unknown): string | undefined {

@@ -1,4 +1,5 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
+import { algorithms } from '../algorithms/index.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { assertCost, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
 import { refundOf, toCallerDecision } from '../stores/store-decision.js';
@@ -107,7 +108,9 @@ export class Limiter {
     const maxWaitMs = toMs('maxWait', maxWait);
     const { algorithm } = counter.limit;
     if (algorithm.reservation === undefined && algorithm.queue === undefined) {
-      throw new RateLimitArgumentError(messages.notReservable(this.name, algorithm.name));
+      throw new RateLimitArgumentError(
+        messages.notReservable(this.name, algorithm.name, algorithms.withAny('reservation', 'queue')),
+      );
     }
     const answer = await this.store.reserve({ ...counter, cost: units, maxWaitMs });
     const taken = answer.allowed ? refundOf({ ...counter, units }, answer) : undefined;
@@ -132,7 +135,9 @@ export class Limiter {
     const units = this.cost(cost);
     const { algorithm } = counter.limit;
     if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
-    if (algorithm.holding === undefined) throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name));
+    if (algorithm.holding === undefined) {
+      throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name, algorithms.withAny('holding')));
+    }
     const { allowed, ticket, source } = await this.wait(counter, units, timeout, signal);
     const held = allowed && ticket !== undefined ? { ...counter, units, ticket, source } : undefined;
     const lease = new Lease(held, this.store, this.room).keepAlive();
@@ -192,7 +197,7 @@ export class Limiter {
     const counter = this.counter(key);
     if (windows !== undefined) assertHistory(windows);
     if (counter.limit.algorithm.history === undefined) {
-      throw new RateLimitArgumentError(messages.noHistory(this.name));
+      throw new RateLimitArgumentError(messages.noHistory(this.name, algorithms.withAny('history')));
     }
     const all = await this.store.history(counter);
     return all.slice(0, windows);
@@ -234,7 +239,8 @@ export class Limiter {
     return cost;
   }
 
-  private refuseHeld({ limit }: Counter, what: string): void {
-    if (limit.algorithm.holding !== undefined) throw new RateLimitArgumentError(messages.onlyHeld(this.name, what));
+  private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {
+    if (algorithm.holding === undefined) return;
+    throw new RateLimitArgumentError(messages.onlyHeld(this.name, algorithm.name, what));
   }
 }

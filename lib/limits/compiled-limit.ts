@@ -1,8 +1,7 @@
 import { RateLimitConfigError, type RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
+import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
-import { shareOf } from './share.js';
 
 /** What happens to a limit while its store fails: it is counted in process, lets pass, or answers 503. */
 export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
@@ -40,7 +39,7 @@ export interface PrefetchTerms {
 /** The share of its quota from which on a limit is near. */
 const NEAR_LIMIT = 0.8;
 
-/** What a scope holds only if a method has a very odd name. */
+/** What a namespace holds only if a method has a very odd name. */
 const SEPARATORS = /[%:\r\n]/g;
 
 /** What a limit is made of besides its algorithm's options. */
@@ -83,7 +82,7 @@ export class CompiledLimit {
   readonly algorithm: Algorithm;
   /** What its algorithm made of its options, by which stores decide. */
   readonly parameters: Parameters;
-  /** What the user wrote: a limit with a lease is decided by stricter parameters. */
+  /** What the user wrote: a limit that prefetches units is decided by stricter parameters. */
   private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
@@ -101,7 +100,7 @@ export class CompiledLimit {
   readonly prefetch: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
-  /** Tells its counters from those of every other limit: no scope in it holds a colon, a code is two letters, a generation digits. */
+  /** Tells its counters from those of every other limit: no namespace in it holds a colon, a code is two letters, a generation digits. */
   readonly id: string;
 
   /**
@@ -117,7 +116,7 @@ export class CompiledLimit {
     const { location, namespace = '', name, shadow = false, generation = 0, ...rest } = settings;
     const algorithm = algorithms.get(options.algo);
     if (algorithm === undefined) {
-      throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, [...algorithms.keys()]));
+      throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
     }
     refuseForeignOptions(options, algorithm, location);
     this.algorithm = algorithm;
@@ -133,10 +132,7 @@ export class CompiledLimit {
     this.blockFor = rest.blockFor ?? 0;
     this.carry = rest.carry;
     this.remembersRefusals =
-      rest.remembersRefusals === true &&
-      algorithm.queue === undefined &&
-      algorithm.holding === undefined &&
-      this.prefetch === undefined;
+      rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
     const code = generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code;
     this.id = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
@@ -150,7 +146,8 @@ export class CompiledLimit {
   /** The same limit with a part of its rate and quota, at least one unit: what one of several instances may allow. */
   share(part: number): CompiledLimit {
     const { prefetch: _, carry: _none, ...settings } = this.settings;
-    return new CompiledLimit(shareOf(this.options, part), { ...settings, name: this.name });
+    const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
+    return new CompiledLimit(options, { ...settings, name: this.name });
   }
 
   /** The same limit with counters of its own. */
@@ -170,8 +167,9 @@ function unitsOf(share: number, quota: number): number {
 }
 
 function prefetched(algorithm: Algorithm, declared: Parameters, { ttl }: PrefetchTerms, location: string): Parameters {
-  if (algorithm.prefetch === undefined)
-    throw new RateLimitConfigError(messages.notPrefetchable(location, algorithm.name));
+  if (algorithm.prefetch === undefined) {
+    throw new RateLimitConfigError(messages.notPrefetchable(location, algorithm.name, algorithms.withAny('prefetch')));
+  }
   const parameters = algorithm.prefetch.parameters(declared, ttl);
   if (parameters === undefined) throw new RateLimitConfigError(messages.prefetchTooLong(location, ttl / 1000));
   return parameters;
@@ -181,7 +179,7 @@ function prefetched(algorithm: Algorithm, declared: Parameters, { ttl }: Prefetc
 function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algorithm, location: string): void {
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined || algorithm.options.includes(option)) continue;
-    const owners = [...algorithms.values()].filter((other) => other.options.includes(option)).map(({ name }) => name);
+    const owners = algorithms.withOption(option);
     if (owners.length === 0) continue;
     throw new RateLimitConfigError(messages.foreignOption(location, option, algorithm.name, algorithm.options, owners));
   }

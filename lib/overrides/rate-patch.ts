@@ -21,7 +21,7 @@ export function readPatch({ algo }: LimitDefinition, patch: unknown, location: s
   const set = Object.entries(patch).filter(([, value]) => value !== undefined);
   for (const [option] of set) {
     if (own.includes(option)) continue;
-    const owners = [...algorithms.values()].filter(({ options }) => options.includes(option)).map(({ name }) => name);
+    const owners = algorithms.withOption(option);
     throw new RateLimitConfigError(
       owners.length > 0
         ? messages.foreignOption(location, option, algo, own, owners)

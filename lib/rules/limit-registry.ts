@@ -9,7 +9,7 @@ import { type Rule } from './rule.js';
 import { type Declaration, RuleCompiler } from './rule-compiler.js';
 import { ValueCache } from '../util/value-cache.js';
 
-/** The scope of the limits that apply to every route. No class has such a name. */
+/** The namespace of the limits that apply to every route. No class has such a name. */
 const MODULE_NAMESPACE = '@module';
 
 /** A limit that was given a name of its own, as it was written. */
@@ -30,7 +30,7 @@ export class LimitRegistry {
   onDefined: () => void = () => undefined;
   private readonly moduleLimits: readonly NamedLimit[];
   private readonly defined = new Map<string, NamedLimit>();
-  /** Limits that functions gave or code passed, by scope: most give the same objects again and again. */
+  /** Limits that functions gave or code passed, by namespace: most give the same objects again and again. */
   private readonly compiled = new WeakMap<LimitDefinition, Map<string, Rule>>();
   /** The same for functions that make new objects each time. */
   private readonly equal = new ValueCache<Rule>();

@@ -5,8 +5,8 @@ import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithm
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { OnceLogger } from '../errors/once-logger.js';
-import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
-import type { LimitKey } from '../key-resolvers/key-resolver.js';
+import { keySchemes } from '../key-resolvers/index.js';
+import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { CommonLimitOptions, Count, LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -87,7 +87,7 @@ export class RuleCompiler {
     }
     refuseUnknownOptions(definition, location);
     const common = withDefaults(givenOptions<CommonLimitOptions>(definition, COMMON), this.defaults);
-    const { name = givenName, cost, skip, mode = 'enforce', message, body, key = 'ip', count = 'all' } = common;
+    const { name = givenName, cost, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
     check(location, 'name', name, '1 to 128 printable ASCII characters', isName);
     check(location, 'skip', skip, 'a function of the context', isFunction);
@@ -104,8 +104,9 @@ export class RuleCompiler {
     );
     check(location, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
-    const { phase = key === 'user' ? 'authenticated' : 'guard' } = common;
-    if (phase === 'middleware') refuseWhatNeedsARoute(common, location, everywhere);
+    const key = this.keys.bind(orElse(common.key, 'ip'), location, ipv6Prefix);
+    const { phase = key.needsUser ? 'authenticated' : 'guard' } = common;
+    if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
     const settings: Omit<LimitSettings, 'location'> = {
       namespace,
@@ -125,7 +126,6 @@ export class RuleCompiler {
     const limit = this.limits.of([options, settings], () => new CompiledLimit(options, { location, ...settings }));
     return new Rule(limit, {
       key,
-      identify: this.keys.create(key, location, ipv6Prefix),
       byAddress: this.keys.byAddress(ipv6Prefix),
       onMissingKey: oneOf(location, 'onMissingKey', orElse(common.onMissingKey, onMissingKey), ON_MISSING_KEY),
       phase: everywhere && phase === 'middleware' ? phase : oneOf(location, 'phase', phase, ['guard', 'authenticated']),
@@ -141,11 +141,10 @@ export class RuleCompiler {
   }
 
   /** What tells limits of one rate apart that count others, or other requests. */
-  private nameEnd(key: LimitKey, count: Count): string {
+  private nameEnd({ given, name }: BoundKey, count: Count): string {
     const { key: usualKey = 'ip', count: usualCount = 'all' } = this.defaults;
-    const ends = [key === usualKey ? '' : key, count === usualCount ? '' : count];
-    // What is no text is a function, or refused later.
-    return ends.map((end) => (typeof end === 'string' ? end && `:${end}` : ':custom')).join('');
+    const counted = typeof count === 'function' ? 'custom' : count;
+    return (given === usualKey ? '' : `:${name}`) + (count === usualCount ? '' : `:${counted}`);
   }
 }
 
@@ -157,7 +156,8 @@ function withDefaults(own: CommonLimitOptions, defaults: LimitDefaults): CommonL
 
 /** A middleware sees a request before anything is known of it but its address and its headers. */
 function refuseWhatNeedsARoute(
-  { key, cost, skip, perRoute }: CommonLimitOptions,
+  key: BoundKey,
+  { cost, skip, perRoute }: CommonLimitOptions,
   location: string,
   everywhere: boolean,
 ): void {
@@ -165,8 +165,10 @@ function refuseWhatNeedsARoute(
     throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
   };
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
-  const isEarly = key === undefined || key === 'ip' || key === 'global' || isHeader(key);
-  if (!isEarly) refuse('key', key, "'ip', 'global' or 'header:<name>' in phase 'middleware'");
+  if (key.needsRoute) {
+    const forms = formsOf(keySchemes.filter(({ needsRoute }) => !needsRoute));
+    refuse('key', key.given, `${forms} in phase 'middleware'`);
+  }
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
@@ -182,7 +184,7 @@ export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions 
 function refuseUnknownOptions(definition: LimitDefinition, location: string): void {
   const algorithm = algorithms.get(definition.algo);
   if (algorithm === undefined) return;
-  const all = new Set<string>(['algo', ...COMMON, ...[...algorithms.values()].flatMap(({ options }) => options)]);
+  const all = new Set<string>(['algo', ...COMMON, ...algorithms.options]);
   for (const option of Object.keys(definition)) {
     if (all.has(option)) continue;
     throw new RateLimitConfigError(messages.unknownOption(location, option, [...algorithm.options, ...COMMON]));
@@ -200,7 +202,6 @@ function check(
     throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
 }
 
-const isHeader = (key: unknown) => typeof key === 'string' && key.startsWith('header:');
 const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
 const isCount = (value: unknown) => isFunction(value) || ['all', 'failed', 'succeeded'].includes(value as string);
 const isFunction = (value: unknown) => typeof value === 'function';

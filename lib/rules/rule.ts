@@ -7,7 +7,8 @@ import type { OnceLogger } from '../errors/once-logger.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
-import type { Identify, LimitKey, ResolvedKey } from '../key-resolvers/key-resolver.js';
+import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
+import type { ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../config/limit-definition.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { andThen, type Awaitable } from '../util/awaitable.js';
@@ -18,9 +19,8 @@ export interface RuleEntry extends CheckEntry {
 }
 
 export interface RuleSettings {
-  readonly key: LimitKey;
-  readonly identify: Identify;
-  /** Whom it counts if `identify` finds nobody. */
+  readonly key: BoundKey;
+  /** Whom it counts if the key finds nobody. */
   readonly byAddress: IdentifyAddress;
   readonly onMissingKey: OnMissingKey;
   readonly phase: Phase;
@@ -69,7 +69,7 @@ export class Rule {
   /** Whether another limit got the same name without being given it, though it counts by another function. */
   countsOtherwise({ settings: { key, count, unnamed } }: Rule): boolean {
     const own = this.settings;
-    return own.unnamed && unnamed && (isOtherFunction(own.key, key) || isOtherFunction(own.count, count));
+    return own.unnamed && unnamed && (isOtherFunction(own.key.given, key.given) || isOtherFunction(own.count, count));
   }
 
   get name(): string {
@@ -132,9 +132,9 @@ export class Rule {
 
   /** What to ask of the store, or nothing if the limit does not apply to the request. */
   entry(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
-    const { skip, identify } = this.settings;
+    const { skip, key } = this.settings;
     const identified = () =>
-      andThen(identify(context, parts), (key) => this.charge(this.identity(key, context, parts), context));
+      andThen(key.identify(context, parts), (found) => this.charge(this.identity(found, context, parts), context));
     return skip === undefined
       ? identified()
       : andThen<boolean, RuleEntry | undefined>(skip(context), (skipped) => (skipped ? undefined : identified()));
@@ -152,8 +152,8 @@ export class Rule {
     // A shadow refuses nobody, whatever the reason.
     if (onMissingKey === 'skip' || (onMissingKey === 'refuse' && this.limit.shadow)) return undefined;
     if (onMissingKey === 'refuse') {
-      if (key === 'user') throw new UnauthorizedException(messages.noUser());
-      throw new BadRequestException(messages.noKey(describeKey(key)));
+      if (key.needsUser) throw new UnauthorizedException(messages.noUser());
+      throw new BadRequestException(messages.noKey(key.noun));
     }
     const identity = byAddress(context, parts);
     if (identity === undefined) log.warn(messages.noAddress(this.name));
@@ -197,9 +197,4 @@ class RouteRule extends Rule {
 
 function isOtherFunction(one: unknown, other: unknown): boolean {
   return typeof one === 'function' && one !== other;
-}
-
-function describeKey(key: LimitKey): string {
-  if (key === 'ip') return 'address';
-  return typeof key === 'string' && key.startsWith('header:') ? `header '${key.slice('header:'.length)}'` : 'key';
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { inProportion } from '../../lib/algorithms/scale.js';
-import { shareOf } from '../../lib/limits/share.js';
+import { leakyBucket } from '../../lib/algorithms/leaky-bucket.js';
 import { connectRedis } from '../support/stores.js';
 
 /** Whole numbers of any size below 2^53. */
@@ -59,8 +59,8 @@ describe('a share of a limit', () => {
   it('is all whole units that it holds', () => {
     const limit = { algo: 'leaky-bucket', rate: 100, interval: '1s', queue: 100 } as const;
     for (let percent = 1; percent <= 100; percent++) {
-      expect(shareOf(limit, percent / 100)).toMatchObject({ rate: percent, queue: percent });
+      expect(leakyBucket.share(limit, percent / 100)).toMatchObject({ rate: percent, queue: percent });
     }
-    expect(shareOf({ ...limit, rate: 10 }, 0.29)).toMatchObject({ rate: 2 });
+    expect(leakyBucket.share({ ...limit, rate: 10 }, 0.29)).toMatchObject({ rate: 2 });
   });
 });

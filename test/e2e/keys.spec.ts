@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get, Injectable } from '@nestjs/common';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { KeyFunction, KeyResolver, LimitKey } from '../../lib/key-resolvers/key-resolver.js';
+import type { LimitKey } from '../../lib/key-resolvers/index.js';
+import type { KeyFunction, KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
 import type { CommonLimitOptions } from '../../lib/config/limit-definition.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { Check } from '../../lib/stores/store.js';

@@ -49,7 +49,7 @@ describe('fragments of the script', () => {
   it('are all composed', () => {
     const files = readdirSync('lua', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
     expect(files.map((file) => file.replace('.lua', '')).toSorted()).toEqual([...fragments, 'overrides'].toSorted());
-    expect(algorithmFiles).toEqual([...algorithms.keys()].map((name) => `algorithms/${name}`).toSorted());
+    expect(algorithmFiles).toEqual(algorithms.names.map((name) => `algorithms/${name}`).toSorted());
   });
 
   it.each(fragments)('%s uses no name that it does not list, besides those of the header', (file) => {
@@ -90,7 +90,7 @@ describe('fragments of the script', () => {
   });
 });
 
-describe.each([...algorithms.keys()])('the fragment of %s', (name) => {
+describe.each(algorithms.names)('the fragment of %s', (name) => {
   const source = read(`algorithms/${name}`);
   const names = parametersOf(source);
   const now = Date.parse('2026-09-21T10:00:00Z') * 1000;

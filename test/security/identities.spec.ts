@@ -9,7 +9,7 @@ import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { RequestLike } from '../../lib/transports/request-reader.js';
 import { ipIdentity } from '../../lib/key-resolvers/ip.js';
-import type { LimitKey } from '../../lib/key-resolvers/key-resolver.js';
+import type { LimitKey } from '../../lib/key-resolvers/index.js';
 import { ProxyWarning } from '../../lib/key-resolvers/proxy-warning.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';

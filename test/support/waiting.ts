@@ -13,8 +13,14 @@ const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =
 /** Code that waits for units of one limit, without an app. */
 export function waitingFor(store: Store, options: AlgorithmOptions) {
   const rule = new Rule(compile(options), {
-    key: 'global',
-    identify: () => 'global',
+    key: {
+      given: 'global',
+      name: 'global',
+      noun: 'key',
+      needsRoute: false,
+      needsUser: false,
+      identify: () => 'global',
+    },
     byAddress: () => undefined,
     onMissingKey: 'skip',
     phase: 'guard',

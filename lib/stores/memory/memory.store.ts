@@ -1,4 +1,5 @@
-import type { State, WindowCount } from '../../algorithms/algorithm.js';
+import { issuesTickets, type State, type WindowCount } from '../../algorithms/algorithm.js';
+import { algorithms } from '../../algorithms/index.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { inProportion } from '../../algorithms/scale.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
@@ -197,7 +198,9 @@ export class MemoryStore implements Store {
   history(counter: Counter): Promise<WindowCount[]> {
     const { algorithm, parameters } = counter.limit;
     if (algorithm.history === undefined) {
-      return Promise.reject(new RateLimitArgumentError(messages.noHistory(counter.limit.name)));
+      return Promise.reject(
+        new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history'))),
+      );
     }
     const { state } = this.view(counter, this.clock());
     return Promise.resolve(algorithm.history(parameters, state));
@@ -289,7 +292,7 @@ export class MemoryStore implements Store {
     if (refusedFirst) beginBlock(view);
     const charged = allowed && view.fits && !peek;
     // A delay and a place are those that it finds; what remains is what it leaves.
-    const isPlaced = algorithm.queue !== undefined || algorithm.holding !== undefined;
+    const isPlaced = issuesTickets(algorithm);
     if (charged && !isPlaced) algorithm.take(parameters, state, cost);
     const decision = decisionOf(view);
     if (refundable && !peek) decision.chargedAt = state.now;
@@ -437,7 +440,7 @@ function reserve(view: View, longest: number): void {
 function beginBlock(view: View): void {
   const { limit, state, cost } = view;
   const { algorithm, parameters, quota } = limit;
-  if (algorithm.queue === undefined && algorithm.holding === undefined) {
+  if (!issuesTickets(algorithm)) {
     algorithm.give(parameters, state, Math.min(quota, quota - algorithm.remaining(parameters, state)));
   }
   const waits = cost <= quota && algorithm.holding === undefined && !algorithm.fits(parameters, state, cost);
@@ -478,8 +481,7 @@ function retryAfterMs(view: View, blocked: number): number {
 
 /** Whether its counters are as most are: nothing is delayed, blocked, carried over, or kept for longer than it counts. */
 function isPlain({ algorithm, blockFor, carry }: CompiledLimit): boolean {
-  const { queue, holding } = algorithm;
-  const isSimple = queue === undefined && holding === undefined && algorithm.keepFor === undefined;
+  const isSimple = !issuesTickets(algorithm) && algorithm.keepFor === undefined;
   return isSimple && blockFor === 0 && carry === undefined;
 }
 

@@ -1,6 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import type { Cluster } from 'ioredis';
 import type { WindowCount } from '../../algorithms/algorithm.js';
+import { algorithms } from '../../algorithms/index.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
@@ -34,6 +35,12 @@ export interface RedisStoreOptions {
   release?: () => void;
   /** @internal */
   clock?: TestClock;
+  /**
+   * The script that decides.
+   * @internal
+   * @default that of the package
+   */
+  script?: string;
 }
 
 /** What is on its way to Redis. */
@@ -100,8 +107,8 @@ export class RedisStore implements Store {
     private readonly client: RedisClient,
     options: RedisStoreOptions = {},
   ) {
-    const { prefix = 'sluice', timeoutMs = 250, ownsClient = false, release, clock } = options;
-    this.script = new Script(client);
+    const { prefix = 'sluice', timeoutMs = 250, ownsClient = false, release, clock, script } = options;
+    this.script = new Script(client, script);
     this.cluster = isCluster(client);
     if (isCluster(client)) {
       this.nodeOf = (counter) => client.slots[this.slotOf(counter)]?.[0] ?? '';
@@ -183,7 +190,7 @@ export class RedisStore implements Store {
 
   async history(counter: Counter): Promise<WindowCount[]> {
     if (counter.limit.algorithm.history === undefined) {
-      throw new RateLimitArgumentError(messages.noHistory(counter.limit.name));
+      throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
     }
     return this.enqueue(
       counter,

@@ -1,0 +1,49 @@
+import type { Algorithm } from './algorithm.js';
+
+/** What only some algorithms can do. */
+export type Capability = 'reservation' | 'queue' | 'holding' | 'prefetch' | 'history';
+
+/** The algorithms, by their names. */
+export class AlgorithmRegistry {
+  private readonly byName = new Map<unknown, Algorithm>();
+
+  constructor(algorithms: readonly Algorithm[]) {
+    for (const algorithm of algorithms) this.add(algorithm);
+  }
+
+  /** The values of `algo`. */
+  get names(): string[] {
+    return this.all.map(({ name }) => name);
+  }
+
+  /** The algorithm of a name, if there is one. */
+  get(name: unknown): Algorithm | undefined {
+    return this.byName.get(name);
+  }
+
+  /** The names of those that have one of these capabilities. */
+  withAny(...capabilities: readonly Capability[]): string[] {
+    return this.all
+      .filter((algorithm) => capabilities.some((capability) => algorithm[capability] !== undefined))
+      .map(({ name }) => name);
+  }
+
+  /** Every option of any of them. */
+  get options(): string[] {
+    return this.all.flatMap(({ options }) => options);
+  }
+
+  /** The names of those that have an option. */
+  withOption(option: string): string[] {
+    return this.all.filter(({ options }) => options.includes(option)).map(({ name }) => name);
+  }
+
+  /** Adds an algorithm. */
+  add(algorithm: Algorithm): void {
+    this.byName.set(algorithm.name, algorithm);
+  }
+
+  private get all(): Algorithm[] {
+    return [...this.byName.values()];
+  }
+}

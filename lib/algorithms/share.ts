@@ -1,0 +1,31 @@
+import { duration, type Duration, MAX_INTERVAL_MS } from './options.js';
+
+/** A part of so many units, in whole units, without what a product of fractions lacks: 0.29 of 100 is 29. */
+export function wholeShare(count: number, part: number): number {
+  return Math.floor(Number((count * part).toPrecision(15)));
+}
+
+/** A part of so many units, at least one. */
+export function shareOfUnits(count: number, part: number): number {
+  return Math.max(1, wholeShare(count, part));
+}
+
+/**
+ * A part of a rate, at least one unit an interval. Where less than one unit is left, one is allowed in a longer interval, of a
+ * year at most.
+ */
+export function shareOfRate<O extends { rate: number; interval: Duration }>(options: O, part: number): O {
+  const rate = shareOfUnits(options.rate, part);
+  if (rate > 1) return { ...options, rate };
+  const micros = duration('localShare', 'interval', options.interval);
+  const longer = (micros / 1000) * Math.max(1, rate / (options.rate * part));
+  return { ...options, rate, interval: Math.min(MAX_INTERVAL_MS, longer) };
+}
+
+/** A part of a rate, and of the units that it allows at once. */
+export function shareOfBurst<O extends { rate: number; interval: Duration; burst?: number }>(
+  options: O,
+  part: number,
+): O {
+  return { ...shareOfRate(options, part), burst: shareOfUnits(options.burst ?? options.rate, part) };
+}

@@ -1,0 +1,20 @@
+import { classKey, functionKey } from './custom.js';
+import { globalKey } from './global.js';
+import { headerKey } from './header.js';
+import { ipKey } from './ip.js';
+import type { KeyScheme } from './key-scheme.js';
+import { userKey } from './user.js';
+
+/** Every form of `key`. Adding one is a line here. */
+const list = [ipKey, userKey, globalKey, headerKey, functionKey, classKey] as const;
+
+type KeyOf<S> = S extends KeyScheme<infer Key, infer _> ? Key : never;
+
+/**
+ * Whom a limit counts.
+ * @useDeclaredType
+ */
+export type LimitKey = KeyOf<(typeof list)[number]>;
+
+/** Every form of `key`, in the order in which they are tried. */
+export const keySchemes: KeyScheme[] = [...list];

@@ -1,0 +1,35 @@
+import type { ProxyWarning } from './proxy-warning.js';
+import type { Identify } from './key-resolver.js';
+import type { ResolverInstances } from './resolver-instances.js';
+
+/** What an app has for its keys. */
+export interface KeyServices {
+  /** How many leading bits of an IPv6 address tell clients apart. */
+  readonly ipv6Prefix: number;
+  readonly proxyWarning: ProxyWarning;
+  readonly instances: ResolverInstances;
+}
+
+/** How a key is called. */
+export interface KeyDescription {
+  /** In the default name of a limit: `user`. */
+  readonly name: string;
+  /** In a sentence: `header 'x-api-key'`. */
+  readonly noun: string;
+}
+
+/** One form of `key`: how it is read, and how it finds the identity of a request. */
+export interface KeyScheme<Key = unknown, P = unknown> {
+  /** How such a key is written, for messages: `'header:<name>'`. */
+  readonly form: string;
+  /** Reads a key that is of this form, else nothing. Throws `RateLimitConfigError` for one that is of this form, but wrong. */
+  parse(key: unknown, location: string): P | undefined;
+  /** What messages and default names call it. */
+  describe(parameter: P, key: Key): KeyDescription;
+  /** Whether it is known only once the route is, so not to a middleware. */
+  readonly needsRoute: boolean;
+  /** Whether authentication has to come first: its limits are checked after the guards, and a request without it gets a 401. */
+  readonly needsUser?: boolean;
+  /** Makes what finds the identity of a request. */
+  resolve(parameter: P, services: KeyServices): Identify;
+}

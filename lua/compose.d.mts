@@ -1,0 +1,2 @@
+/** The script that decides, with more algorithms than the package has: their Lua by their names. */
+export declare function composeScript(more?: Readonly<Record<string, string>>): string;

@@ -1,0 +1,42 @@
+// Composes the fragments of lua/ into the one script that decides: their comments and indentation stay in the readable files,
+// and the server is sent only what it runs.
+import { readdirSync, readFileSync } from 'node:fs';
+
+const lua = new URL('./', import.meta.url);
+
+const strip = (source) =>
+  source
+    .split('\n')
+    .map((line) => line.trim().replace(/^--.*$|\s+-- .*$/, ''))
+    .filter((line) => line !== '')
+    .join('\n');
+
+/** A file of lua/, as the server is sent it. */
+export const read = (file) => strip(readFileSync(new URL(file, lua), 'utf8'));
+
+/** What stands before the algorithms, and behind them: each uses what the ones before it leave, as its first lines say. */
+const { shared, driver } = JSON.parse(readFileSync(new URL('fragments.json', lua), 'utf8'));
+
+/** Each fragment of algorithms/ returns what it is made of, and is run only by a call that needs it. */
+const algorithms = () =>
+  readdirSync(new URL('algorithms/', lua))
+    .toSorted()
+    .map((file) => [file.replace('.lua', ''), read(`algorithms/${file}`)]);
+
+/**
+ * The script that decides, with the algorithms of lua/algorithms/ and `more`: sources by the names of their algorithms. The driver
+ * is a function of its own: a closure is made faster if what it refers to belongs to a function around the one that makes it.
+ */
+export function composeScript(more = {}) {
+  const added = Object.entries(more).map(([name, source]) => [name, strip(source)]);
+  return [
+    ...shared.map((name) => read(`${name}.lua`)),
+    'local function make_algorithm(name)',
+    ...[...algorithms(), ...added].flatMap(([name, source]) => [`if name == '${name}' then`, source, 'end']),
+    'end',
+    'local function run()',
+    ...driver.map((name) => read(`driver/${name}.lua`)),
+    'end',
+    'return run()',
+  ].join('\n');
+}

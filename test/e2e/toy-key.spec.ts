@@ -1,0 +1,86 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get } from '@nestjs/common';
+import type { CommonLimitOptions } from '../../lib/config/limit-definition.js';
+import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import { keySchemes, type LimitKey } from '../../lib/key-resolvers/index.js';
+import type { KeyScheme } from '../../lib/key-resolvers/key-scheme.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { HttpApp, startUp } from './http-app.js';
+
+/** A form of key from outside of the package: counts by a parameter of the query. */
+const queryKey: KeyScheme<`query:${string}`, string> = {
+  form: "'query:<name>'",
+  parse(key, location) {
+    if (typeof key !== 'string' || !key.startsWith('query:')) return undefined;
+    const name = key.slice('query:'.length);
+    if (/^\w+$/.test(name)) return name;
+    throw new RateLimitConfigError(`${location}: option 'key' is '${key}', wants a name of letters after 'query:'`);
+  },
+  describe: (parameter, name) => ({ name, noun: `parameter '${parameter}'` }),
+  needsRoute: false,
+  resolve: (parameter) => (context) => {
+    const { query } = context.switchToHttp().getRequest<{ query: Record<string, unknown> }>();
+    const value = query[parameter];
+    return typeof value === 'string' ? `query:${parameter}:${value}` : undefined;
+  },
+};
+keySchemes.push(queryKey);
+
+const minute = { algo: 'fixed-window', rate: 1, interval: '1m' } as const;
+/** The types of the package know its own keys only. */
+const byToken = 'query:token' as unknown as LimitKey;
+const wrong = 'query:to ken' as unknown as LimitKey;
+
+describe('a form of key that a test adds', () => {
+  let app: HttpApp | undefined;
+  afterEach(() => app?.close());
+
+  async function start(common: CommonLimitOptions): Promise<HttpApp> {
+    @Controller()
+    class Routes {
+      @RateLimit({ ...minute, ...common })
+      @Get()
+      get(): string {
+        return 'ok';
+      }
+    }
+    app = await HttpApp.start('express', { controllers: [Routes] });
+    return app;
+  }
+
+  it('counts by what it finds, under a name of its own', async () => {
+    const started = await start({ key: byToken });
+    expect(await started.statuses(2, '/?token=a')).toEqual([200, 429]);
+    expect(await started.statuses(2, '/?token=b')).toEqual([200, 429]);
+    expect((await started.get('/?token=a')).headers.get('ratelimit-policy')).toBe(
+      '"fixed-window:1/1m:query:token";q=1;w=60',
+    );
+  });
+
+  it('does what onMissingKey says of a request without one', async () => {
+    const refusing = await start({ key: byToken, onMissingKey: 'refuse' });
+    const response = await refusing.get('/');
+    expect([response.status, ((await response.json()) as { message: string }).message]).toEqual([
+      400,
+      "The request has no parameter 'token'",
+    ]);
+    await refusing.close();
+    expect(await (await start({ key: byToken })).statuses(2, '/')).toEqual([200, 429]);
+  });
+
+  it('is listed where a key is of no form, and says itself what is wrong with one of its own', async () => {
+    await expect(startUp({ limits: [{ ...minute, key: 7 as never }] })).rejects.toThrow(
+      "wants 'ip', 'user', 'global', 'header:<name>', a function, a class that implements KeyResolver or 'query:<name>'",
+    );
+    await expect(startUp({ limits: [{ ...minute, key: wrong }] })).rejects.toThrow(
+      "limits[0]: option 'key' is 'query:to ken', wants a name of letters after 'query:'",
+    );
+  });
+
+  it('can be asked by a middleware if it needs no route', async () => {
+    await expect(startUp({ limits: [{ ...minute, key: 'user', phase: 'middleware' }] })).rejects.toThrow(
+      "wants 'ip', 'global', 'header:<name>' or 'query:<name>' in phase 'middleware'",
+    );
+    await expect(startUp({ limits: [{ ...minute, key: byToken, phase: 'middleware' }] })).resolves.toBeUndefined();
+  });
+});
