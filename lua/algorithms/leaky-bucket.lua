@@ -1,8 +1,8 @@
 -- Leaky bucket that shapes. Parameters: arrival-time.lua, with a quota of queue + 1.
--- Stored: as arrival-time.lua; then two doubles for each stretch of free places, the tick at which the last of them leaves and
+-- Stored: as arrival-time.lua; then two doubles for each stretch of free slots, the tick at which the last of them leaves and
 -- how many they are; then, if they are needed, three doubles: the units that a penalty added at the end of the queue beyond the
 -- quota, and until which tick and at what time units were taken off the end (0: they were not).
--- A place is free if its request went away while others waited behind it; the earliest comes first. There is none while more is
+-- A slot is free if its request went away while others waited behind it; the earliest comes first. There is none while more is
 -- owed than the quota.
 --
 -- Uses: arrival_time
@@ -10,7 +10,7 @@
 local arrival = arrival_time()
 
 local FIXED, FREE, EXTRA = 40, 16, 24 -- bytes
-local MAX_FREE = 100 -- stretches of free places
+local MAX_FREE = 100 -- stretches of free slots
 
 -- The tick at which a unit leaves: that of 0 is the last one of the queue, that of 1 the one before it.
 local function tick_of(limit, state, index) return state.time + ceil((state.debt - (index + 1) * limit.unit) / limit.speed) end
@@ -18,10 +18,10 @@ local function tick_of(limit, state, index) return state.time + ceil((state.debt
 -- Which unit leaves at a tick.
 local function index_of(limit, state, tick) return ceil((state.debt - (tick - state.time) * limit.speed) / limit.unit) - 1 end
 
--- The earliest free places that are enough.
+-- The earliest free slots that are enough.
 local function free_for(state, cost)
-  for i, places in ipairs(state.free) do
-    if places.units >= cost then return i end
+  for i, slots in ipairs(state.free) do
+    if slots.units >= cost then return i end
   end
 end
 
@@ -32,12 +32,12 @@ local function departure(limit, state, cost)
   return tick_of(limit, state, index_of(limit, state, state.free[i].time) + state.free[i].units - cost)
 end
 
--- How many of free places are still to come.
+-- How many of free slots are still to come.
 local function still_to_come(limit, state, time, units)
   return min(units, ceil((state.debt + limit.speed) / limit.unit) - 1 - index_of(limit, state, time))
 end
 
--- Takes units off the end of the queue, and the places there that are free already.
+-- Takes units off the end of the queue, and the slots there that are free already.
 local function shorten(limit, state, units)
   state.debt = max(0, state.debt - units * limit.unit)
   state.penalty = max(0, state.penalty - units)
@@ -50,7 +50,7 @@ local function shorten(limit, state, units)
   end
 end
 
--- Lets others have places, the last of which leaves at a tick. A penalty is settled first.
+-- Lets others have slots, the last of which leaves at a tick. A penalty is settled first.
 local function free(limit, state, units, time)
   local settled = min(units, state.penalty)
   state.debt = state.debt - settled * limit.unit
@@ -111,7 +111,7 @@ return {
       state.debt = state.debt + cost * limit.unit
     else
       -- A penalty that fits nowhere takes what is free first.
-      for _, places in ipairs(state.free) do cost = cost - places.units end
+      for _, slots in ipairs(state.free) do cost = cost - slots.units end
       cost = max(0, cost)
       state.free = {}
       state.debt = state.debt + cost * limit.unit
@@ -128,20 +128,20 @@ return {
       state.cut_at = state.now
       return
     end
-    -- It was taken before the clock was set back, or before units were taken off the end, and is nobody's place any more.
+    -- It was taken before the clock was set back, or before units were taken off the end, and is nobody's slot any more.
     if floor(charged_at / limit.tick) > state.time then return end
     if state.cut_at > 0 and ticket > state.cut_end and charged_at <= state.cut_at then return end
     if ticket == queue_end then
       shorten(limit, state, units)
     elseif ticket >= state.time and ticket < queue_end and ticket - tick_of(limit, state, index_of(limit, state, ticket)) <= 1 then
-      -- Nobody leaves between two places: the queue that such a one was in has come to its end.
+      -- Nobody leaves between two slots: the queue that such a one was in has come to its end.
       free(limit, state, units, ticket)
     end
   end,
 
   remaining = function(limit, state)
     local most = arrival.remaining(limit, state)
-    for _, places in ipairs(state.free) do most = max(most, min(places.units, limit.quota)) end
+    for _, slots in ipairs(state.free) do most = max(most, min(slots.units, limit.quota)) end
     return most
   end,
 
@@ -156,7 +156,7 @@ return {
 
   encode = function(limit, state)
     local parts = { arrival.encode(limit, state) }
-    for i, places in ipairs(state.free) do parts[i + 1] = pack('<dd', places.time, places.units) end
+    for i, slots in ipairs(state.free) do parts[i + 1] = pack('<dd', slots.time, slots.units) end
     if state.penalty > 0 or state.cut_at > 0 then
       parts[#parts + 1] = pack('<ddd', state.penalty, state.cut_end, state.cut_at)
     end
