@@ -1,14 +1,14 @@
-/** The longest that a timer can wait. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/** The longest delay of a timer, in milliseconds. */
+export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Calls back after any number of milliseconds, also more than a timer can wait; never for `Infinity`. */
+/** A timeout of any length, longer than a timer's longest delay included; `Infinity` never ends. */
 export class LongTimeout {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     ms: number,
     callback: () => void,
-    /** Whether the process stays alive for it. */
+    /** Whether the timeout keeps the process alive. */
     private readonly keepsAlive = true,
   ) {
     this.set(ms, callback);
