@@ -48,7 +48,7 @@ export class LimiterService {
   /** @internal */
   constructor(
     private readonly registry: LimitRegistry,
-    private readonly room: WaitQueues,
+    private readonly queues: WaitQueues,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly rates: Overrides,
     stream: DecisionStream,
@@ -59,13 +59,13 @@ export class LimiterService {
   /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
   for(limit: LimitDefinition | string): Limiter {
     const rule = this.registry.rule(limit, { location: 'LimiterService.for', namespace: '' });
-    return new Limiter(rule.name, () => rule, this.store, this.room);
+    return new Limiter(rule.name, () => rule, this.store, this.queues);
   }
 
   /** @internal The limiter of a name that is looked up when it is first used. */
   lazily(name: string): Limiter {
     const rule = () => this.registry.rule(name, { location: 'LimiterService.for', namespace: '' });
-    return new Limiter(name, rule, this.store, this.room);
+    return new Limiter(name, rule, this.store, this.queues);
   }
 
   /**
@@ -91,7 +91,7 @@ export class LimiterService {
     if (!result.allowed) return result;
     const told = result.decisions.map((decision, index) => {
       const { limit, identity, cost } = entries[index]!;
-      return withLease(decision, decisions[index]!, { limit, identity, units: cost }, this.store, this.room);
+      return withLease(decision, decisions[index]!, { limit, identity, units: cost }, this.store, this.queues);
     });
     return { ...result, decisions: told };
   }

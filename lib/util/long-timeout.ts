@@ -1,5 +1,5 @@
-/** The longest delay of a timer, in milliseconds. */
-export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/** The longest that a timer of Node can wait, in milliseconds. */
+export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** A timeout of any length, longer than a timer's longest delay included; `Infinity` never ends. */
 export class LongTimeout {
@@ -21,8 +21,8 @@ export class LongTimeout {
   private set(ms: number, callback: () => void): void {
     if (ms === Infinity) return;
     this.timer =
-      ms > MAX_TIMEOUT_MS
-        ? setTimeout(() => this.set(ms - MAX_TIMEOUT_MS, callback), MAX_TIMEOUT_MS)
+      ms > LONGEST_TIMEOUT_MS
+        ? setTimeout(() => this.set(ms - LONGEST_TIMEOUT_MS, callback), LONGEST_TIMEOUT_MS)
         : setTimeout(callback, ms);
     if (!this.keepsAlive) this.timer.unref();
   }

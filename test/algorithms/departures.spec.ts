@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { ArrivalParameters } from '../../lib/algorithms/arrival-time.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import { settle } from '../../lib/limiter/reservation.js';
+import { settle } from '../../lib/limiter/settlement.js';
 import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { compile, connectRedis, ManualClock, storeKinds } from '../support/stores.js';

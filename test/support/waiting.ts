@@ -27,11 +27,11 @@ export function waitingFor(store: Store, options: AlgorithmOptions) {
     answer: {} as never,
     log: new OnceLogger(new Logger('RateLimit')),
   });
-  const room = new WaitQueues(store);
+  const queues = new WaitQueues(store);
   return {
     rule,
-    room,
-    limiter: new Limiter('one', () => rule, store, room),
+    queues,
+    limiter: new Limiter('one', () => rule, store, queues),
     /** Lets other options hold from now on. */
     change: (changed: AlgorithmOptions, more?: Partial<LimitSettings>) => rule.decideBy(compile(changed, more)),
   };

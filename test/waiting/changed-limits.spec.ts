@@ -153,17 +153,17 @@ describe('a limit that changes while others wait for it', () => {
 
   it.each(placed)('%s: once they are reset and then blocked, they still wait no longer than they may', async (algo) => {
     const store = new MemoryStore();
-    const { limiter, room } = waitingFor(store, optionsOf(algo, 10, 1000, 9));
+    const { limiter, queues } = waitingFor(store, optionsOf(algo, 10, 1000, 9));
     await limiter.consume(KEY, 9);
     const hasty = outcomeOf(limiter.acquire(KEY, { timeout: 2000 }));
     await advance(0);
     await limiter.block(KEY, 1500);
-    room.restart({ limit: limiter.rule.limit, identity: KEY });
+    queues.restart({ limit: limiter.rule.limit, identity: KEY });
     await advance(10);
     await limiter.block(KEY, '1h');
     await advance(2000);
     expect(hasty.reason).toBeInstanceOf(RateLimitTimeoutError);
-    await room.onModuleDestroy();
+    await queues.onModuleDestroy();
     await store.close();
   });
 });

@@ -43,7 +43,7 @@ describe.each(every)('who gives up while the answer is on its way, with %p', (op
   it.each([[[0]], [[1]], [[2]], [[0, 1]], [[0, 2]], [[0, 1, 2]]])('holds nothing: %p of three', async (leave) => {
     // Units that come back at another time than they were taken are fewer.
     const store = new SlowStore({ clock: new ManualClock().now });
-    const { limiter, room } = waitingFor(store, options);
+    const { limiter, queues } = waitingFor(store, options);
     const first = outcomeOf(limiter.acquire(KEY));
     const leaving = [0, 1, 2].map(() => new AbortController());
     const outcomes = leaving.map(({ signal }) => outcomeOf(limiter.acquire(KEY, { signal })));
@@ -54,7 +54,7 @@ describe.each(every)('who gives up while the answer is on its way, with %p', (op
     const { quota, remaining } = await limiter.peek(KEY);
     expect(quota - remaining).toBe(4 - leave.length);
     expect(first.value).toMatchObject({ allowed: true });
-    const closing = room.onModuleDestroy();
+    const closing = queues.onModuleDestroy();
     await store.answer();
     await closing;
     await store.close();
@@ -63,7 +63,7 @@ describe.each(every)('who gives up while the answer is on its way, with %p', (op
 
 it('a line that has ended does not end the next one of its key', async () => {
   const store = new MemoryStore();
-  const { limiter, room } = waitingFor(store, { algo: 'leaky-bucket', rate: 1, interval: '1h', queue: 9 });
+  const { limiter, queues } = waitingFor(store, { algo: 'leaky-bucket', rate: 1, interval: '1h', queue: 9 });
   await limiter.consume(KEY);
   const leaving = new AbortController();
   const first = outcomeOf(limiter.acquire(KEY, { signal: leaving.signal }));
@@ -75,7 +75,7 @@ it('a line that has ended does not end the next one of its key', async () => {
   await refunding;
   await turn();
   expect(first.reason).toEqual(new Error('enough'));
-  await room.onModuleDestroy();
+  await queues.onModuleDestroy();
   await turn();
   const ended = others.filter(({ value, reason }) => value !== undefined || reason !== undefined);
   expect(ended).toHaveLength(3);
@@ -86,9 +86,9 @@ it('a line that has ended does not end the next one of its key', async () => {
 it.each(every.filter(({ algo }) => algo !== 'leaky-bucket'))(
   'a release or a refund costs as much as ever, however many wait, with %p',
   async (options) => {
-    const looked = jest.spyOn(Waiter.prototype, 'isHopeless');
+    const looked = jest.spyOn(Waiter.prototype, 'timesOutBy');
     const store = new MemoryStore();
-    const { limiter, room } = waitingFor(store, options);
+    const { limiter, queues } = waitingFor(store, options);
     const taken = [];
     for (let i = 0; i < 4; i++) taken.push(await limiter.consume(KEY));
     const waiting = Array.from({ length: 2000 }, () => outcomeOf(limiter.acquire(KEY, { timeout: '1y' })));
@@ -100,7 +100,7 @@ it.each(every.filter(({ algo }) => algo !== 'leaky-bucket'))(
     }
     expect(looked.mock.calls.length).toBeLessThan(100);
     looked.mockRestore();
-    await room.onModuleDestroy();
+    await queues.onModuleDestroy();
     expect(waiting).toHaveLength(2000);
     await store.close();
   },
@@ -114,7 +114,7 @@ it('nobody overtakes those who wait while units are refunded', async () => {
     }
   }
   const store = new SlowlyRefunding();
-  const { limiter, room } = waitingFor(store, { algo: 'leaky-bucket', rate: 1000, interval: '1s', queue: 9 });
+  const { limiter, queues } = waitingFor(store, { algo: 'leaky-bucket', rate: 1000, interval: '1s', queue: 9 });
   await limiter.consume(KEY, 3);
   const served: number[] = [];
   const acquire = async (number: number) => served.push((await limiter.acquire(KEY), number));
@@ -125,6 +125,6 @@ it('nobody overtakes those who wait while units are refunded', async () => {
   waiting.push(acquire(3));
   await Promise.all([...refunds, ...waiting]);
   expect(served).toEqual([1, 2, 3]);
-  await room.onModuleDestroy();
+  await queues.onModuleDestroy();
   await store.close();
 });

@@ -32,7 +32,7 @@ describe('calls that are rejected behind one that waits on', () => {
     ['token-bucket', { algo: 'token-bucket', rate: 1, interval: '1h' }, 'is blocked'],
   ])('keep no memory: %s, %j, that %s', async (_, options, state) => {
     const store = new MemoryStore();
-    const { limiter, room } = waitingFor(store, options);
+    const { limiter, queues } = waitingFor(store, options);
     if (state === 'is blocked') await limiter.block(KEY, '1h');
     else await limiter.consume(KEY);
     const patient = outcomeOf(limiter.acquire(KEY));
@@ -52,7 +52,7 @@ describe('calls that are rejected behind one that waits on', () => {
     expect(rejected).toBe(3 * CALLS);
     expect(await alive(kept)).toBeLessThan(CALLS / 10);
     expect(patient).toEqual({});
-    await room.onModuleDestroy();
+    await queues.onModuleDestroy();
     await store.close();
   });
 });

@@ -67,7 +67,7 @@ describe.each(algos)('%s', (algo) => {
         fc.array(step, { minLength: 1, maxLength: 50 }),
         async (quota, steps) => {
           const store = new MemoryStore();
-          const { limiter, room } = waitingFor(store, optionsOf(algo, quota));
+          const { limiter, queues } = waitingFor(store, optionsOf(algo, quota));
           const acts: Act[] = [];
           const waiting: { abort: AbortController; cost: number; outcome: { value?: Decision; at?: number } }[] = [];
           const reserved: { reservation: Reservation; cost: number; time: number; units: number }[] = [];
@@ -99,7 +99,7 @@ describe.each(algos)('%s', (algo) => {
             for (const { abort } of waiting) abort.abort(new Error('enough'));
             await settled();
           } finally {
-            await room.onModuleDestroy();
+            await queues.onModuleDestroy();
             await store.close();
           }
           for (const { cost, outcome } of waiting) {
@@ -125,7 +125,7 @@ describe.each(algos)('%s', (algo) => {
         fc.array(waiter, { minLength: 1, maxLength: 12 }),
         async (used, waiters) => {
           const store = new MemoryStore();
-          const { limiter, room } = waitingFor(store, optionsOf(algo, 5));
+          const { limiter, queues } = waitingFor(store, optionsOf(algo, 5));
           const other = waitingFor(store, optionsOf(algo, 5));
           try {
             for (const key of [KEY, 'user:2']) {
@@ -148,7 +148,7 @@ describe.each(algos)('%s', (algo) => {
             expect(await limiter.reserve(KEY)).toEqual(await limiter.reserve('user:2'));
             expect(await other.limiter.peek(KEY, 3)).toEqual(await other.limiter.peek('user:2', 3));
           } finally {
-            await room.onModuleDestroy();
+            await queues.onModuleDestroy();
             await store.close();
           }
         },
