@@ -103,7 +103,7 @@ export class Waiter {
     const message =
       lastRefusal?.retryAfterMs === Infinity
         ? messages.neverFits(name, cost, lastRefusal.quota)
-        : messages.waitedInVain(name, options.timeoutMs);
+        : messages.timedOut(name, options.timeoutMs);
     this.reject(new RateLimitTimeoutError(message, lastRefusal && toDecision(lastRefusal)));
   };
 
