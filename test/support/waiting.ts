@@ -10,7 +10,7 @@ import { WaitQueues } from '../../lib/limiter/wait-queues.js';
 const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
   new CompiledLimit(options, { location: 'test', name: 'one', ...more });
 
-/** Code that waits for units of one limit, without an app. */
+/** A limiter with its queues, without an app. */
 export function waitingFor(store: Store, options: AlgorithmOptions) {
   const rule = new Rule(compile(options), {
     key: 'global',
@@ -32,12 +32,12 @@ export function waitingFor(store: Store, options: AlgorithmOptions) {
     rule,
     queues,
     limiter: new Limiter('one', () => rule, store, queues),
-    /** Lets other options hold from now on. */
+    /** Puts other options in force. */
     change: (changed: AlgorithmOptions, more?: Partial<LimitSettings>) => rule.decideBy(compile(changed, more)),
   };
 }
 
-/** How a promise ends, told once it has. */
+/** The outcome of a promise: filled in once it has settled. */
 export function outcomeOf<T>(promise: Promise<T>) {
   const outcome: { value?: T; reason?: unknown; at?: number } = {};
   promise.then(

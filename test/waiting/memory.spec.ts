@@ -21,7 +21,7 @@ async function alive(objects: readonly WeakRef<object>[]): Promise<number> {
   return objects.filter((each) => each.deref() !== undefined).length;
 }
 
-describe('calls that are rejected behind one that waits on', () => {
+describe('rejected calls behind a waiting one', () => {
   it.each<[string, AlgorithmOptions, 'is used up' | 'is blocked']>([
     ['sliding-log', { algo: 'sliding-log', rate: 1, interval: '1h' }, 'is used up'],
     ['fixed-window', { algo: 'fixed-window', rate: 1, interval: '1h' }, 'is used up'],
@@ -30,7 +30,7 @@ describe('calls that are rejected behind one that waits on', () => {
     ['gcra', { algo: 'gcra', rate: 1, interval: '1h' }, 'is used up'],
     ['gcra', { algo: 'gcra', rate: 1, interval: '1h' }, 'is blocked'],
     ['token-bucket', { algo: 'token-bucket', rate: 1, interval: '1h' }, 'is blocked'],
-  ])('keep no memory: %s, %j, that %s', async (_, options, state) => {
+  ])('are garbage: %s, %j, that %s', async (_, options, state) => {
     const store = new MemoryStore();
     const { limiter, queues } = waitingFor(store, options);
     if (state === 'is blocked') await limiter.block(KEY, '1h');
