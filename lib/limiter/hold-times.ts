@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { StoreDecision } from '../stores/store.js';
 
-/** How long this process holds the leases of a limit, in milliseconds. */
+/** The hold times of a limit's leases in this process, in milliseconds. */
 interface HoldTimes {
   /** When the first lease began. */
   readonly firstBegan: number;

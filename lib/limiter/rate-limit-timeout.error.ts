@@ -1,6 +1,6 @@
 import type { Decision } from '../limits/decision.js';
 
-/** A call waited in vain: its units do not come in time. */
+/** The units of a waiting call do not come in time. */
 export class RateLimitTimeoutError extends Error {
   /** `'RateLimitTimeoutError'`. */
   override readonly name = 'RateLimitTimeoutError';

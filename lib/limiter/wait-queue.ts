@@ -19,7 +19,7 @@ interface Refusal {
   readonly retryAt: number;
 }
 
-/** What a queue needs of its surroundings. */
+/** The counter of a queue, its store, and callbacks. */
 export interface WaitQueueOptions {
   readonly identity: string;
   readonly store: Store;
@@ -40,7 +40,7 @@ export class WaitQueue {
   private inFlight: Promise<void> | undefined;
   private refusal: Refusal | undefined;
   private pollMs = FIRST_POLL_MS;
-  /** How many units the next call is likely to get. */
+  /** The units that the next call is likely to get. */
   private likelyUnits: number;
 
   constructor(
@@ -198,7 +198,7 @@ export class WaitQueue {
   }
 }
 
-/** How many units can be reserved ahead of their time. */
+/** The units that can be reserved ahead of their time. */
 function unitsAhead(waiter: Waiter): number {
   return waiter.limit().algorithm.reservation === undefined ? 0 : Infinity;
 }

@@ -75,7 +75,7 @@ export class EffectiveRate {
     );
   }
 
-  /** Ends the override in time, on a clock that nobody sets. */
+  /** Ends the override in time, by the monotonic clock. */
   private setTimer(now: number): void {
     this.stop();
     const expiresAt = this.override?.expiresAt;

@@ -40,7 +40,7 @@ export interface RateOverride {
   patch: RatePatch;
   /** Grows by 1 with every change of the limit's rate by any instance. */
   version: number;
-  /** How counters took over the changed rate. */
+  /** The mode by which counters took over the changed rate. */
   inherit: InheritMode;
   /** When it ends, in milliseconds since the epoch on the Redis server's clock; `undefined` without an end. */
   expiresAt: number | undefined;
