@@ -56,7 +56,8 @@ export type {
   Scope,
 } from './config/limit-definition.js';
 export { Lease, type LeasedCheckResult, type LeasedDecision } from './limiter/lease.js';
-export { type AcquireOptions, Limiter, type ReserveOptions } from './limiter/limiter.js';
+export { Limiter } from './limiter/limiter.js';
+export type { AcquireOptions, ReserveOptions } from './limiter/limiter-options.js';
 export { type LimitCheck, LimiterService } from './nest/limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';

@@ -38,9 +38,9 @@ export class AlgorithmRegistry {
     return this.all.filter(({ options }) => options.includes(option)).map(({ name }) => name);
   }
 
-  /** Adds an algorithm. */
+  /** Adds an algorithm. What `Object.prototype` was given is no capability of it. */
   add(algorithm: Algorithm): void {
-    this.byName.set(algorithm.name, algorithm);
+    this.byName.set(algorithm.name, Object.assign(Object.create(null) as object, algorithm));
   }
 
   private get all(): Algorithm[] {

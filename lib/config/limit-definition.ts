@@ -5,22 +5,22 @@ import type { Duration } from '../algorithms/options.js';
 import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 
-/** What happens to a request that has no key for a limit. */
+/** The handling of a request without a key for a limit. */
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';
 
-/** When a limit is checked. */
+/** The moment at which a limit is checked. */
 export type Phase = 'middleware' | 'guard' | 'authenticated';
 
-/** Which instances of the app count together. */
+/** The instances of the app that count together. */
 export type Scope = 'cluster' | 'instance';
 
-/** How a request ended. */
+/** The end of a request. */
 export interface Outcome {
   /** Whether it failed: with an error, a status from 400 on, or a client that went away before the answer. */
   readonly failed: boolean;
   /** The status of the response, over HTTP. */
   readonly statusCode?: number | undefined;
-  /** What the handler threw, over transports other than HTTP. */
+  /** The error of the handler, over transports other than HTTP. */
   readonly error?: unknown;
   /** Whether the client went away before the answer was known. Then `'failed'` counts the request, and `'succeeded'` does, too. */
   readonly aborted: boolean;
@@ -28,56 +28,55 @@ export interface Outcome {
   readonly context: ExecutionContext;
 }
 
-/** Which requests count in the end. */
+/** The requests that count in the end. */
 export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean | Promise<boolean>);
 
-/** How many units an instance takes at once, and for how long. */
+/** The units that an instance takes at once, and their time to live. */
 export interface PrefetchOptions {
   /** The most units that are taken in one call: a whole number >= 1. */
   units: number;
-  /** How long they can be used: milliseconds or a duration such as `'100ms'`, at most 1 minute. Then the rest is given back. */
+  /** Their time to live: milliseconds or a duration such as `'100ms'`, at most 1 minute. Then unused units are given back. */
   ttl: Duration;
 }
 
-/** What every limit has, whatever its algorithm. */
+/** The options of every limit, of any algorithm. */
 export interface CommonLimitOptions {
   /**
-   * Tells the limit from others, in headers, in `@SkipRateLimit` and where a nearer limit replaces it: 1 to 128 printable
+   * Identifies the limit: in headers, in `@SkipRateLimit` and where a nearer limit replaces it: 1 to 128 printable
    * ASCII characters.
    * @default the algorithm with its rate, such as `gcra:20/1s`; then the `key` and the `count`, if they are not the usual:
    * `gcra:20/1s:user`, `sliding-log:5/15m:failed`
    */
   name?: string;
   /**
-   * Whom the limit counts: `'ip'`, `'user'` (the `id`, `sub` or `userId` of `request.user`), `'global'` (everyone together),
+   * The key of the counter: `'ip'`, `'user'` (the `id`, `sub` or `userId` of `request.user`), `'global'` (everyone together),
    * `'header:<name>'`, a function of the context, or an injectable class that implements `KeyResolver`.
    * @default the `key` of the module's `defaults`, or `'ip'`
    */
   key?: LimitKey;
   /**
-   * How many units a request takes: a whole number >= 1, or a function that says it.
+   * The units of a request: a whole number >= 1, or a function that returns it.
    * @default 1
    */
   cost?: number | ((context: ExecutionContext) => number | Promise<number>);
   /**
-   * Says which requests the limit leaves alone.
+   * Selects requests that the limit does not count.
    * @default none
    */
   skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
   /**
-   * Which requests count: `'all'`, `'failed'` or `'succeeded'` ones, or those of which a function says so. Each is charged
-   * first, so that a burst cannot slip through, and given back when its response has ended and does not count. If its client went
-   * away before the answer was known, it counts, whichever of them do. Only requests to routes have an outcome; code that
-   * consumes units gives them back itself.
+   * The requests that count: `'all'`, `'failed'` or `'succeeded'` ones, or those that a function selects. Each is charged first,
+   * so that a burst cannot slip through, and refunded when its response has ended and does not count. A request whose client went
+   * away before the answer was known always counts. Only requests to routes have an outcome; code that consumes units refunds
+   * them itself.
    * @default 'all'
    */
   count?: Count;
   /**
-   * Whom the limit refuses, it refuses for so long from then on, in place of the wait that it would have told; then it counts
-   * anew. Tries in between change nothing. Shorter than that wait it lets more pass than without: the quota with every block.
-   * Leases that are held, places in a queue and units that are owed outlast it. Milliseconds or a duration such as `'15m'`, at
-   * most 1 year.
-   * @default no longer than it has to
+   * Blocks a refused key for this time, in place of the wait of the refusal; then it counts anew. Retries in between change
+   * nothing. A block shorter than that wait lets more pass than none: the quota with every block. Held leases, queued units and
+   * debts outlast it. Milliseconds or a duration such as `'15m'`, at most 1 year.
+   * @default no block
    */
   blockFor?: Duration;
   /**
@@ -143,13 +142,13 @@ export interface CommonLimitOptions {
   body?: RefusalBody;
 }
 
-/** One rule: an algorithm with its parameters, and what every limit has. */
+/** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition = AlgorithmOptions & CommonLimitOptions;
 
-/** What every limit of an app has unless it says otherwise. */
+/** The default options of all limits of an app. */
 export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'prefetch' | 'perRoute' | 'phase'>;
 
-/** What a limit function may answer: the name of a defined limit, a limit, several of these, or `null` for none on purpose. */
+/** The result of a limit function: the name of a defined limit, a limit, several of these, or `null` for none on purpose. */
 export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDefinition)[] | null;
 
 /**
@@ -159,5 +158,5 @@ export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDef
  */
 export type LimitFunction = (context: ExecutionContext) => LimitAnswer | Promise<LimitAnswer>;
 
-/** What `@RateLimit` takes. */
+/** An argument of `@RateLimit`. */
 export type LimitSpec = string | LimitDefinition | LimitFunction;

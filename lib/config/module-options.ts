@@ -27,7 +27,7 @@ export interface RateLimitModuleOptions {
    */
   define?: Readonly<Record<string, LimitDefinition>>;
   /**
-   * What every limit has unless it says otherwise, those of routes and code included: `key`, `cost`, `skip`, `count`,
+   * Default options of all limits, those of routes and code included: `key`, `cost`, `skip`, `count`,
    * `blockFor`, `scope`, `mode`, `nearLimit`, `onStoreError`, `onMissingKey`, `message`, `body`.
    * @default what each of these says
    */
@@ -92,7 +92,7 @@ export interface RateLimitModuleOptions {
    */
   ipv6Prefix?: number;
   /**
-   * What every Redis key begins with; no braces.
+   * The beginning of every Redis key; no braces.
    * @default 'sluice'
    */
   prefix?: string;
@@ -126,13 +126,13 @@ export interface RateLimitModuleOptions {
    */
   store?: Store;
   /**
-   * What reads the calls of further transports, or reads those of a known one in another way: objects, or injectable classes.
+   * Readers of the calls of further transports, or of a known one in another way: objects, or injectable classes.
    * @default HTTP, GraphQL, WebSockets (socket.io and ws) and microservices are read
    */
   readers?: readonly (RequestReader | Type<RequestReader>)[];
 }
 
-/** What shapes the module itself, so it stands beside `useFactory` in `forRootAsync`. */
+/** Options of the module itself, which stand beside `useFactory` in `forRootAsync`. */
 export interface RateLimitModuleExtras {
   /**
    * Whether the guard holds for every route. If `false`, bind it with `@UseGuards(RateLimitGuard)`, or as an `APP_GUARD` of your

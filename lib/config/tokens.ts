@@ -1,13 +1,13 @@
 /** The token of the module's settings. */
 export const RATE_LIMIT_SETTINGS = Symbol('RATE_LIMIT_SETTINGS');
-/** The token of the connection that the store and the changed rates share; nothing without `redis`. */
+/** The token of the connection that the store and the overrides share; `undefined` without `redis`. */
 export const RATE_LIMIT_REDIS = Symbol('RATE_LIMIT_REDIS');
 /** The token of the store. */
 export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
 
-/** The token of what draws random numbers >= 0 and < 1. */
+/** The token of the function that draws random numbers >= 0 and < 1. */
 export const RATE_LIMIT_RANDOM = Symbol('RATE_LIMIT_RANDOM');
 /** The token of the option `guard`. */
 export const RATE_LIMIT_GUARD_OPTION = Symbol('RATE_LIMIT_GUARD_OPTION');
-/** The token of the book of changed rates. */
-export const OVERRIDE_STORE = Symbol('RATE_BOOK');
+/** The token of the store of overrides. */
+export const OVERRIDE_STORE = Symbol('OVERRIDE_STORE');

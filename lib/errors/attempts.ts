@@ -2,14 +2,14 @@ import type { Logger } from '@nestjs/common';
 import { OnceLogger } from './once-logger.js';
 import { isPromise } from '../util/awaitable.js';
 
-/** What the log says of a function of the user's that fails. */
+/** The log line of a user's function that fails. */
 export interface Told {
   readonly message: string;
-  /** Why what it gave cannot be used. */
+  /** The reason, for a result that cannot be used. */
   readonly wrong: (got: unknown) => string;
 }
 
-/** Calls functions of the user's whose failure must not make a request fail, or end the process. The log has each message once. */
+/** Calls users' functions whose failure must not fail a request or end the process. Logs each message once. */
 export class Attempts {
   private readonly log: OnceLogger;
 
@@ -17,12 +17,12 @@ export class Attempts {
     this.log = new OnceLogger(logger);
   }
 
-  /** What a function gives; nothing if it throws, or gives what is not right. */
+  /** Returns the result of a function; `undefined` if it throws, or its result is not right. */
   call<T>(call: () => T, isRight: (got: T) => boolean, told: Told): T | undefined {
     try {
       const got = call();
       if (isRight(got)) return got;
-      // A promise is no answer here, and may be rejected without anybody to hear of it.
+      // A promise is no result here; its rejection must not go unhandled.
       if (isPromise(got)) got.then(undefined, () => undefined);
       this.tell(told.message, told.wrong(got));
     } catch (error) {
@@ -31,7 +31,7 @@ export class Attempts {
     return undefined;
   }
 
-  /** Tells that a function failed, unless it was told before. */
+  /** Logs that a function failed, unless the message was logged before. */
   tell(message: string, reason: unknown): void {
     this.log.error(message, reason instanceof Error ? reason.stack : String(reason));
   }

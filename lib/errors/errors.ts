@@ -10,7 +10,7 @@ export class RateLimitArgumentError extends TypeError {
   override readonly name = 'RateLimitArgumentError';
 }
 
-/** The store gave no answer: it is down, too slow, or it refused the call. `cause` holds the first error. */
+/** The store gave no answer: it is down, too slow, or it refused the call. `cause` is the first error. */
 export class RateLimitStoreError extends Error {
   /** `'RateLimitStoreError'`. */
   override readonly name = 'RateLimitStoreError';

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-/** How a value that a user gave is shown in a message: short, on one line. */
+/** Shows a value in a message: short, on one line. */
 export function show(value: unknown): string {
   const text = inspect(value, { depth: 1, breakLength: Infinity, maxArrayLength: 5, maxStringLength: 80 });
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
@@ -14,16 +14,17 @@ export function listOf(words: readonly string[], conjunction: 'and' | 'or'): str
 
 const quoted = (word: string) => `'${word}'`;
 
-/** What a message says of a decision. */
-interface Told {
+/** The parts of a decision that messages show. */
+interface ShownDecision {
   readonly limit: string;
   readonly remaining: number;
   readonly retryAfterMs: number;
 }
-/** How Redis and Valkey, from 6.2 on, say that a user may not do something: of itself, and of a script. */
+
+/** Error replies of Redis and Valkey, from 6.2 on, that mean a missing right of the user, in a command and in a script. */
 const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
 
-/** Every message of the package, in one place. `location` says where the user wrote what is wrong. */
+/** All messages of the package. `location` is the place in the user's code that is wrong. */
 export const messages = {
   wrongOption: (location: string, option: string, got: unknown, wants: string) =>
     `${location}: option '${option}' is ${show(got)}, wants ${wants}`,
@@ -155,7 +156,7 @@ export const messages = {
     `the reader of the transport '${transport}' gave ${show(got)} for a call, wants the object that stands for it, no promise`,
   wrongAnswer: (got: unknown) =>
     `it gave ${show(got)}, wants a string of 'message' and an object of 'body', no promise`,
-  waitedInVain: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
+  timedOut: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
   neverFits: (name: string, cost: number, quota: number) =>
     `limit '${name}' never allows ${cost} units at once, wants at most ${quota}`,
   notReservable: (name: string, algo: string, able: readonly string[]) =>
@@ -168,15 +169,15 @@ export const messages = {
   wrongDuration: (option: string, got: unknown) =>
     `${option} is ${show(got)}, wants milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year`,
   wrongDate: (name: string, got: unknown) => `${name} is ${show(got)}, wants a date`,
-  expectedAllowance: ({ limit, retryAfterMs }: Told) =>
+  expectedAllowance: ({ limit, retryAfterMs }: ShownDecision) =>
     `the limit '${limit}' refused (it would allow in ${retryAfterMs} ms), wants it to allow`,
-  expectedRemaining: ({ limit, remaining }: Told, wants: number) =>
+  expectedRemaining: ({ limit, remaining }: ShownDecision, wants: number) =>
     `the limit '${limit}' has ${remaining} units left, wants ${wants}`,
-  expectedRefusal: ({ limit, remaining }: Told) =>
+  expectedRefusal: ({ limit, remaining }: ShownDecision) =>
     `the limit '${limit}' allowed (and has ${remaining} units left), wants a refusal`,
   expectedRefusalBy: (name: string, refusing: readonly string[]) =>
     `the limit '${name}' did not refuse, wants it to; refused by ${refusing.map((each) => `'${each}'`).join(', ')}`,
-  expectedWait: ({ limit, retryAfterMs }: Told, wants: number) =>
+  expectedWait: ({ limit, retryAfterMs }: ShownDecision, wants: number) =>
     `the limit '${limit}' refused for ${retryAfterMs} ms, wants ${wants} ms`,
   wrongSignal: (got: unknown) => `signal is ${show(got)}, wants an AbortSignal`,
   wrongWork: (got: unknown) => `hold got ${show(got)}, wants a function`,
@@ -214,9 +215,9 @@ export const messages = {
   notARecord: (got: string) => `it is ${show(got)}, which is no record of a rate`,
   rateIgnored: (name: string, reason: string) =>
     `the changed rate of limit '${name}' is ignored, and its configured one holds: ${reason}`,
-  ratesUnheard: (reason: string) => `changes of rates are not heard of at once, but read every 30 s: ${reason}`,
-  instancesUnheard: (reason: string) =>
+  overridesNotWatched: (reason: string) => `changes of rates are not heard of at once, but read every 30 s: ${reason}`,
+  refusalsNotWatched: (reason: string) =>
     `refusals are not remembered, since other instances cannot be heard when they give units back: ${reason}`,
-  ratesUnread: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
+  overridesUnreadable: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
   clockUnsettled: () => "the server's clock and the calendar window did not settle after 3 tries",
 } as const;

@@ -1,11 +1,11 @@
 import type { Logger } from '@nestjs/common';
 
-/** So many texts are logged. Those that name what is made anew for each request would have no end. */
-const MOST_TEXTS = 1000;
+/** The most texts that are logged: texts that name a request's own objects would have no end. */
+const MAX_TEXTS = 1000;
 
 /** Logs each text once. */
 export class OnceLogger {
-  private readonly told = new Set<string>();
+  private readonly logged = new Set<string>();
 
   constructor(private readonly logger: Logger) {}
 
@@ -13,14 +13,14 @@ export class OnceLogger {
     if (this.isNew(text)) this.logger.warn(text);
   }
 
-  /** `reason` is what else the line says, such as a stack. */
+  /** `reason` is the rest of the line, such as a stack. */
   error(text: string, reason?: unknown): void {
     if (this.isNew(text)) this.logger.error(text, ...(reason === undefined ? [] : [reason]));
   }
 
   private isNew(text: string): boolean {
-    if (this.told.size >= MOST_TEXTS || this.told.has(text)) return false;
-    this.told.add(text);
+    if (this.logged.size >= MAX_TEXTS || this.logged.has(text)) return false;
+    this.logged.add(text);
     return true;
   }
 }

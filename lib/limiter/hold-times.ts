@@ -1,35 +1,35 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { StoreDecision } from '../stores/store.js';
 
-/** How long the leases of a limit are held in this process, in milliseconds. */
+/** The hold times of a limit's leases in this process, in milliseconds. */
 interface HoldTimes {
-  /** When the first of them was taken. */
-  readonly first: number;
-  /** A moving mean of those that were released. */
+  /** When the first lease began. */
+  readonly firstBegan: number;
+  /** A moving mean of the released leases. */
   mean: number | undefined;
 }
 
-/** What a new one counts for in the mean. */
-const SHARE = 1 / 8;
-/** The least that is told while nothing is known: to come back sooner is seldom worth a try. */
-const LEAST_MS = 1000;
+/** The weight of a new lease in the mean. */
+const WEIGHT = 1 / 8;
+/** The shortest expected wait before the first release: an earlier retry seldom succeeds. */
+const MIN_FIRST_WAIT_MS = 1000;
 
 const holdTimes = new WeakMap<CompiledLimit, HoldTimes>();
 
-/** A lease has been taken. `now` is in milliseconds, on a clock that only goes forward. */
+/** Records a new lease. `now` is in milliseconds of the monotonic clock. */
 export function leaseBegan(limit: CompiledLimit, now: number): void {
-  if (!holdTimes.has(limit)) holdTimes.set(limit, { first: now, mean: undefined });
+  if (!holdTimes.has(limit)) holdTimes.set(limit, { firstBegan: now, mean: undefined });
 }
 
-/** A lease has been released that was held for so long. */
+/** Records the end of a lease. */
 export function leaseEnded(limit: CompiledLimit, heldMs: number): void {
   const times = holdTimes.get(limit);
-  if (times !== undefined) times.mean = times.mean === undefined ? heldMs : times.mean + (heldMs - times.mean) * SHARE;
+  if (times !== undefined) times.mean = times.mean === undefined ? heldMs : times.mean + (heldMs - times.mean) * WEIGHT;
 }
 
 /**
- * A refusal with the wait that is to be expected. The store knows when leases end if nobody releases them; as a rule they are
- * released long before. Before the first release, what has been held so long is taken to go on as long again, for a second at least.
+ * Replaces the wait of a refusal by the expected one. The store knows when leases expire; as a rule they are released long
+ * before. Before the first release, leases are expected to last twice as long as the first one does by now.
  */
 export function withExpectedWait(
   decision: StoreDecision,
@@ -39,9 +39,12 @@ export function withExpectedWait(
   const { allowed, remaining, quota, retryAfterMs } = decision;
   const times = holdTimes.get(limit);
   if (allowed || times === undefined || limit.blockFor > 0) return decision;
-  // No lease lasts longer than its time to live: it is blocked, or asks for more than ever fits.
+  // Leases end sooner than that: the key is blocked, or the cost never fits.
   if (retryAfterMs > limit.windowMs(0)) return decision;
-  const { mean, first } = times;
-  const wait = mean === undefined ? Math.max(LEAST_MS, now - first) : (mean * (cost - remaining)) / (quota - remaining);
+  const { mean, firstBegan } = times;
+  const wait =
+    mean === undefined
+      ? Math.max(MIN_FIRST_WAIT_MS, now - firstBegan)
+      : (mean * (cost - remaining)) / (quota - remaining);
   return { ...decision, retryAfterMs: Math.min(retryAfterMs, Math.max(1, Math.ceil(wait))) };
 }

@@ -2,30 +2,31 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import type { Charge, HeldLease, Store, StoreDecision } from '../stores/store.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { leaseBegan, leaseEnded } from './hold-times.js';
+import { LONGEST_TIMEOUT_MS } from '../util/long-timeout.js';
 import type { WaitQueues } from './wait-queues.js';
 
-/** A lease is renewed this many times in its time to live. */
+/** Renewals within the time to live of a lease. */
 const RENEWALS = 3;
 
 /** Units of a `concurrency` limit, held until they are released, or until the limit's `ttl` is over. */
 export class Lease implements AsyncDisposable {
-  /** Tells the lease from all others of its key. */
+  /** Identifies the lease among all of its key. */
   readonly id: string;
   // Private in the language, too: a decision with its lease can be logged or sent as it is.
   readonly #held: HeldLease | undefined;
   readonly #store: Store;
-  readonly #room: WaitQueues;
-  readonly #since = performance.now();
+  readonly #queues: WaitQueues;
+  readonly #heldSince = performance.now();
   #released: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @internal Of a shadow limit that had no room it holds nothing, for as long as one likes. */
-  constructor(held: HeldLease | undefined, store: Store, room: WaitQueues) {
+  /** @internal A lease without `held` holds nothing: a shadow limit would have refused it. */
+  constructor(held: HeldLease | undefined, store: Store, queues: WaitQueues) {
     this.#held = held;
     this.#store = store;
-    this.#room = room;
+    this.#queues = queues;
     this.id = held === undefined ? 'none' : String(held.ticket);
-    if (held !== undefined) leaseBegan(held.limit, this.#since);
+    if (held !== undefined) leaseBegan(held.limit, this.#heldSince);
   }
 
   /** Frees the units; a second call frees nothing. If the store fails, they are free when `ttl` is over. */
@@ -43,12 +44,12 @@ export class Lease implements AsyncDisposable {
   keepAlive(): this {
     if (this.#held === undefined) return this;
     const { limit } = this.#held;
-    const everyMs = Math.max(1, Math.min(limit.windowMs(Date.now()) / RENEWALS, 2 ** 31 - 1));
+    const everyMs = Math.max(1, Math.min(limit.windowMs(Date.now()) / RENEWALS, LONGEST_TIMEOUT_MS));
     this.#timer ??= setInterval(() => void this.renew().catch(() => false), everyMs).unref();
     return this;
   }
 
-  /** Releases it, for `await using`. */
+  /** Releases the units, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
   }
@@ -57,38 +58,38 @@ export class Lease implements AsyncDisposable {
     clearInterval(this.#timer);
     const held = this.#held;
     if (held === undefined) return;
-    leaseEnded(held.limit, performance.now() - this.#since);
+    leaseEnded(held.limit, performance.now() - this.#heldSince);
     try {
       await this.#store.refund([held]);
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
-    this.#room.wake(held);
+    this.#queues.wake(held);
   }
 }
 
-/** A decision as code is told it: what a `concurrency` limit holds comes with its lease. Routes release theirs by themselves. */
+/** A decision for code, with the lease of the units that a `concurrency` limit holds. Routes release theirs by themselves. */
 export interface LeasedDecision extends Decision {
-  /** The units that are held; absent for limits of other algorithms and for refusals. */
+  /** Holds the units; absent for limits of other algorithms and for refusals. */
   lease?: Lease;
 }
 
-/** What several limits say to code. */
+/** The decisions of several limits for code. */
 export interface LeasedCheckResult extends CheckResult {
   /** One decision a limit, in the order of the limits. */
   decisions: LeasedDecision[];
 }
 
-/** A decision with the lease of what it holds, if it holds something. */
+/** Adds the lease of held units to a decision. */
 export function withLease(
   decision: Decision,
   { allowed, ticket, source }: StoreDecision,
   charge: Charge,
   store: Store,
-  room: WaitQueues,
+  queues: WaitQueues,
 ): LeasedDecision {
   if (charge.limit.algorithm.holding === undefined) return decision;
-  if (!allowed) return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, room) } : decision;
+  if (!allowed) return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, queues) } : decision;
   if (ticket === undefined) return decision;
-  return { ...decision, lease: new Lease({ ...charge, ticket, source }, store, room) };
+  return { ...decision, lease: new Lease({ ...charge, ticket, source }, store, queues) };
 }

@@ -6,6 +6,7 @@ import { refundOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
+import type { AcquireOptions, ReserveOptions } from './limiter-options.js';
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
 import type { Counter } from '../limits/counter.js';
@@ -13,41 +14,11 @@ import type { Decision } from '../limits/decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import type { WaitQueues } from './wait-queues.js';
 
-/** What is waited for, and how long. */
-export interface AcquireOptions {
-  /**
-   * Units: a whole number >= 1.
-   * @default the limit's own cost, or 1
-   */
-  cost?: number;
-  /**
-   * How long to wait at most: milliseconds or a duration such as `'5s'`, at most 1 year.
-   * @default as long as it takes
-   */
-  timeout?: Duration;
-  /** Ends the wait. */
-  signal?: AbortSignal;
-}
-
-/** What is reserved. */
-export interface ReserveOptions {
-  /**
-   * Units: a whole number >= 1.
-   * @default the limit's own cost, or 1
-   */
-  cost?: number;
-  /**
-   * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year. What would have to wait longer is refused.
-   * @default '1y'
-   */
-  maxWait?: Duration;
-}
-
 /**
- * One limit, for any code: made by `LimiterService.for` or injected with `@InjectLimiter`. A key says whom to count, such as
- * `user:42`; it is any string that is not empty. A wrong key, cost, duration or number of units rejects with
- * `RateLimitArgumentError`, a failing store with `RateLimitStoreError`. A limit in shadow mode lets its callers go on at once,
- * whatever it counts; what it would have refused shows in `decisions$`.
+ * One limit, for any code: made by `LimiterService.for` or injected with `@InjectLimiter`. Each key has a counter of its own;
+ * a key is any string that is not empty, such as `user:42`. A wrong key, cost, duration or number of units rejects with
+ * `RateLimitArgumentError`, a failing store with `RateLimitStoreError`. A limit in shadow mode counts, but never refuses or
+ * delays; `decisions$` tells its refusals.
  */
 export class Limiter {
   private bound: Rule | undefined;
@@ -58,7 +29,7 @@ export class Limiter {
     readonly name: string,
     private readonly bind: () => Rule,
     private readonly store: Store,
-    private readonly room: WaitQueues,
+    private readonly queues: WaitQueues,
   ) {}
 
   /** @internal */
@@ -66,40 +37,39 @@ export class Limiter {
     return (this.bound ??= this.bind());
   }
 
-  /** Takes `cost` units if they fit. A refusal is a decision, not an error. What a `concurrency` limit allows has a `lease`. */
+  /** Takes `cost` units if they fit. A refusal is a decision, not an error. Allowed decisions of `concurrency` have a `lease`. */
   async consume(key: string, cost?: number): Promise<LeasedDecision> {
     const counter = this.counter(key);
     const units = this.cost(cost);
     return this.decision(await this.decide(counter, units, false), counter, units);
   }
 
-  /** Says what `consume` would; takes and writes nothing. */
+  /** Returns the decision that `consume` would make; takes and writes nothing. */
   async peek(key: string, cost?: number): Promise<Decision> {
     const counter = this.counter(key);
     return toCallerDecision(await this.decide(counter, this.cost(cost), true), counter.limit);
   }
 
   /**
-   * Waits until `cost` units are taken: for its turn among all who wait in this process for the key, first come, first
-   * served. Rejects with `RateLimitTimeoutError`, at once if the wait would take longer than `timeout`, or with the signal's
-   * reason.
+   * Waits for its turn among the calls of this process for the key, first come, first served, and takes `cost` units.
+   * Rejects with `RateLimitTimeoutError`, as soon as the wait is known to be longer than `timeout`, or with the signal's reason.
    *
-   * @param key whom to count
-   * @param options the units, and how long to wait for them
+   * @param key the key of the counter
+   * @param options the units, and the end of the wait
    */
   async acquire(key: string, { cost, timeout, signal }: AcquireOptions = {}): Promise<LeasedDecision> {
     const counter = this.counter(key);
     const units = this.cost(cost);
     const answer = await this.wait(counter, units, timeout, signal);
-    // What had to be waited for has been.
+    // The delay is over.
     return this.decision({ ...answer, delayMs: 0 }, counter, units);
   }
 
   /**
-   * Takes `cost` units of a `token-bucket`, `gcra` or `leaky-bucket`, if need be from the future: the reservation's `delayMs`
-   * says how long to wait before using them. Refused if that would be longer than `maxWait`.
+   * Reserves `cost` units of a `token-bucket`, `gcra` or `leaky-bucket`, if need be for a time in the future: the
+   * reservation's `delayMs` is the wait until they may be used. Refused if that is longer than `maxWait`.
    *
-   * @param key whom to count
+   * @param key the key of the counter
    * @param options the units, and the longest wait for them
    */
   async reserve(key: string, { cost, maxWait = '1y' }: ReserveOptions = {}): Promise<Reservation> {
@@ -118,13 +88,13 @@ export class Limiter {
   }
 
   /**
-   * Holds `cost` units of a `concurrency` limit while `work` runs, and releases them whatever happens; long work renews its
-   * lease. Waits for its turn up to `timeout`, else rejects with `RateLimitTimeoutError`, or with the signal's reason.
+   * Holds `cost` units of a `concurrency` limit while `work` runs, and releases them when it ends or fails; the lease of long
+   * work is renewed. Waits for its turn up to `timeout`, else rejects with `RateLimitTimeoutError`, or with the signal's reason.
    *
-   * @param key whom to count
-   * @param work what to run, with the lease
-   * @param options its `timeout` is 0 unless given: now or not at all
-   * @returns what `work` returns
+   * @param key the key of the counter
+   * @param work a function of the lease
+   * @param options the units, and the end of the wait; the default `timeout` is 0: now or not at all
+   * @returns the result of `work`
    */
   async hold<T>(
     key: string,
@@ -140,7 +110,7 @@ export class Limiter {
     }
     const { allowed, ticket, source } = await this.wait(counter, units, timeout, signal);
     const held = allowed && ticket !== undefined ? { ...counter, units, ticket, source } : undefined;
-    const lease = new Lease(held, this.store, this.room).keepAlive();
+    const lease = new Lease(held, this.store, this.queues).keepAlive();
     try {
       return await work(lease);
     } finally {
@@ -148,15 +118,15 @@ export class Limiter {
     }
   }
 
-  /** Gives `units` back that were consumed; never more than are counted. */
+  /** Gives consumed `units` back; never more than are counted. */
   async refund(key: string, units: number): Promise<void> {
     const counter = this.counter(key);
     assertUnits(units);
     this.refuseHeld(counter, 'refunded');
-    await this.room.refund({ ...counter, units });
+    await this.queues.refund({ ...counter, units });
   }
 
-  /** Charges `units` whether they fit or not. What is owed then is paid off before anything is allowed; at most one quota. */
+  /** Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed. */
   async penalize(key: string, units: number): Promise<void> {
     const counter = this.counter(key);
     assertUnits(units);
@@ -165,8 +135,8 @@ export class Limiter {
   }
 
   /**
-   * Refuses a key for a time from now, whatever was counted, which stays and runs out meanwhile: milliseconds or a duration such
-   * as `'15m'`, at most 1 year. It takes the place of a block that is not over yet.
+   * Refuses a key for a time from now: milliseconds or a duration such as `'15m'`, at most 1 year. Counted units stay, and
+   * expire meanwhile. A block that is not over yet is replaced.
    */
   async block(key: string, duration: Duration): Promise<void> {
     const counter = this.counter(key);
@@ -175,23 +145,23 @@ export class Limiter {
     await this.store.block(counter, ms);
   }
 
-  /** Ends a block. Behind one that `blockFor` began, a key begins anew; behind one made by `block`, what was counted stays. */
+  /** Ends a block. After one of `blockFor` the key begins anew; after one of `block` its counted units stay. */
   async unblock(key: string): Promise<void> {
     const counter = this.counter(key);
     await this.store.block(counter, 0);
-    this.room.wake(counter);
+    this.queues.wake(counter);
   }
 
-  /** Forgets what was counted for a key, what is held, and a block. */
+  /** Forgets all that a key has: counted units, held units, and a block. */
   async reset(key: string): Promise<void> {
     const counter = this.counter(key);
     await this.store.reset([counter]);
-    this.room.restart(counter);
+    this.queues.restart(counter);
   }
 
   /**
-   * The newest `windows` of a `calendar-window` that can still be read, or slices of a `sliding-window`, the newest first; all
-   * unless given.
+   * Returns the newest `windows` of a `calendar-window`, or slices of a `sliding-window`, that the store still has: the newest
+   * first, all by default.
    */
   async history(key: string, windows?: number): Promise<WindowCount[]> {
     const counter = this.counter(key);
@@ -208,7 +178,7 @@ export class Limiter {
     return decisions?.[0] as StoreDecision;
   }
 
-  /** Waits for units. A shadow limit says at once whether they would have been there in time. */
+  /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */
   private async wait(
     counter: Counter,
     cost: number,
@@ -221,12 +191,12 @@ export class Limiter {
       signal?.throwIfAborted();
       return this.store.reserve({ ...counter, cost, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
-    return this.room.wait(this.rule, counter.identity, { cost, timeoutMs, signal });
+    return this.queues.wait(this.rule, counter.identity, { cost, timeoutMs, signal });
   }
 
-  /** What the user is told: with a lease if something is held. */
+  /** Makes the caller's decision, with a lease if units are held. */
   private decision(answer: StoreDecision, counter: Counter, units: number): LeasedDecision {
-    return withLease(toCallerDecision(answer, counter.limit), answer, { ...counter, units }, this.store, this.room);
+    return withLease(toCallerDecision(answer, counter.limit), answer, { ...counter, units }, this.store, this.queues);
   }
 
   private counter(key: string): Counter {

@@ -1,6 +1,6 @@
 import type { Decision } from '../limits/decision.js';
 
-/** The units that were waited for cannot be had in time. */
+/** The units of a waiting call do not come in time. */
 export class RateLimitTimeoutError extends Error {
   /** `'RateLimitTimeoutError'`. */
   override readonly name = 'RateLimitTimeoutError';
@@ -8,8 +8,8 @@ export class RateLimitTimeoutError extends Error {
   /**
    * Made by `acquire` and `hold`.
    *
-   * @param message says how long was waited for which limit
-   * @param decision the last answer of the limit, if there was one in time: `retryAfterMs` says how long it would have taken
+   * @param message names the limit and the timeout
+   * @param decision the last refusal, if there was one in time: `retryAfterMs` is the wait that was left
    */
   constructor(
     message: string,

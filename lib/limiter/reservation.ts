@@ -1,8 +1,9 @@
 import { assertActual } from '../limits/arguments.js';
 import type { Decision } from '../limits/decision.js';
 import type { Refund, Store } from '../stores/store.js';
+import { settle } from './settlement.js';
 
-/** Units that were taken, if need be from the future: `delayMs` says how long to wait before they may be used. */
+/** Units that were reserved, if need be for a time in the future: `delayMs` is the wait until they may be used. */
 export class Reservation implements Decision {
   readonly allowed: boolean;
   readonly limit: string;
@@ -12,10 +13,10 @@ export class Reservation implements Decision {
   readonly resetAfterMs: number;
   readonly delayMs: number;
   readonly source: Decision['source'];
-  // Private in the language, too: what it says can be logged or sent as it is.
+  // Private in the language, too: a reservation can be logged or sent as it is.
   readonly #taken: Refund | undefined;
   readonly #store: Store;
-  #done = false;
+  #ended = false;
 
   /** @internal */
   constructor(decision: Decision, taken: Refund | undefined, store: Store) {
@@ -32,8 +33,8 @@ export class Reservation implements Decision {
   }
 
   /**
-   * Gives the units back, except what others reserved behind them, at whatever time. Does nothing if they were refused, cancelled or settled
-   * before. Rejects with `RateLimitStoreError`.
+   * Refunds the units, at any time, except for what later reservations are built on. Does nothing if they were refused,
+   * cancelled or settled before. Rejects with `RateLimitStoreError`.
    */
   async cancel(): Promise<void> {
     const taken = this.take();
@@ -41,11 +42,11 @@ export class Reservation implements Decision {
   }
 
   /**
-   * Tells what the units really were, once that is known: what was too much is given back, what was too little is charged,
+   * Replaces the reserved units by the actual ones, once they are known: surplus units are refunded, missing ones are charged,
    * up to one quota more than there is. Does nothing if they were refused, cancelled or settled before. Rejects with
    * `RateLimitArgumentError` or `RateLimitStoreError`.
    *
-   * @param actual a whole number >= 0
+   * @param actual units: a whole number >= 0
    */
   async settle(actual: number): Promise<void> {
     assertActual(actual);
@@ -53,20 +54,10 @@ export class Reservation implements Decision {
     if (taken !== undefined) await settle(this.#store, taken, actual);
   }
 
-  /** What was taken, once. */
+  /** The reserved units, the first time. */
   private take(): Refund | undefined {
-    const taken = this.#done ? undefined : this.#taken;
-    this.#done = true;
+    const taken = this.#ended ? undefined : this.#taken;
+    this.#ended = true;
     return taken;
   }
-}
-
-/** Charges or gives back the difference between what was taken and what it really was. */
-export async function settle(store: Store, taken: Refund, actual: number): Promise<void> {
-  const { limit, ticket } = taken;
-  const tooMuch = taken.units - actual;
-  const before =
-    ticket && actual > 0 ? limit.algorithm.queue?.ticketBefore(limit.parameters, ticket, actual) : undefined;
-  if (tooMuch > 0) await store.refund([{ ...taken, units: tooMuch, ticket: before ?? ticket }]);
-  if (tooMuch < 0) await store.penalize({ ...taken, units: -tooMuch });
 }

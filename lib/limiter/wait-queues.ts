@@ -9,124 +9,130 @@ import type { Counter } from '../limits/counter.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitQueue } from './wait-queue.js';
 
-/** All who wait for units in this process. */
+/** The waiters that join their queue again after some refunds. */
+interface Suspension {
+  refunds: number;
+  readonly waiters: Waiter[];
+}
+
+/** The queues of all counters that calls of this process wait for. */
 @Injectable()
 export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   private readonly queues = new Map<string, WaitQueue>();
-  private readonly givingBack = new Set<Promise<void>>();
-  /** Limits whose changes are followed. */
-  private readonly followed = new WeakSet<Rule>();
-  /** Those who wait until refunds are done, by counter, and those who came behind them. */
-  private readonly recalled = new Map<string, { refunds: number; waiters: Waiter[] }>();
+  private readonly pendingRefunds = new Set<Promise<void>>();
+  /** The rules whose changes the queues are told. */
+  private readonly subscribed = new WeakSet<Rule>();
+  /** By counter. */
+  private readonly suspensions = new Map<string, Suspension>();
   private closed = false;
 
   constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store) {}
 
   /**
-   * Waits until units are taken. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error; with a
-   * `RateLimitStoreError`, too, if the app shuts down before.
+   * Waits until units may be used. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error; and with
+   * `RateLimitStoreError` when the app shuts down.
    */
   wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
-    if (this.closed) return this.takeOrLeave({ limit: rule.limit, identity }, options);
-    if (!this.followed.has(rule)) {
-      this.followed.add(rule);
-      rule.onChange(() => this.follow(rule));
+    if (this.closed) return this.reserveNow({ limit: rule.limit, identity }, options);
+    if (!this.subscribed.has(rule)) {
+      this.subscribed.add(rule);
+      rule.onChange(() => this.onLimitChanged(rule));
     }
     const waiter = new Waiter(() => rule.limit, options);
-    if (!waiter.isOver) this.join(waiter, rule.limit, identity);
+    if (!waiter.isSettled) this.join(waiter, rule.limit, identity);
     return waiter.decided;
   }
 
-  /** Gives units back that were consumed, whoever did. */
+  /** Refunds consumed units, of whichever call. */
   async refund(charge: Charge): Promise<void> {
     if (charge.limit.algorithm.queue === undefined) await this.store.refund([charge]);
-    else await this.refundQueue(charge);
+    else await this.refundFromQueue(charge);
     this.wake(charge);
   }
 
-  /** They are taken off the end of a queue: no place of those who wait may be there. */
-  private async refundQueue(charge: Charge): Promise<void> {
+  /** Takes units off the end of the store's queue. Units of waiters may not stand there: they are refunded first, and reserved again. */
+  private async refundFromQueue(charge: Charge): Promise<void> {
     const { limit, identity } = charge;
     const key = keyOf(limit, identity);
-    const recalled = this.queues.get(key)?.recall();
-    const queue = this.recalled.get(key) ?? { refunds: 0, waiters: [] };
-    this.recalled.set(key, queue);
-    queue.refunds++;
-    queue.waiters.push(...(recalled?.waiters ?? []));
+    const drained = this.queues.get(key)?.drainReserved();
+    const suspension = this.suspensions.get(key) ?? { refunds: 0, waiters: [] };
+    this.suspensions.set(key, suspension);
+    suspension.refunds++;
+    for (const waiter of drained?.waiters ?? []) suspension.waiters.push(waiter);
     try {
-      await this.store.refund([...(recalled?.refunds ?? []), charge]);
+      await this.store.refund([...(drained?.refunds ?? []), charge]);
     } finally {
-      if (--queue.refunds === 0) {
-        this.recalled.delete(key);
-        for (const waiter of queue.waiters) {
+      if (--suspension.refunds === 0) {
+        this.suspensions.delete(key);
+        for (const waiter of suspension.waiters) {
           if (this.closed) waiter.reject(closedError());
-          else if (!waiter.isOver) this.join(waiter, limit, identity);
+          else if (!waiter.isSettled) this.join(waiter, limit, identity);
         }
       }
     }
   }
 
-  /** Units of a counter may have become free. */
+  /** Retries: units of a counter may have become free. */
   wake({ limit, identity }: Counter): void {
     this.queues.get(keyOf(limit, identity))?.wake();
   }
 
-  /** All that was counted is forgotten, also what was taken for those who wait. */
+  /** Reserves the units of all waiters anew: the counter was reset. */
   restart({ limit, identity }: Counter): void {
     this.queues.get(keyOf(limit, identity))?.restart();
   }
 
-  /** Nobody waits any more. What was taken for later is given back before the store is closed. */
+  /** Rejects all waiters, and refunds their units before the store closes. */
   async onModuleDestroy(): Promise<void> {
     this.closed = true;
-    await Promise.all([...this.queues.values()].map((line) => line.close(closedError())));
+    await Promise.all([...this.queues.values()].map((queue) => queue.close(closedError())));
     await this.onApplicationShutdown();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.givingBack);
+    await Promise.all(this.pendingRefunds);
   }
 
   private join(waiter: Waiter, limit: CompiledLimit, identity: string): void {
     const key = keyOf(limit, identity);
-    const recalled = this.recalled.get(key);
-    if (recalled !== undefined) {
-      recalled.waiters.push(waiter);
+    const suspension = this.suspensions.get(key);
+    if (suspension !== undefined) {
+      suspension.waiters.push(waiter);
       return;
     }
-    let line = this.queues.get(key);
-    if (line === undefined) {
-      const made = new WaitQueue(waiter, {
+    let queue = this.queues.get(key);
+    if (queue === undefined) {
+      const created = new WaitQueue(waiter, {
         identity,
         store: this.store,
-        giveBack: (refunds) => this.giveBack(refunds),
-        // It may say so again once another one has begun.
-        onEmpty: () => this.queues.get(key) === made && this.queues.delete(key),
+        refund: (refunds) => this.refundInBackground(refunds),
+        // An old queue may tell it again after the next one has begun.
+        onEmpty: () => this.queues.get(key) === created && this.queues.delete(key),
       });
-      this.queues.set(key, (line = made));
+      this.queues.set(key, (queue = created));
     }
-    line.join(waiter);
+    queue.join(waiter);
   }
 
-  private follow(rule: Rule): void {
+  private onLimitChanged(rule: Rule): void {
     const prefix = keyOf(rule.limit, '');
-    for (const [key, line] of this.queues) if (key.startsWith(prefix)) line.follow();
+    for (const [key, queue] of this.queues) if (key.startsWith(prefix)) queue.onLimitChanged();
   }
 
-  /** Units that cannot be given back come back by themselves in time. */
-  private giveBack(refunds: readonly Refund[]): void {
-    const given = this.store
+  /** A failed refund is not repeated: the units come back by themselves in time. */
+  private refundInBackground(refunds: readonly Refund[]): void {
+    const refunded = this.store
       .refund(refunds)
       .then(
         () => this.wake(refunds[0]!),
         () => undefined,
       )
-      .finally(() => this.givingBack.delete(given));
-    this.givingBack.add(given);
+      .finally(() => this.pendingRefunds.delete(refunded));
+    this.pendingRefunds.add(refunded);
   }
 
-  /** While the app shuts down nobody waits. */
-  private async takeOrLeave(counter: Counter, { cost, signal }: WaitOptions): Promise<StoreDecision> {
+  /** Calls do not wait while the app shuts down. */
+  private async reserveNow(counter: Counter, { cost, signal }: WaitOptions): Promise<StoreDecision> {
     signal?.throwIfAborted();
     const answer = await this.store.reserve({ ...counter, cost, maxWaitMs: 0 });
     if (!answer.allowed) throw closedError();
@@ -138,7 +144,7 @@ function closedError(): RateLimitStoreError {
   return new RateLimitStoreError(messages.closed());
 }
 
-/** Lines outlive a rate, also one that began with fresh counters. */
+/** Holds no rate and no generation: a queue outlives a change of these. */
 function keyOf({ namespace, name, algorithm }: CompiledLimit, identity: string): string {
   return [namespace, name, algorithm.code, identity].join('\n');
 }

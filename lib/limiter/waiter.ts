@@ -6,31 +6,31 @@ import { LongTimeout } from '../util/long-timeout.js';
 import { onAbort } from '../util/on-abort.js';
 import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 
-/** What is waited for, and how long. */
+/** The units of a waiting call, and the end of its wait. */
 export interface WaitOptions {
   readonly cost: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Someone who waits for units: until they are there, the time is over, or the signal says so. */
+/** A call that waits for units: until they may be used, the time is over, or the signal aborts. */
 export class Waiter {
   readonly cost: number;
+  /** The decision that allows the call, or the reason why it waits no longer. */
   readonly decided: Promise<StoreDecision>;
-  /** Is called once if the units are not waited for any more. */
-  onGivenUp: () => void = () => undefined;
-  /** The last decision. */
-  private last: StoreDecision | undefined;
-  private over = false;
-  /** When its time is over, in milliseconds of the monotonic clock. */
+  /** Is called once, if the wait ends without units. */
+  onRejected: () => void = () => undefined;
+  /** In milliseconds of the monotonic clock. */
   readonly deadline: number;
+  private lastRefusal: StoreDecision | undefined;
+  private settled = false;
   private timeout: LongTimeout;
-  private readonly forgetSignal: (() => void) | undefined;
+  private readonly unsubscribe: (() => void) | undefined;
   private resolve!: (decision: StoreDecision) => void;
   private rejectWith!: (reason: unknown) => void;
 
   constructor(
-    /** The limit that holds now. */
+    /** The limit in force now. */
     readonly limit: () => CompiledLimit,
     private readonly options: WaitOptions,
   ) {
@@ -41,95 +41,94 @@ export class Waiter {
       this.resolve = resolve;
       this.rejectWith = reject;
     });
-    // Without any time, the first refusal ends it.
+    // A call without any time is ended by its first refusal, not by a timer.
     this.timeout = new LongTimeout(timeoutMs === 0 ? Infinity : timeoutMs, this.expire);
     if (signal?.aborted === true) this.abort();
-    else if (signal !== undefined) this.forgetSignal = onAbort(signal, this.abort);
+    else if (signal !== undefined) this.unsubscribe = onAbort(signal, this.abort);
   }
 
-  /** Whether nobody waits any more. */
-  get isOver(): boolean {
-    return this.over;
+  get isSettled(): boolean {
+    return this.settled;
   }
 
-  /** Milliseconds that are left. */
+  /** The time that is left, in milliseconds. */
   get leftMs(): number {
     return Math.max(0, this.deadline - performance.now());
   }
 
-  /** The units are taken, and there in time: what they are waited for is all that can end it now. */
-  grant(): void {
+  /** Stops the timeout: the units are reserved, and usable in time. */
+  suspendTimeout(): void {
     this.timeout.clear();
   }
 
-  /** They are not taken any more. */
-  revoke(): void {
-    if (!this.over && this.options.timeoutMs > 0) this.timeout = new LongTimeout(this.leftMs, this.expire);
+  /** Starts the timeout again: the units are no longer reserved. */
+  resumeTimeout(): void {
+    if (!this.settled && this.options.timeoutMs > 0) this.timeout = new LongTimeout(this.leftMs, this.expire);
   }
 
-  /** The time of its units has come. */
+  /** Ends the wait with units that may be used now. */
   release(decision: StoreDecision): void {
-    if (!this.over) this.finish(() => this.resolve(decision));
+    if (!this.settled) this.settle(() => this.resolve(decision));
   }
 
-  /** Whether a refusal, of as much or less, says that the units are not there in time. */
-  isHopeless(decision: StoreDecision): boolean {
+  /** Whether the time is over before the units are there, by a refusal of the same cost or less. */
+  timesOutBy(refusal: StoreDecision): boolean {
     const { leftMs } = this;
-    const waitMs = leastWaitMs(this.limit(), decision, this.cost);
+    const waitMs = leastWaitMs(this.limit(), refusal, this.cost);
     return leftMs === 0 || waitMs === Infinity || waitMs > leftMs;
   }
 
-  /** The units are not there yet. Ends at once what would be waited for in vain. */
-  refuse(decision: StoreDecision): void {
-    if (this.over) return;
-    this.last = decision;
-    if (this.isHopeless(decision)) this.expire();
+  /** Goes on waiting after a refusal, unless the units come too late. */
+  refuse(refusal: StoreDecision): void {
+    if (this.settled) return;
+    this.lastRefusal = refusal;
+    if (this.timesOutBy(refusal)) this.expire();
   }
 
-  /** The units were to be there in time, but will not before then. */
+  /** Goes on waiting for reserved units that are `ms` away now, unless that is too late. */
   postpone(decision: StoreDecision, ms: number): void {
     if (ms > this.leftMs) this.refuse({ ...decision, allowed: false, retryAfterMs: Math.ceil(ms), delayMs: 0 });
   }
 
-  /** Ends the wait. */
+  /** Ends the wait without units. */
   reject(reason: unknown): void {
-    if (this.over) return;
-    this.finish(() => this.rejectWith(reason));
-    this.onGivenUp();
+    if (this.settled) return;
+    this.settle(() => this.rejectWith(reason));
+    this.onRejected();
   }
 
   private readonly expire = (): void => {
-    const { cost, last, options } = this;
+    const { cost, lastRefusal, options } = this;
     const { name } = this.limit();
     const message =
-      last?.retryAfterMs === Infinity
-        ? messages.neverFits(name, cost, last.quota)
-        : messages.waitedInVain(name, options.timeoutMs);
-    this.reject(new RateLimitTimeoutError(message, last && toDecision(last)));
+      lastRefusal?.retryAfterMs === Infinity
+        ? messages.neverFits(name, cost, lastRefusal.quota)
+        : messages.timedOut(name, options.timeoutMs);
+    this.reject(new RateLimitTimeoutError(message, lastRefusal && toDecision(lastRefusal)));
   };
 
   private readonly abort = (): void => {
     this.reject(this.options.signal?.reason);
   };
 
-  private finish(settle: () => void): void {
-    this.over = true;
+  private settle(settlePromise: () => void): void {
+    this.settled = true;
     this.timeout.clear();
-    this.forgetSignal?.();
-    settle();
+    this.unsubscribe?.();
+    settlePromise();
   }
 }
 
-/** How long units have to be waited for at least after a refusal, `Infinity` if for ever. */
+/** The shortest wait for `cost` units after a refusal, in milliseconds; `Infinity` for units that never fit. */
 export function leastWaitMs(
   { algorithm, parameters }: CompiledLimit,
   { retryAfterMs, resetAfterMs }: StoreDecision,
   cost: number,
 ): number {
   if (retryAfterMs === Infinity) return Infinity;
-  // What is held can be released at any time.
+  // Held units can be released at any time.
   if (algorithm.holding !== undefined) return 0;
-  // Once there is room in a queue, that is waited for, too.
+  // The units of a queue then wait for their turn in it.
   const spacingMs = (algorithm.queue?.spacing(parameters) ?? 0) / 1000;
   return Math.max(retryAfterMs, spacingMs > 0 ? resetAfterMs + (cost - 1) * spacingMs : 0);
 }

@@ -19,14 +19,14 @@ import { DecisionStream } from '../telemetry/decision-stream.js';
 
 const CHECK = { location: 'LimiterService.check', namespace: '' };
 
-/** The limits of one check at most. */
+/** The most limits of one check. */
 const MAX_LIMITS = 1000;
 
 /** One limit of a check made from code. */
 export interface LimitCheck {
   /** The limit: its definition, the name of a defined one, or a `Limiter`. */
   limit: LimitDefinition | string | Limiter;
-  /** Whom it counts, such as `user:42`: any string that is not empty. */
+  /** The key of the counter, such as `user:42`: any string that is not empty. */
   key: string;
   /**
    * Units: a whole number >= 1.
@@ -35,22 +35,22 @@ export interface LimitCheck {
   cost?: number;
 }
 
-/** The same limits for any code that is not a route. Limits of one name share their counters, wherever they are used. */
+/** Limits for code that is not a route. Limits of one name share their counters, in code and on routes. */
 @Injectable()
 export class LimiterService {
   /**
-   * Every decision of this instance, once it is made: of routes and of code, each limit for itself, what is remembered
-   * included. `peek` decides nothing. Subscribers are called while the request waits; without any, nothing is done.
-   * Completes when the app has shut down.
+   * Every decision of this instance, once it is made: of routes and of code, one of each limit, those from the cache included;
+   * not those of `peek`. Subscribers are called while the request waits; without any, it costs nothing. Completes when the app
+   * has shut down.
    */
   readonly decisions$: Observable<DecisionEvent>;
 
   /** @internal */
   constructor(
     private readonly registry: LimitRegistry,
-    private readonly room: WaitQueues,
+    private readonly queues: WaitQueues,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
-    private readonly rates: Overrides,
+    private readonly overrides: Overrides,
     stream: DecisionStream,
   ) {
     this.decisions$ = stream.events;
@@ -59,18 +59,18 @@ export class LimiterService {
   /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
   for(limit: LimitDefinition | string): Limiter {
     const rule = this.registry.rule(limit, { location: 'LimiterService.for', namespace: '' });
-    return new Limiter(rule.name, () => rule, this.store, this.room);
+    return new Limiter(rule.name, () => rule, this.store, this.queues);
   }
 
-  /** @internal The limiter of a name that is looked up when it is first used. */
+  /** @internal The limiter of a name, which is looked up at first use. */
   lazily(name: string): Limiter {
     const rule = () => this.registry.rule(name, { location: 'LimiterService.for', namespace: '' });
-    return new Limiter(name, rule, this.store, this.room);
+    return new Limiter(name, rule, this.store, this.queues);
   }
 
   /**
    * Takes units from several limits at once: from all of them, or, if one refuses, from none. Rejects with
-   * `RateLimitArgumentError` if the list is empty, names one limit twice for one key, or holds a wrong cost or key.
+   * `RateLimitArgumentError` if the list is empty, has one limit twice for one key, or a wrong cost or key.
    */
   async check(checks: readonly LimitCheck[]): Promise<LeasedCheckResult> {
     if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
@@ -89,52 +89,51 @@ export class LimiterService {
       entries.map(({ limit }) => limit),
     );
     if (!result.allowed) return result;
-    const told = result.decisions.map((decision, index) => {
+    const leased = result.decisions.map((decision, index) => {
       const { limit, identity, cost } = entries[index]!;
-      return withLease(decision, decisions[index]!, { limit, identity, units: cost }, this.store, this.room);
+      return withLease(decision, decisions[index]!, { limit, identity, units: cost }, this.store, this.queues);
     });
-    return { ...result, decisions: told };
+    return { ...result, decisions: leased };
   }
 
   /**
    * Changes the rate of a limit while the app runs: of one in `define` or `forFeature`, or of the module's with a `name`. The
-   * patch stands in for the configured options; a change that held before is replaced. When the promise resolves, this
-   * instance decides by the new rate, and all others that use the same Redis and `prefix` do within 100 ms. Without `redis`
-   * it is changed in this process. Rejects with `RateLimitConfigError` if the name, the patch or an option is wrong, and then
-   * nothing is changed; with `RateLimitStoreError` if Redis did not answer in time. If it was only too late, the change may
-   * still come to hold.
+   * patch replaces the configured options, and any former change. When the promise resolves, this instance decides by the new
+   * rate, and all others with the same Redis and `prefix` do within 100 ms. Without `redis` the change is of this process.
+   * Rejects with `RateLimitConfigError` if the name, the patch or an option is wrong, and then changes nothing; with
+   * `RateLimitStoreError` if Redis did not answer in time: a late change may still come into force.
    */
   async setRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<void> {
-    await this.rates.set('set', name, patch, options, 'setRate');
+    await this.overrides.set('set', name, patch, options, 'setRate');
   }
 
   /**
-   * As `setRate`, if the limit's rate is not changed at the moment. Resolves whether it was: of many calls at once, on
-   * whichever instances, one resolves `true`.
+   * Does as `setRate`, unless a change is in force already. Resolves to whether it made its change: of many calls at once, on any
+   * instances, one resolves to `true`.
    */
   async trySetRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<boolean> {
-    return this.rates.set('try', name, patch, options, 'trySetRate');
+    return this.overrides.set('try', name, patch, options, 'trySetRate');
   }
 
   /**
-   * The rate that a limit has now, as Redis knows it; while Redis cannot be asked, as this instance does, which decides by it.
-   * Rejects with `RateLimitConfigError` if no limit has the name.
+   * Returns the rate of a limit, read from Redis; while Redis does not answer, the one that this instance decides by. Rejects
+   * with `RateLimitConfigError` if no limit has the name.
    */
   async getRate(name: string): Promise<CurrentRate> {
-    return this.rates.get(name);
+    return this.overrides.get(name);
   }
 
   /**
-   * Lets the configured rate hold again, on all instances. Resolves whether there was a change to end. What was counted is
-   * kept. Rejects as `setRate` does.
+   * Puts the configured rate in force again, on all instances. Resolves to whether there was a change to end. Counted units
+   * stay. Rejects as `setRate` does.
    */
   async clearRate(name: string): Promise<boolean> {
-    return this.rates.clear(name);
+    return this.overrides.clear(name);
   }
 
-  /** The rates that all limits have now whose rates can be changed, with or without a change. Reads them as `getRate` does. */
+  /** Returns the rates of all limits whose rates can be changed, with or without a change. Reads them as `getRate` does. */
   async listRates(): Promise<CurrentRate[]> {
-    return this.rates.list();
+    return this.overrides.list();
   }
 
   private entry(check: LimitCheck): CheckEntry {

@@ -20,7 +20,7 @@ export class RateLimitFeatureModule {
     const providers: Provider[] = [
       // The names are in the token, so that Nest tells modules apart that differ in nothing else.
       { provide: `${DEFINITIONS}${JSON.stringify(names)}`, useValue: definitions },
-      // Those of a module that is loaded lazily are found by nothing else.
+      // Defines the limits of a lazily loaded module, which the registry does not find by itself.
       {
         provide: 'nestjs-sluice:defined',
         useFactory: (registry: LimitRegistry) => registry.define(definitions, 'forFeature'),
@@ -31,7 +31,7 @@ export class RateLimitFeatureModule {
     return { module: RateLimitFeatureModule, providers, exports: names.map(getLimiterToken) };
   }
 
-  /** @internal The definitions of all features of an app that Nest has found. */
+  /** @internal The definitions of all features in Nest's container. */
   static *all(modules: ModulesContainer): Iterable<FeatureDefinitions> {
     for (const { metatype, providers } of modules.values()) {
       if (metatype !== RateLimitFeatureModule) continue;
@@ -42,7 +42,7 @@ export class RateLimitFeatureModule {
   }
 }
 
-/** Provides the `Limiter` of a name, which is looked up when it is first used. */
+/** Provides the `Limiter` of a name, which is looked up at first use. */
 export function limiterProvider(name: string): FactoryProvider {
   return {
     provide: getLimiterToken(name),

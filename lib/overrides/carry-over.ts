@@ -2,10 +2,10 @@ import type { Declaration } from '../rules/rule-compiler.js';
 import type { OverrideRecord } from './override-record.js';
 
 /**
- * What becomes of counted state under a changed rate:
- * - 'keep': same keys, and the algorithms translate what they find;
- * - 'proportional' and 'additive': same keys, and each counter's units are carried over when it is first asked again;
- * - 'reset': another generation, so other keys.
+ * Says how counters take over a changed rate:
+ * - 'keep': same keys, whose state the algorithms convert;
+ * - 'proportional' and 'additive': same keys, and each counter carries its units over at its next check;
+ * - 'reset': a new generation, and so new keys.
  */
 export function carryOver(
   record: Pick<OverrideRecord, 'generation'> & Partial<OverrideRecord>,

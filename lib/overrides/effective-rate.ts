@@ -1,23 +1,19 @@
-import { Logger } from '@nestjs/common';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import type { NamedLimit } from '../rules/limit-registry.js';
 import { algorithmOptions, type RuleCompiler } from '../rules/rule-compiler.js';
 import { carryOver } from './carry-over.js';
 import type { CurrentRate, RateOverride } from './override.js';
-import { patched, readPatch } from './rate-patch.js';
+import { readPatch, withPatch } from './rate-patch.js';
 import { isInForce, type OverrideRecord, readRecord } from './override-record.js';
+import { LongTimeout } from '../util/long-timeout.js';
 
-const logger = new Logger('RateLimit');
-
-/** The longest time that a timer can wait for. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** A limit whose rate may change: makes its rule decide by what is recorded, and by the configuration once that ends. */
+/** The rate of a limit: the recorded override while it is in force, else the configured rate. */
 export class EffectiveRate {
   private json: string | undefined;
   private record: OverrideRecord | undefined;
   private override: RateOverride | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private timeout: LongTimeout | undefined;
 
   constructor(
     readonly limit: NamedLimit,
@@ -27,46 +23,48 @@ export class EffectiveRate {
   get current(): CurrentRate {
     const { override } = this;
     const { definition, rule } = this.limit;
-    const options = { ...algorithmOptions(override === undefined ? definition : patched(definition, override.patch)) };
+    const options = {
+      ...algorithmOptions(override === undefined ? definition : withPatch(definition, override.patch)),
+    };
     return { name: rule.name, options, override: override && { ...override, patch: { ...override.patch } } };
   }
 
-  /** Decides by a record from now on. `now` is its book's time, in milliseconds. */
+  /** Applies a record from now on. `now` is its store's time, in milliseconds. */
   apply(json: string | undefined, now: number): void {
     if (json !== this.json) {
       this.json = json;
-      this.change(now);
+      this.applyRecord(now);
     } else if (this.override !== undefined && !isInForce(this.record!, now)) {
-      this.configure();
+      this.applyConfigured();
     }
     this.setTimer(now);
   }
 
   stop(): void {
-    clearTimeout(this.timer);
+    this.timeout?.clear();
   }
 
-  private change(now: number): void {
+  private applyRecord(now: number): void {
     const { definition, declaration, rule } = this.limit;
     this.record = undefined;
     try {
       this.record = this.json === undefined ? undefined : readRecord(this.json);
-      if (this.record === undefined || !isInForce(this.record, now)) return this.configure();
+      if (this.record === undefined || !isInForce(this.record, now)) return this.applyConfigured();
       const { version, inherit, expiresAt } = this.record;
       const patch = readPatch(definition, this.record.patch, declaration.location);
       rule.decideBy(
-        this.compiler.compile(patched(definition, patch), { ...declaration, ...carryOver(this.record) }).limit,
+        this.compiler.compile(withPatch(definition, patch), { ...declaration, ...carryOver(this.record) }).limit,
       );
       this.override = { patch, version, inherit, expiresAt: expiresAt ?? undefined };
     } catch (error) {
-      // Another release wrote it, for limits that are configured otherwise.
+      // Another release may write records for other configurations.
       logger.warn(messages.rateIgnored(rule.name, error instanceof Error ? error.message : String(error)));
-      this.configure();
+      this.applyConfigured();
     }
   }
 
-  /** Back to the configured rate. Counters that were left behind by a reset do not come back. */
-  private configure(): void {
+  /** Applies the configured rate. Counters from before a reset do not come back. */
+  private applyConfigured(): void {
     const { definition, declaration, rule } = this.limit;
     this.override = undefined;
     const generation = this.record?.generation ?? 0;
@@ -77,17 +75,10 @@ export class EffectiveRate {
     );
   }
 
-  /** Ends the override by itself, on a clock that nobody sets. */
+  /** Ends the override in time, by the monotonic clock. */
   private setTimer(now: number): void {
-    clearTimeout(this.timer);
+    this.stop();
     const expiresAt = this.override?.expiresAt;
-    if (expiresAt === undefined) return;
-    const end = performance.now() + expiresAt - now;
-    const wait = (): void => {
-      const left = end - performance.now();
-      if (left <= 0) return this.configure();
-      this.timer = setTimeout(wait, Math.min(Math.ceil(left), LONGEST_TIMER_MS)).unref();
-    };
-    wait();
+    if (expiresAt !== undefined) this.timeout = new LongTimeout(expiresAt - now, () => this.applyConfigured(), false);
   }
 }

@@ -2,11 +2,11 @@ import { isInForce, type OverrideRecord, readRecord } from './override-record.js
 import type { OverrideAnswer, OverrideStore, OverrideChange, OverrideSnapshot } from './override-store.js';
 import type { RatePatch } from './override.js';
 
-/** Keeps changed rates in this process, as `lua/overrides.lua` does on Redis. */
+/** Keeps overrides in this process, as `lua/overrides.lua` does on Redis. */
 export class MemoryOverrideStore implements OverrideStore {
   private readonly records = new Map<string, string>();
 
-  /** Nobody else changes this book. */
+  /** Only this process changes the store, and applies its changes itself. */
   async watch(): Promise<void> {}
 
   async read(): Promise<OverrideSnapshot> {

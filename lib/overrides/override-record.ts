@@ -1,7 +1,7 @@
 import { messages } from '../errors/messages.js';
 import { INHERIT_MODES, type RatePatch, type InheritMode } from './override.js';
 
-/** What is kept of a limit's rate. `lua/overrides.lua` says what each field means. */
+/** The stored form of an override. `lua/overrides.lua` explains each field. */
 export interface OverrideRecord {
   readonly patch: RatePatch | null;
   readonly version: number;
@@ -12,7 +12,7 @@ export interface OverrideRecord {
   readonly previousQuota: number;
 }
 
-/** Reads a record. Throws for what is none. */
+/** Reads a record. Throws if it is none. */
 export function readRecord(json: string): OverrideRecord {
   const record = parse(json);
   const { patch, version, generation, inherit, expiresAt, quota, previousQuota } = record;
@@ -38,7 +38,7 @@ function parse(json: string): Record<string, unknown> {
     const value: unknown = JSON.parse(json);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Says no more than the message below.
+    // The error below says it all.
   }
   throw new Error(messages.notARecord(json));
 }

@@ -1,8 +1,8 @@
 import type { InheritMode } from './override.js';
 
-/** Everything that a book holds at one moment. */
+/** All overrides of a store at one moment. */
 export interface OverrideSnapshot {
-  /** The book's time in milliseconds. */
+  /** The store's time, in milliseconds. */
   readonly now: number;
   /** Each limit's record, as JSON. */
   readonly records: ReadonlyMap<string, string>;
@@ -24,18 +24,18 @@ export interface OverrideChange {
   readonly configuredQuota: number;
 }
 
-/** What came of a change. */
+/** The result of a change. */
 export interface OverrideAnswer {
-  /** Whether it was made. */
+  /** Whether the change was made. */
   readonly done: boolean;
-  /** The book after it. */
+  /** The store after it. */
   readonly snapshot: OverrideSnapshot;
 }
 
-/** Where changed rates are kept. What cannot be read or written rejects with `RateLimitStoreError`. */
+/** Keeps the overrides of rates. A failed read or write rejects with `RateLimitStoreError`. */
 export interface OverrideStore {
-  /** Reads the book now and whenever it changes, until it is closed. Resolves when it was first read, or could not be. */
-  watch(changed: (page: OverrideSnapshot) => void): Promise<void>;
+  /** Reads the store now and after each change, until `close`. Resolves after the first read, whether it failed or not. */
+  watch(onChange: (snapshot: OverrideSnapshot) => void): Promise<void>;
   read(): Promise<OverrideSnapshot>;
   write(change: OverrideChange): Promise<OverrideAnswer>;
   close(): void;

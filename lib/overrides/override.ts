@@ -2,9 +2,9 @@ import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
 
 /**
- * What happens to what was counted when a rate changes: `'keep'` leaves it to the algorithm, whose page says what it does
- * under other parameters, `'proportional'` lets what is left grow with the quota, `'additive'` by as much as the quota grew;
- * under a smaller quota what is used stays used in all three. `'reset'` starts all counters of the limit anew.
+ * How counters take over a changed rate: `'keep'` leaves it to the algorithm, whose page describes it; `'proportional'`
+ * multiplies the remaining units as the quota grows, `'additive'` adds as many as the quota grew by. Under a smaller quota, used
+ * units stay used in all three. `'reset'` starts all counters of the limit anew.
  */
 export type InheritMode = 'keep' | 'proportional' | 'additive' | 'reset';
 
@@ -13,22 +13,22 @@ type OptionsOf<Algo extends AlgorithmOptions['algo']> = Extract<AlgorithmOptions
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options, 'algo'>> : never;
 
 /**
- * The options of a limit's algorithm that stand in for the configured ones, such as `{ rate: 50 }` or
- * `{ rate: 10, interval: '1s', burst: 40 }`: any of them, in the units of the configuration. What it leaves out stays as
- * configured. The algorithm itself and what every limit has (`name`, `key`, `cost`, ...) cannot be changed.
+ * Options of a limit's algorithm that replace the configured ones, such as `{ rate: 50 }` or
+ * `{ rate: 10, interval: '1s', burst: 40 }`: any of them, in the units of the configuration. The others stay as configured. The
+ * algorithm itself and the options of every limit (`name`, `key`, `cost`, ...) cannot be changed.
  */
 export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>>;
 
-/** How a rate is changed. */
+/** Options of a change of a rate. */
 export interface SetRateOptions {
   /**
-   * How long the change holds: milliseconds or a duration such as `'10m'`, at most 1 year, by the Redis server's clock.
-   * Then the configured rate holds again on every instance.
+   * How long the change is in force: milliseconds or a duration such as `'10m'`, at most 1 year, by the Redis server's clock.
+   * Then the configured rate is in force again on every instance.
    * @default until it is cleared
    */
   expiresIn?: Duration;
   /**
-   * What happens to what was counted.
+   * How counters take over the changed rate.
    * @default 'keep'
    */
   inherit?: InheritMode;
@@ -36,23 +36,23 @@ export interface SetRateOptions {
 
 /** A change of a limit's rate that is in force. */
 export interface RateOverride {
-  /** The options that stand in for the configured ones. */
+  /** The options that replace the configured ones. */
   patch: RatePatch;
-  /** Grows by 1 with every change of the limit's rate, by whichever instance. */
+  /** Grows by 1 with every change of the limit's rate by any instance. */
   version: number;
-  /** What was done with what had been counted. */
+  /** The mode by which counters took over the changed rate. */
   inherit: InheritMode;
-  /** When it ends, in milliseconds since the epoch on the Redis server's clock; `undefined` if it holds until it is cleared. */
+  /** When it ends, in milliseconds since the epoch on the Redis server's clock; `undefined` without an end. */
   expiresAt: number | undefined;
 }
 
-/** The rate that a limit has now. */
+/** The rate of a limit now. */
 export interface CurrentRate {
   /** The limit's name. */
   name: string;
-  /** The algorithm and its options that decide now: the configured ones, with the override's in their stead. */
+  /** The algorithm and its options: those of the override, else the configured ones. */
   options: AlgorithmOptions;
-  /** The change that is in force, or `undefined` while the limit is as configured. */
+  /** The override that is in force, or `undefined` while the limit is as configured. */
   override: RateOverride | undefined;
 }
 

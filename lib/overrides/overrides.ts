@@ -7,26 +7,26 @@ import { RuleCompiler } from '../rules/rule-compiler.js';
 import { EffectiveRate } from './effective-rate.js';
 import type { CurrentRate, SetRateOptions } from './override.js';
 import type { OverrideStore, OverrideChange, OverrideSnapshot } from './override-store.js';
-import { patched, readPatch, readSetRateOptions } from './rate-patch.js';
+import { readPatch, readSetRateOptions, withPatch } from './rate-patch.js';
 
-/** Changes the rates of limits that have a name, and follows the changes that other instances make. */
+/** Overrides the rates of named limits, and applies the overrides that other instances make. */
 @Injectable()
 export class Overrides {
-  private readonly rates = new Map<string, EffectiveRate[]>();
+  private readonly effectiveRates = new Map<string, EffectiveRate[]>();
   private snapshot: OverrideSnapshot | undefined;
   private opened = false;
-  private watched: Promise<void> | undefined;
+  private watching: Promise<void> | undefined;
 
   constructor(
     private readonly registry: LimitRegistry,
     private readonly compiler: RuleCompiler,
     @Inject(OVERRIDE_STORE) private readonly store: OverrideStore,
   ) {
-    this.collect();
-    registry.onDefined = () => this.collect();
+    this.addNamedLimits();
+    registry.onDefined = () => this.addNamedLimits();
   }
 
-  /** Resolves when what was changed before holds here, or could not be read. */
+  /** Resolves when the stored overrides are in force here, or could not be read. */
   async open(): Promise<void> {
     this.opened = true;
     await this.watch();
@@ -35,7 +35,7 @@ export class Overrides {
   close(): void {
     this.opened = false;
     this.store.close();
-    for (const live of this.all) live.stop();
+    for (const rate of this.unambiguous) rate.stop();
   }
 
   async set(
@@ -50,7 +50,7 @@ export class Overrides {
     const location = `LimiterService.${method} of '${name}'`;
     const { inherit, lastsMs } = readSetRateOptions(options, location);
     const read = readPatch(definition, patch, location);
-    const { quota } = this.compiler.compile(patched(definition, read), { ...declaration, location }).limit;
+    const { quota } = this.compiler.compile(withPatch(definition, read), { ...declaration, location }).limit;
     const change = { operation, name, patch: JSON.stringify(read), inherit, lastsMs, quota };
     return this.write({ ...change, configuredQuota: rule.configured.quota });
   }
@@ -62,14 +62,14 @@ export class Overrides {
   }
 
   async get(name: string): Promise<CurrentRate> {
-    const live = this.rateOf(name, 'getRate');
+    const rate = this.rateOf(name, 'getRate');
     await this.readIfPossible();
-    return live.current;
+    return rate.current;
   }
 
   async list(): Promise<CurrentRate[]> {
     await this.readIfPossible();
-    return this.all.map(({ current }) => current);
+    return this.unambiguous.map(({ current }) => current);
   }
 
   private async write(change: OverrideChange): Promise<boolean> {
@@ -78,7 +78,7 @@ export class Overrides {
     return done;
   }
 
-  /** While the book cannot be read, what this instance decides by is what it knew last. */
+  /** While the store cannot be read, the last overrides that it told stay in force. */
   private async readIfPossible(): Promise<void> {
     try {
       this.apply(await this.store.read());
@@ -87,41 +87,45 @@ export class Overrides {
     }
   }
 
-  private readonly apply = (page: OverrideSnapshot): void => {
-    this.snapshot = page;
-    for (const live of this.all) live.apply(page.records.get(live.limit.rule.name), page.now);
+  private readonly apply = (snapshot: OverrideSnapshot): void => {
+    this.snapshot = snapshot;
+    const { records, now } = snapshot;
+    for (const rate of this.unambiguous) rate.apply(records.get(rate.limit.rule.name), now);
   };
 
-  /** Takes in the limits that were named since the last time: a module that is loaded lazily brings some. */
-  private collect(): void {
-    const known = new Set([...this.rates.values()].flat().map(({ limit }) => limit.rule));
+  /** Adds the named limits that are new: a lazily loaded module defines some. */
+  private addNamedLimits(): void {
+    const known = new Set([...this.effectiveRates.values()].flat().map(({ limit }) => limit.rule));
     for (const limit of this.registry.named) {
       if (known.has(limit.rule)) continue;
       const { name } = limit.rule;
-      this.rates.set(name, [...(this.rates.get(name) ?? []), new EffectiveRate(limit, this.compiler)]);
+      this.effectiveRates.set(name, [
+        ...(this.effectiveRates.get(name) ?? []),
+        new EffectiveRate(limit, this.compiler),
+      ]);
     }
     if (this.snapshot !== undefined) this.apply(this.snapshot);
     if (this.opened) void this.watch();
   }
 
-  /** An app without named limits has nothing to follow, and needs no connection for it. */
+  /** Watches the store, which takes a connection, only if some limit has a name. */
   private async watch(): Promise<void> {
-    if (this.rates.size > 0) await (this.watched ??= this.store.watch(this.apply));
+    if (this.effectiveRates.size > 0) await (this.watching ??= this.store.watch(this.apply));
   }
 
-  /** The limits that are alone with their name. */
-  private get all(): EffectiveRate[] {
-    return [...this.rates.values()].flatMap((lives) => (lives.length === 1 ? lives : []));
+  /** The rates of limits that share their name with no other. */
+  private get unambiguous(): EffectiveRate[] {
+    return [...this.effectiveRates.values()].flatMap((rates) => (rates.length === 1 ? rates : []));
   }
 
   private rateOf(name: string, method: string): EffectiveRate {
     const location = `LimiterService.${method}`;
-    const [live, ...others] = this.rates.get(name) ?? [];
-    if (live === undefined) {
-      throw new RateLimitConfigError(messages.unnamedLimit(location, name, [...this.rates.keys()]));
+    const [rate, ...others] = this.effectiveRates.get(name) ?? [];
+    if (rate === undefined) {
+      throw new RateLimitConfigError(messages.unnamedLimit(location, name, [...this.effectiveRates.keys()]));
     }
-    if (others.length === 0) return live;
-    const locations = [live, ...others].map(({ limit }) => limit.declaration.location);
+    if (others.length === 0) return rate;
+    const locations = [rate, ...others].map(({ limit }) => limit.declaration.location);
     throw new RateLimitConfigError(messages.sameName(location, name, locations));
   }
 }

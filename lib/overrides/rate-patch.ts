@@ -7,12 +7,12 @@ import { INHERIT_MODES, type RatePatch, type InheritMode, type SetRateOptions } 
 
 const OPTIONS: readonly (keyof SetRateOptions)[] = ['expiresIn', 'inherit'];
 
-/** A definition with a patch over it. What the options are worth is left to who compiles it. */
-export function patched(definition: LimitDefinition, patch: RatePatch): LimitDefinition {
+/** Puts a patch over a definition. The compiler checks the values of its options. */
+export function withPatch(definition: LimitDefinition, patch: RatePatch): LimitDefinition {
   return { ...definition, ...patch } as LimitDefinition;
 }
 
-/** The options that a patch sets. Refuses what is no option of the limit's algorithm, and a patch that sets nothing. */
+/** Reads the options that a patch sets. Refuses options of no or another algorithm, and a patch that sets nothing. */
 export function readPatch({ algo }: LimitDefinition, patch: unknown, location: string): RatePatch {
   const own = algorithms.get(algo)?.options ?? [];
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
@@ -32,7 +32,7 @@ export function readPatch({ algo }: LimitDefinition, patch: unknown, location: s
   return Object.fromEntries(set);
 }
 
-/** Reads how a rate is to be changed. */
+/** Reads the options of a change. */
 export function readSetRateOptions(options: unknown, location: string): { inherit: InheritMode; lastsMs: number } {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RateLimitConfigError(messages.notOptions(location, options));

@@ -1,5 +1,5 @@
-import { Logger } from '@nestjs/common';
 import { RateLimitStoreError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { ChannelListener } from '../redis/channel-listener.js';
 import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
@@ -11,11 +11,9 @@ import { readWholeNumber } from '../redis/whole-number.js';
 import { asStoreError } from '../redis/store-error.js';
 import type { OverrideAnswer, OverrideStore, OverrideChange, OverrideSnapshot } from './override-store.js';
 
-const logger = new Logger('RateLimit');
-
-/** How often the book is read though nothing was heard. */
+/** The time between reads without a message of a change. */
 const READ_EVERY_MS = 30_000;
-/** How soon it is read again when it could not be. */
+/** The time until the next read after one that failed. */
 const RETRY_AFTER_MS = 1000;
 
 export interface RedisOverrideStoreOptions {
@@ -23,15 +21,15 @@ export interface RedisOverrideStoreOptions {
   readonly timeoutMs: number;
 }
 
-/** Keeps changed rates in a hash on Redis, which all instances read. */
+/** Keeps overrides in a hash on Redis, which all instances read. */
 export class RedisOverrideStore implements OverrideStore {
   private readonly script: Script;
   private readonly key: string;
   private readonly timeoutMs: number;
   private readonly listener: ChannelListener;
   private timer: NodeJS.Timeout | undefined;
-  private changed: (page: OverrideSnapshot) => void = () => undefined;
-  private unread = false;
+  private onChange: (snapshot: OverrideSnapshot) => void = () => undefined;
+  private warned = false;
   private closed = false;
 
   constructor(
@@ -45,8 +43,8 @@ export class RedisOverrideStore implements OverrideStore {
   }
 
   /** Never rejects: an app starts without Redis, with its configured rates. */
-  async watch(changed: (page: OverrideSnapshot) => void): Promise<void> {
-    this.changed = changed;
+  async watch(onChange: (snapshot: OverrideSnapshot) => void): Promise<void> {
+    this.onChange = onChange;
     const since = performance.now();
     const connected = await connect(this.client).then(
       () => true,
@@ -55,7 +53,7 @@ export class RedisOverrideStore implements OverrideStore {
     if (this.closed) return;
     this.client.on('ready', this.refresh);
     const first = Promise.all([this.update(CONNECT_TIMEOUT_MS), this.listener.start()]);
-    // What is missing then is tried again and again.
+    // Without a connection, timers and the listener try again later.
     if (!connected) return;
     await withDeadline(first, since + CONNECT_TIMEOUT_MS - performance.now()).catch(() => undefined);
   }
@@ -79,27 +77,27 @@ export class RedisOverrideStore implements OverrideStore {
 
   private readonly refresh = (): void => void this.update(this.timeoutMs);
 
-  /** Reads the book, now and again later: one timer is enough, since each reading sets it anew. */
+  /** Reads the store now and later again: each read sets the one timer anew. */
   private async update(timeoutMs: number): Promise<void> {
-    let again = READ_EVERY_MS;
+    let nextMs = READ_EVERY_MS;
     try {
       const { snapshot } = await this.call(timeoutMs, 'read');
-      this.unread = false;
-      if (!this.closed) this.changed(snapshot);
+      this.warned = false;
+      if (!this.closed) this.onChange(snapshot);
     } catch (error) {
-      again = RETRY_AFTER_MS;
-      this.failed(error);
+      nextMs = RETRY_AFTER_MS;
+      this.warn(error);
     }
     clearTimeout(this.timer);
-    if (!this.closed) this.timer = setTimeout(this.refresh, again).unref();
+    if (!this.closed) this.timer = setTimeout(this.refresh, nextMs).unref();
   }
 
-  /** What Redis says against reading is news; that it is not there is what the checks tell. */
-  private failed(error: unknown): void {
+  /** Warns of an error reply, once until the next read that succeeds. Failing connections are the checks' to tell. */
+  private warn(error: unknown): void {
     const reason = error instanceof RateLimitStoreError ? error.cause : error;
-    if (this.unread || this.closed || !(reason instanceof Error) || reason.name !== 'ReplyError') return;
-    this.unread = true;
-    logger.warn(messages.ratesUnread(reason.message));
+    if (this.warned || this.closed || !(reason instanceof Error) || reason.name !== 'ReplyError') return;
+    this.warned = true;
+    logger.warn(messages.overridesUnreadable(reason.message));
   }
 
   private async call(timeoutMs: number, ...args: string[]): Promise<OverrideAnswer> {
@@ -113,7 +111,7 @@ export class RedisOverrideStore implements OverrideStore {
   }
 }
 
-/** Reads the reply of `lua/overrides.lua`. Throws a `TypeError` for what it never replies. */
+/** Reads the reply of `lua/overrides.lua`. Throws a `TypeError` if the script cannot have sent it. */
 function readAnswer(reply: unknown): OverrideAnswer {
   if (!Array.isArray(reply) || reply.length % 2 > 0) throw new TypeError(messages.noReply(reply));
   const [done, now] = reply.slice(0, 2).map(readWholeNumber);

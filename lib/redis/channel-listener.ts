@@ -1,5 +1,5 @@
-import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import {
   CONNECT_TIMEOUT_MS,
@@ -9,10 +9,8 @@ import {
   ignoreConnectionErrors,
 } from './client.js';
 
-const logger = new Logger('RateLimit');
-
-/** What each connection is made with: it is used once, and followed by a new one, so that every way to end is one way. */
-const ONCE = {
+/** A connection is used once, and followed by a new one: so all of its ends are handled in one way. */
+const SINGLE_USE = {
   autoResubscribe: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
   disconnectTimeout: DISCONNECT_TIMEOUT_MS,
@@ -25,12 +23,12 @@ const ONCE = {
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
-/** After a server said no, as to a user who may not read the channel. */
+/** The pause after an error reply, as to a user without a right to the channel. */
 const REFUSED_PAUSE_MS = 30_000;
 
 /**
  * Listens to a channel on a connection of its own, made like the client's, and connects again whenever that one ends. On a
- * Cluster it listens to any node: each passes on what is published anywhere.
+ * Cluster it listens to any node: each passes on the messages of all.
  */
 export class ChannelListener {
   private connection: Redis | undefined;
@@ -38,22 +36,25 @@ export class ChannelListener {
   private pauseMs = FIRST_PAUSE_MS;
   private warned = false;
   private closed = false;
-  private settle: () => void = () => undefined;
+  private started: () => void = () => undefined;
 
-  /** `heard` is told every message, and, without one, whenever some may have been missed; `deaf` when from now on some may be. */
+  /**
+   * `onMessage` gets every message; and `undefined` once it listens, since some may have been missed until then. `onDisconnect`
+   * is called when messages may be missed from now on.
+   */
   constructor(
     private readonly client: RedisClient,
     private readonly channel: string,
     private readonly onMessage: (message?: string) => void,
     private readonly onDisconnect: () => void = () => undefined,
-    /** What is warned of, once, if the server does not let it listen. */
-    private readonly refusal: (reason: string) => string = messages.ratesUnheard,
+    /** The warning, once, if the server refuses to let it listen. */
+    private readonly warning: (reason: string) => string = messages.overridesNotWatched,
   ) {}
 
-  /** Resolves when it listens, or could not at the first attempt. */
+  /** Resolves after the first attempt to listen, whether it failed or not. */
   start(): Promise<void> {
     return new Promise((resolve) => {
-      this.settle = resolve;
+      this.started = resolve;
       this.connect();
     });
   }
@@ -62,14 +63,14 @@ export class ChannelListener {
     this.closed = true;
     clearTimeout(this.timer);
     this.connection?.disconnect();
-    this.settle();
+    this.started();
   }
 
   private connect(): void {
-    if (this.closed) return this.settle();
+    if (this.closed) return this.started();
     const node = this.node();
     if (node === undefined) return this.connectLater();
-    const connection = node.duplicate(ONCE);
+    const connection = node.duplicate(SINGLE_USE);
     this.connection = connection;
     ignoreConnectionErrors(connection);
     connection.once('end', () => {
@@ -86,7 +87,7 @@ export class ChannelListener {
       await connection.subscribe(this.channel);
       this.pauseMs = FIRST_PAUSE_MS;
       this.onMessage();
-      this.settle();
+      this.started();
     } catch (error) {
       if (connection.status === 'ready') this.refused(error);
       connection.disconnect();
@@ -97,11 +98,11 @@ export class ChannelListener {
     this.pauseMs = REFUSED_PAUSE_MS;
     if (this.warned) return;
     this.warned = true;
-    logger.warn(this.refusal(error instanceof Error ? error.message : String(error)));
+    logger.warn(this.warning(error instanceof Error ? error.message : String(error)));
   }
 
   private connectLater(): void {
-    this.settle();
+    this.started();
     if (this.closed) return;
     this.timer = setTimeout(() => this.connect(), this.pauseMs).unref();
     this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);

@@ -17,21 +17,21 @@ export interface ClusterConnection {
 /** How to reach Redis: a URL, ioredis options (also for Sentinel), a connection that exists, or the nodes of a Cluster. */
 export type RedisConnection = string | RedisOptions | RedisClient | ClusterConnection;
 
-/** How long a connection may take to come up before the app starts without it. */
+/** The longest time to connect before the app starts without Redis. */
 export const CONNECT_TIMEOUT_MS = 2000;
 
 /**
- * How long a connection may say nothing to what was sent before it is given up and made anew: a server that froze, or a
- * firewall that forgot the connection, never ends it.
+ * The longest silence after a command before the connection is replaced: a frozen server, or a firewall that forgot the
+ * connection, never ends it.
  */
 const SILENCE_MS = 2000;
 
-/** How long a connection that is ended may take to close: who does not answer is not waited for, or it would keep a process that ends. */
+/** The longest time to close a connection: a silent server would keep an ending process alive. */
 export const DISCONNECT_TIMEOUT_MS = 100;
 
 /**
- * What makes a dead server answer at once: nothing waits in a queue for a connection, and nothing is sent a second time,
- * since a check that was already counted would count twice.
+ * Makes commands fail at once while a server is down: none waits for a connection, and none is sent again, since a check that
+ * was counted already would count twice.
  */
 const FAIL_FAST = {
   enableOfflineQueue: false,
@@ -63,15 +63,15 @@ export function isCluster(client: RedisClient): client is Cluster {
   return client.isCluster;
 }
 
-/** Whether a connection sends commands a second time when it was broken and is back. A Cluster's are made to do so by its options. */
+/** Whether a connection that broke sends its commands again; those of a Cluster do by its options. */
 export function resends(client: RedisClient): boolean {
   const options = isCluster(client) ? client.options.redisOptions : client.options;
   return options?.autoResendUnfulfilledCommands !== false;
 }
 
 /**
- * Makes a connection that `connect` has yet to bring up. ioredis is loaded only here. A check may take so many milliseconds.
- * Throws `RateLimitConfigError` for what it makes no connection of.
+ * Creates a connection for `connect`. ioredis is loaded only here. `timeoutMs` is the longest check. Throws
+ * `RateLimitConfigError` if ioredis refuses the options.
  */
 export async function createClient(redis: Exclude<RedisConnection, RedisClient>, timeoutMs = 0): Promise<RedisClient> {
   const ioredis = await loadIoredis();
@@ -112,18 +112,18 @@ function make(
 }
 
 /**
- * Sees to it that no error of a connection ends the process; the checks tell of what fails. ioredis hears the first error of a
- * socket, and one of TLS can have a second: the server's word on a handshake that was broken off.
+ * Keeps errors of a connection from ending the process; the checks report them. ioredis listens to the first error of a
+ * socket, and one of TLS can have a second: the server's alert after a handshake that was broken off.
  *
- * @returns what ends that, for a connection that others go on using
+ * @returns a function that ends that, for a connection that stays in use
  */
 export function ignoreConnectionErrors(client: RedisClient): () => void {
-  const survive = () => {
+  const ignore = () => {
     const { stream } = client as { stream?: Pick<NodeJS.EventEmitter, 'on'> };
     stream?.on('error', () => undefined);
   };
-  client.on('error', survive);
-  if (!isCluster(client)) return () => client.off('error', survive);
+  client.on('error', ignore);
+  if (!isCluster(client)) return () => client.off('error', ignore);
   const nodes = new Map<Redis, () => void>();
   const add = (node: Redis) => void nodes.set(node, ignoreConnectionErrors(node));
   const remove = (node: Redis) => void nodes.delete(node);
@@ -131,7 +131,7 @@ export function ignoreConnectionErrors(client: RedisClient): () => void {
   client.on('+node', add);
   client.on('-node', remove);
   return () => {
-    client.off('error', survive);
+    client.off('error', ignore);
     client.off('+node', add);
     client.off('-node', remove);
     for (const release of nodes.values()) release();
@@ -139,8 +139,8 @@ export function ignoreConnectionErrors(client: RedisClient): () => void {
 }
 
 /**
- * Resolves when the client is ready; rejects as soon as it is known that it will not be at once, as when the connection is
- * refused, and at the latest when the time is over. It keeps trying either way.
+ * Resolves when the client is ready; rejects with its first error, such as a refused connection, or when the time is over. The
+ * client goes on connecting either way.
  */
 export function connect(client: RedisClient): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -165,7 +165,7 @@ export function connect(client: RedisClient): Promise<void> {
   });
 }
 
-/** What is used of ioredis, in terms that hold for versions 5 and 6. */
+/** The part of ioredis that is used, in types that fit versions 5 and 6. */
 interface Ioredis {
   Redis: new (...connection: [url: string, options: object] | [options: object]) => Redis;
   Cluster: new (nodes: ClusterNode[], options: object) => Cluster;

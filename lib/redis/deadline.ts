@@ -2,8 +2,8 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 
 /**
- * Settles as the promise does, or rejects when the time is over. A process that was busy for longer than that first reads
- * what its sockets hold: a reply that is already there wins. `leftMs` is what is left of `timeoutMs`, of which the error tells.
+ * Settles as the promise does, or rejects when the time is over. A process that was busy for longer reads its sockets first: a
+ * reply that is already there wins. `leftMs` is left of `timeoutMs`, which the error names.
  */
 export function withDeadline<T>(promise: Promise<T>, leftMs: number, timeoutMs = leftMs): Promise<T> {
   return new Promise((resolve, reject) => {

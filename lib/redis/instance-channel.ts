@@ -3,15 +3,15 @@ import { ChannelListener } from './channel-listener.js';
 import type { RedisClient } from './client.js';
 import { withDeadline } from './deadline.js';
 
-/** Who listens. */
+/** A listener of the channel. */
 export interface Listener {
-  /** A message came; or, without one, some may have been missed until now. */
+  /** Gets each message; `undefined` after a time in which some may have been missed. */
   onMessage(message?: string): void;
   /** From now on messages may be missed. */
   onDisconnect?(): void;
 }
 
-/** On this the instances of an app tell each other what they did to counters. It listens once somebody wants to hear. */
+/** Carries messages about counters between the instances of an app. It connects for its first listener. */
 export class InstanceChannel {
   private readonly listeners: Listener[] = [];
   private readonly connection: ChannelListener;
@@ -27,7 +27,7 @@ export class InstanceChannel {
       channel,
       (message) => this.listeners.forEach((listener) => listener.onMessage(message)),
       () => this.listeners.forEach((listener) => listener.onDisconnect?.()),
-      messages.instancesUnheard,
+      messages.refusalsNotWatched,
     );
   }
 
@@ -43,8 +43,8 @@ export class InstanceChannel {
   }
 
   /**
-   * Resolves when it is told; or could not be in time, and then nobody can be heard either. The time counts from when the
-   * operation began that is told of: on the process's clock, in milliseconds.
+   * Resolves when the message is sent, or could not be in time: then the listeners are disconnected, too. The time counts from
+   * `since`, when the operation began, in milliseconds of the monotonic clock.
    */
   async publish(message: string, since: number): Promise<void> {
     if (this.client.status !== 'ready') return;

@@ -7,7 +7,7 @@ function isNoScript(error: unknown): boolean {
   return String((error as { message?: unknown } | null)?.message).startsWith('NOSCRIPT');
 }
 
-/** Runs a script by its hash. A server that does not know it yet, or no longer, is given it, once for all that wait. */
+/** Runs a script by its hash. Loads it into a server that lacks it, once for all runs that wait. */
 export class Script {
   private readonly sha: string;
   private loading: Promise<void> | undefined;
@@ -19,7 +19,7 @@ export class Script {
     this.sha = createHash('sha1').update(source).digest('hex');
   }
 
-  /** Once the time is over nobody waits for it: then it is not run, not even by a server that had to be given it. */
+  /** A script that had to be loaded is not run once the time is over: its caller has given up. */
   async run(keys: readonly string[], args: readonly string[], timeoutMs: number): Promise<unknown> {
     const deadline = performance.now() + timeoutMs;
     try {

@@ -3,7 +3,7 @@ import { assertActual } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
-import { settle } from '../limiter/reservation.js';
+import { settle } from '../limiter/settlement.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { chargesOf, searchState, type RequestState } from './request-state.js';
 

@@ -1,29 +1,29 @@
-/** A value, or a promise of it: what can be had at once is not waited for. */
+/** A value, or a promise of it. A value that is there is not awaited. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Goes on with a value as soon as it is there. */
-export function andThen<T, R>(value: Awaitable<T>, goOn: (value: T) => Awaitable<R>): Awaitable<R> {
-  // Not everything with a `then` hands on what becomes of it, as promises do.
-  return isPromise(value) ? Promise.resolve(value).then(goOn) : goOn(value);
+/** Continues with a value as soon as it is there. */
+export function andThen<T, R>(value: Awaitable<T>, map: (value: T) => Awaitable<R>): Awaitable<R> {
+  // Thenables need not return a promise from `then`.
+  return isPromise(value) ? Promise.resolve(value).then(map) : map(value);
 }
 
-/** Maps all items, at once if all can be had at once. No rejection is left without someone who hears of it. */
+/** Maps all items, synchronously if all results are there. No rejection goes unhandled. */
 export function mapAll<T, R>(items: readonly T[], map: (item: T) => Awaitable<R>): Awaitable<R[]> {
-  let waits = false;
+  let isAsync = false;
   const results = items.map((item) => {
     try {
       const result = map(item);
-      waits ||= isPromise(result);
+      isAsync ||= isPromise(result);
       return result;
     } catch (error) {
-      waits = true;
+      isAsync = true;
       return Promise.reject(error);
     }
   });
-  return waits ? Promise.all(results) : (results as R[]);
+  return isAsync ? Promise.all(results) : (results as R[]);
 }
 
-/** Whether a value has to be waited for. */
+/** Whether a value has to be awaited. */
 export function isPromise<T>(value: Awaitable<T>): value is Promise<T> {
   return typeof (value as Partial<Promise<T>> | null | undefined)?.then === 'function';
 }

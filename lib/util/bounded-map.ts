@@ -1,6 +1,6 @@
 import { SplitMap } from './split-map.js';
 
-/** What a `BoundedMap` keeps. It is linked with its neighbours in the order of use. */
+/** An entry of a `BoundedMap`, linked with its neighbours in the order of use. */
 export class Kept {
   /** @internal */
   segment: Segment | undefined;
@@ -8,7 +8,7 @@ export class Kept {
   older: Kept | undefined;
   /** @internal */
   newer: Kept | undefined;
-  /** How much memory it takes, roughly. */
+  /** An estimate of its memory. */
   bytes = 0;
 
   constructor(readonly key: string) {}
@@ -44,12 +44,12 @@ class Segment {
   }
 }
 
-/** The part of the bounds that protected entries may fill, so that a flood of them does not evict all others. */
+/** The share of the bounds that protected entries may fill, so that a flood of them does not evict all others. */
 const PROTECTED_SHARE = 0.5;
 
 /**
- * A map that is bounded by the number of its entries and by the memory they take: the least recently used goes first. Those that
- * are protected go only when they fill half of it, or nothing else is left. Every call takes the same time however many there are.
+ * A map with a bounded number of entries and bounded memory: it evicts the least recently used entry first. Protected entries
+ * are evicted only if they fill half of it, or no others are left. All calls take constant time.
  */
 export class BoundedMap<E extends Kept> {
   private readonly entries = new SplitMap<E>();
@@ -73,7 +73,7 @@ export class BoundedMap<E extends Kept> {
     return this.entries.get(key);
   }
 
-  /** Keeps an entry, new or not, as the most recently used; it is the last one that goes. */
+  /** Puts an entry, new or not, as the most recently used one, which is never evicted. */
   put(entry: E, bytes: number, isProtected: boolean): void {
     const segment = isProtected ? this.protected : this.plain;
     if (entry.segment === segment && entry.bytes === bytes) return this.touch(entry);
@@ -84,7 +84,7 @@ export class BoundedMap<E extends Kept> {
     while (this.isFull && this.size > 1) this.evict(entry);
   }
 
-  /** Makes an entry the most recently used. While there is room for as many again, nobody has to know which one that is. */
+  /** Makes an entry the most recently used. Skips that while the map is less than half full: an eviction is far off. */
   touch(entry: E): void {
     const { segment } = entry;
     if (segment === undefined || segment.newest === entry) return;
@@ -105,7 +105,7 @@ export class BoundedMap<E extends Kept> {
     this.protected = new Segment();
   }
 
-  /** All entries; of those that are added or deleted meanwhile, some. */
+  /** All entries; entries that are added or deleted meanwhile may be among them. */
   values(): IterableIterator<E> {
     return this.entries.values();
   }

@@ -1,14 +1,14 @@
-/** The longest that a timer can wait. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/** The longest that a timer of Node can wait, in milliseconds. */
+export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Calls back after any number of milliseconds, also more than a timer can wait; never for `Infinity`. */
+/** A timeout of any length, longer than a timer's longest delay included; `Infinity` never ends. */
 export class LongTimeout {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
     ms: number,
     callback: () => void,
-    /** Whether the process stays alive for it. */
+    /** Whether the timeout keeps the process alive. */
     private readonly keepsAlive = true,
   ) {
     this.set(ms, callback);
@@ -21,8 +21,8 @@ export class LongTimeout {
   private set(ms: number, callback: () => void): void {
     if (ms === Infinity) return;
     this.timer =
-      ms > MAX_TIMEOUT_MS
-        ? setTimeout(() => this.set(ms - MAX_TIMEOUT_MS, callback), MAX_TIMEOUT_MS)
+      ms > LONGEST_TIMEOUT_MS
+        ? setTimeout(() => this.set(ms - LONGEST_TIMEOUT_MS, callback), LONGEST_TIMEOUT_MS)
         : setTimeout(callback, ms);
     if (!this.keepsAlive) this.timer.unref();
   }

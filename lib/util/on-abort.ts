@@ -1,26 +1,26 @@
-interface Abortion {
+interface Subscription {
   readonly listeners: Set<() => void>;
-  readonly tell: () => void;
+  readonly notify: () => void;
 }
 
-/** Who waits for a signal. Node warns of many listeners, and one signal may end many waits. */
-const awaited = new WeakMap<AbortSignal, Abortion>();
+/** One listener per signal, since Node warns of many and a signal may end many waits. */
+const subscriptions = new WeakMap<AbortSignal, Subscription>();
 
-/** Calls back once the signal aborts. Returns what ends that. */
+/** Calls back once the signal aborts. Returns a function that unsubscribes. */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  let abortion = awaited.get(signal);
-  if (abortion === undefined) {
+  let subscription = subscriptions.get(signal);
+  if (subscription === undefined) {
     const listeners = new Set<() => void>();
-    abortion = { listeners, tell: () => listeners.forEach((each) => each()) };
-    awaited.set(signal, abortion);
-    signal.addEventListener('abort', abortion.tell, { once: true });
+    subscription = { listeners, notify: () => listeners.forEach((each) => each()) };
+    subscriptions.set(signal, subscription);
+    signal.addEventListener('abort', subscription.notify, { once: true });
   }
-  const { listeners, tell } = abortion;
+  const { listeners, notify } = subscription;
   listeners.add(listener);
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0) return;
-    signal.removeEventListener('abort', tell);
-    awaited.delete(signal);
+    signal.removeEventListener('abort', notify);
+    subscriptions.delete(signal);
   };
 }

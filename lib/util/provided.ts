@@ -1,7 +1,7 @@
 import type { Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
 
-/** The app's own instance of an injectable class, or one of ours if no module provides it. */
+/** Returns the app's instance of an injectable class, or a new one if no module provides it. */
 export async function provided<T>(modules: ModuleRef, type: Type<T>): Promise<T> {
   let own: T | undefined;
   try {

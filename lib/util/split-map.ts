@@ -1,11 +1,11 @@
-/** So many keys of one map, and it is split in two: a map that grows copies all that it holds at once. */
-const MOST_KEYS = 16_000;
-/** A map is not split more often, as where all keys have one hash. */
-const DEEPEST = 16;
-/** The end of a key tells identities apart; what it begins with is the limit's. */
+/** The most keys of one part before it is split in two: a `Map` that grows copies all of its entries at once. */
+const MAX_PART_KEYS = 16_000;
+/** The most splits of a part, for keys of equal hashes. */
+const MAX_DEPTH = 16;
+/** The end of a key is its identity; its beginning is the limit's. */
 const HASHED_CHARACTERS = 65;
 
-/** One of the maps: it holds the keys whose hashes end in the same `depth` bits. */
+/** The keys whose hashes end in the same `depth` bits. */
 class Part<V> {
   readonly entries = new Map<string, V>();
 
@@ -13,14 +13,14 @@ class Part<V> {
 }
 
 /**
- * A map of any number of keys that is never copied as a whole: it is made of maps of some thousands of keys (extendible hashing).
- * A `Map` of a million keys stops the process for 0.1 s whenever it grows, or gets rid of what was deleted.
+ * A map of any number of keys that is never copied as a whole: it consists of maps of some thousands of keys (extendible
+ * hashing). A `Map` of a million keys stops the process for 0.1 s whenever it grows, or clears out deleted entries.
  */
 export class SplitMap<V> {
   private readonly seed = Math.floor(Math.random() * 2 ** 32);
-  /** By the last bits of a hash; several places hold one part until it is split. */
+  /** By the last bits of a hash; a part stands at several indexes until it is split. */
   private parts: Part<V>[] = [new Part(0)];
-  /** What is looked for and not found is added next. */
+  /** A key that is not found is added next. */
   private lastKey = '';
   private lastPart: Part<V> | undefined;
 
@@ -31,7 +31,7 @@ export class SplitMap<V> {
   set(key: string, value: V): void {
     const part = this.partOf(key);
     part.entries.set(key, value);
-    if (part.entries.size > MOST_KEYS && part.depth < DEEPEST) this.split(part);
+    if (part.entries.size > MAX_PART_KEYS && part.depth < MAX_DEPTH) this.split(part);
   }
 
   delete(key: string): void {
@@ -43,7 +43,7 @@ export class SplitMap<V> {
     this.lastPart = undefined;
   }
 
-  /** All values; of those that are added or deleted meanwhile, some. */
+  /** All values; values that are added or deleted meanwhile may be among them. */
   *values(): IterableIterator<V> {
     for (const { entries } of new Set(this.parts)) yield* entries.values();
   }
@@ -65,7 +65,7 @@ export class SplitMap<V> {
     this.parts = this.parts.map((each, index) => (each === part ? halves[index & bit ? 1 : 0] : each));
   }
 
-  /** Seeded, so that nobody can choose identities that all lie in one part. */
+  /** Seeded, so that clients cannot choose identities of one part. */
   private hash(key: string): number {
     let hash = this.seed;
     for (let i = Math.max(0, key.length - HASHED_CHARACTERS); i < key.length; i++) {

@@ -1,10 +1,10 @@
 import { BoundedMap, Kept } from './bounded-map.js';
 
-const MOST_VALUES = 1000;
+const MAX_VALUES = 1000;
 const MAX_BYTES = 10_000_000;
 const CHARACTER_BYTES = 2;
-/** What is nested deeper is no definition of a limit. */
-const DEEPEST = 4;
+/** The deepest nesting of a limit's definition. */
+const MAX_DEPTH = 4;
 
 class Known<V> extends Kept {
   constructor(
@@ -15,13 +15,13 @@ class Known<V> extends Kept {
   }
 }
 
-/** Remembers what was made of equal objects; the least recently used goes first. Functions in them are equal only to themselves. */
+/** Caches a value for equal objects, and evicts the least recently used. A function in them equals only itself. */
 export class ValueCache<V> {
-  private readonly known = new BoundedMap<Known<V>>(MOST_VALUES, MAX_BYTES);
+  private readonly known = new BoundedMap<Known<V>>(MAX_VALUES, MAX_BYTES);
   private readonly serials = new WeakMap<object, number>();
   private lastSerial = 0;
 
-  /** What was made of such an object before, or what `make` makes now. */
+  /** Returns the value of an equal object, or makes one. */
   of(asked: unknown, make: () => V): V {
     const key = this.textOf(asked, 0);
     const known = this.known.get(key);
@@ -38,7 +38,7 @@ export class ValueCache<V> {
     if (typeof value === 'string') return JSON.stringify(value);
     if (typeof value === 'function') return this.serialOf(value);
     if (typeof value !== 'object' || value === null) return `${typeof value} ${String(value)}`;
-    if (depth === DEEPEST || !isPlain(value)) return this.serialOf(value);
+    if (depth === MAX_DEPTH || !isPlain(value)) return this.serialOf(value);
     const entries = Object.getOwnPropertyNames(value).map(
       (name) => `${JSON.stringify(name)}:${this.textOf((value as Record<string, unknown>)[name], depth + 1)}`,
     );

@@ -21,18 +21,18 @@ const told = (limit: CompiledLimit, decision: StoreDecision, now: number, cost =
   withExpectedWait(decision, { limit, cost }, now).retryAfterMs;
 
 describe('the wait for a lease', () => {
-  it('is that of the store while nothing is known', () => {
+  it('is that of the store before the first lease', () => {
     expect(told(compile(1), refusal(1, 0), 0)).toBe(9000);
   });
 
-  it('is as long as something has been held, until the first release', () => {
+  it('is the age of the first lease until the first release', () => {
     const limit = compile(1);
     leaseBegan(limit, 1000);
     leaseBegan(limit, 1200);
     expect([1000, 1250, 4000, 12_000].map((now) => told(limit, refusal(1, 0), now))).toEqual([1000, 1000, 3000, 9000]);
   });
 
-  it('is by how fast leases are released', () => {
+  it('follows the mean time of released leases', () => {
     const limit = compile(4);
     leaseBegan(limit, 0);
     leaseEnded(limit, 500);
@@ -53,7 +53,7 @@ describe('the wait for a lease', () => {
     expect(told(blocking, refusal(1, 0), 1000)).toBe(9000);
   });
 
-  it('is nothing for what was allowed', () => {
+  it('is none for an allowed decision', () => {
     const limit = compile(1);
     leaseBegan(limit, 0);
     const allowed = { ...refusal(1, 0, 0), allowed: true };

@@ -105,7 +105,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       expect(ms).toBe(0);
     });
 
-    it('rejects at once if its place in a queue would be too late, though there would be room', async () => {
+    it('rejects at once if its turn in a queue comes too late, though the queue has room', async () => {
       const limiter = limiterOf({ algo: 'leaky-bucket', rate: 10, interval: '1s', queue: 9 });
       await Promise.all(Array.from({ length: 10 }, () => limiter.consume(KEY)));
       const { value, ms } = await time.of(() => reasonOf(limiter.acquire(KEY, { timeout: 500 })));
@@ -113,7 +113,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       expect(ms).toBe(0);
     });
 
-    it.each([true, false])('gives back what it was to use later, if the app closes: granted %s', async (granted) => {
+    it.each([true, false])('refunds reserved units when the app closes: granted %s', async (granted) => {
       const prefix = freshPrefix();
       const start = async () => {
         const module = RateLimitModule.forRoot(options(prefix));
@@ -145,7 +145,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       expect(ms).toBeLessThanOrEqual(250);
     });
 
-    it('rejects what can never fit', async () => {
+    it('rejects a cost that never fits', async () => {
       const limiter = limiterOf({ algo: 'gcra', ...slow });
       expect(await reasonOf(limiter.acquire(KEY, { cost: 2 }))).toMatchObject({ decision: { retryAfterMs: Infinity } });
     });
@@ -237,7 +237,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       expect((await limiter.reserve(KEY)).delayMs).toBe(400);
     });
 
-    it('gives back what is cancelled, once', async () => {
+    it('refunds a cancelled reservation once', async () => {
       const limiter = limiterOf({ algo: 'token-bucket', rate: 1, interval: '1h', burst: 10 });
       const reservation = await limiter.reserve(KEY, { cost: 8 });
       await Promise.all([reservation.cancel(), reservation.cancel()]);
@@ -267,7 +267,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       expect((await limiter.peek(KEY)).remaining).toBe(left);
     });
 
-    it('is for algorithms that know the future', async () => {
+    it('refuses algorithms without reservations', async () => {
       for (const algo of ['fixed-window', 'sliding-window', 'sliding-log']) {
         await expect(limiterOf({ algo, rate: 1, interval: '1s' }).reserve(KEY)).rejects.toThrow(RateLimitArgumentError);
       }
@@ -277,7 +277,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
     });
   });
 
-  it('penalizes below nothing, by one quota at most', async () => {
+  it('penalizes into a debt of at most one quota', async () => {
     const limiter = limiterOf({ algo: 'gcra', rate: 10, interval: '1h' });
     await limiter.penalize(KEY, 12);
     expect(await limiter.peek(KEY)).toMatchObject({ allowed: false, remaining: 0 });
@@ -329,7 +329,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       expect(await service.check(checks)).toMatchObject({ allowed: true });
     });
 
-    it('hold runs work, and releases whatever happens', async () => {
+    it('hold releases its units after work that returns or fails', async () => {
       const limiter = limiterFor(1);
       expect(await limiter.hold(KEY, () => 'done')).toBe('done');
       await expect(limiter.hold(KEY, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
@@ -360,7 +360,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       expect((await limiter.peek(KEY)).remaining).toBe(1);
     });
 
-    it('ends what nobody releases', async () => {
+    it('ends leases when their time to live is over', async () => {
       const limiter = limiterFor(1, 100);
       const { lease } = await limiter.consume(KEY);
       await time.pass(100);
@@ -410,7 +410,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
     });
   });
 
-  it('tells the slices of a sliding window', async () => {
+  it('returns the slices of a sliding window', async () => {
     const limiter = limiterOf({ algo: 'sliding-window', rate: 10, interval: '1h', slices: 6 });
     await limiter.consume(KEY, 3);
     const slices = await limiter.history(KEY);
@@ -420,7 +420,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
     expect(await limiter.history(KEY, 1)).toEqual(slices.slice(0, 1));
   });
 
-  it('ends who waits when the app closes', async () => {
+  it('rejects waiting calls when the app closes', async () => {
     const closing = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(options())] }).compile();
     await closing.init();
     const limiter = closing.get(LimiterService).for({ algo: 'sliding-log', rate: 1, interval: '1h' });

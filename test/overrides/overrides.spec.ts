@@ -102,7 +102,7 @@ describe('rates that change while the app runs', () => {
       });
     });
 
-    it('are tried by many and set by one', async () => {
+    it('are set by one of many calls of trySetRate', async () => {
       const { service } = app;
       const tries = Array.from({ length: 50 }, (_, index) => service.trySetRate('login', { rate: 100 + index }));
       const done = await Promise.all(tries);

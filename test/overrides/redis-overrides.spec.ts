@@ -18,7 +18,7 @@ import {
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { login, RatesApp, until } from './overrides-app.js';
 
-/** A record as it is kept, with what a test wants otherwise. */
+/** A stored record, with the fields that a test sets. */
 const recordOf = (fields: object) =>
   JSON.stringify({
     patch: null,
@@ -32,7 +32,7 @@ const recordOf = (fields: object) =>
   });
 
 const setTimer = globalThis.setTimeout;
-/** How often the rates are read though nothing was heard. */
+/** The time between reads without a message. */
 const READ_EVERY_MS = 30_000;
 
 /** Starts all timers but those after which the rates are read in any case. */
@@ -53,7 +53,7 @@ describe('changed rates on Redis', () => {
     apps.push(app);
     return app;
   };
-  /** Writes what another release might have written, and tells nobody. */
+  /** Writes a record, as another release might, without a message. */
   const writeSilently = (fields: object, name = 'login', client = redis) =>
     client.hset(`${prefix}:rates`, name, recordOf(fields));
   const stored = async (name: string) =>
@@ -131,7 +131,7 @@ describe('changed rates on Redis', () => {
       expect(await one.remaining()).toBe(15);
     });
 
-    it('and end on all of them without a word', async () => {
+    it('and end on all of them without a message', async () => {
       const [one, two] = [await start(), await start()];
       await one.service.setRate('login', { rate: 20 }, { expiresIn: 2000 });
       await until(() => two.quota(), 20);
@@ -142,7 +142,7 @@ describe('changed rates on Redis', () => {
     });
   });
 
-  it('are tried by many instances and set by one', async () => {
+  it('are set by one of many instances that call trySetRate', async () => {
     const instances = await Promise.all(Array.from({ length: 5 }, () => start()));
     const tries = Array.from({ length: 50 }, (_, index) =>
       instances[index % 5]!.service.trySetRate('login', { rate: 100 + index }),
@@ -159,7 +159,7 @@ describe('changed rates on Redis', () => {
     expect(await redis.exists(`${prefix}:rates`)).toBe(0);
   });
 
-  it('are kept with all that is known of them', async () => {
+  it('are stored with all fields of their record', async () => {
     const app = await start();
     const most = Number.MAX_SAFE_INTEGER;
     await app.service.setRate('hourly', { rate: 200 });

@@ -142,11 +142,11 @@ describe('an option named __proto__', () => {
   it('of a change of a rate is refused, or is none', async () => {
     const app = await RatesApp.start();
     await expect(app.service.setRate('login', withProto('{"rate": 5}'))).rejects.toThrow(RateLimitConfigError);
-    await expect(app.service.setRate('login', { rate: 5 }, withProto('{"state": "keep"}'))).rejects.toThrow(
+    await expect(app.service.setRate('login', { rate: 5 }, withProto('{"inherit": "keep"}'))).rejects.toThrow(
       RateLimitConfigError,
     );
     const record =
-      '{"patch": {"__proto__": {"rate": 9}}, "version": 1, "generation": 0, "state": "keep", "expiresAt": null';
+      '{"patch": {"__proto__": {"rate": 9}}, "version": 1, "generation": 0, "inherit": "keep", "expiresAt": null';
     expect(Object.keys(readRecord(`${record}, "quota": 1, "previousQuota": 1}`).patch!)).toEqual(['__proto__']);
     expect(await app.quota()).toBe(10);
     await app.close();

@@ -10,7 +10,7 @@ import { WaitQueues } from '../../lib/limiter/wait-queues.js';
 const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
   new CompiledLimit(options, { location: 'test', name: 'one', ...more });
 
-/** Code that waits for units of one limit, without an app. */
+/** A limiter with its queues, without an app. */
 export function waitingFor(store: Store, options: AlgorithmOptions) {
   const rule = new Rule(compile(options), {
     key: {
@@ -33,17 +33,17 @@ export function waitingFor(store: Store, options: AlgorithmOptions) {
     answer: {} as never,
     log: new OnceLogger(new Logger('RateLimit')),
   });
-  const room = new WaitQueues(store);
+  const queues = new WaitQueues(store);
   return {
     rule,
-    room,
-    limiter: new Limiter('one', () => rule, store, room),
-    /** Lets other options hold from now on. */
+    queues,
+    limiter: new Limiter('one', () => rule, store, queues),
+    /** Puts other options in force. */
     change: (changed: AlgorithmOptions, more?: Partial<LimitSettings>) => rule.decideBy(compile(changed, more)),
   };
 }
 
-/** How a promise ends, told once it has. */
+/** The outcome of a promise: filled in once it has settled. */
 export function outcomeOf<T>(promise: Promise<T>) {
   const outcome: { value?: T; reason?: unknown; at?: number } = {};
   promise.then(

@@ -18,7 +18,7 @@ const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
 const most = { 'leaky-bucket': 'queue', 'token-bucket': 'burst', gcra: 'burst' } as const;
 
-/** So many an interval, and as many at once or in the queue. */
+/** A rate, and a burst or a queue of `burst` units. */
 const optionsOf = (algo: string, rate: number, interval: number, burst = rate): AlgorithmOptions =>
   algo in most
     ? ({ algo, rate, interval, [most[algo as keyof typeof most]]: burst } as AlgorithmOptions)
@@ -28,11 +28,11 @@ const intervally = (rate: number): AlgorithmOptions => {
   return { algo: 'token-bucket', rate, interval: 1000, burst: rate, refill: 'intervally' };
 };
 
-const placed = ['gcra', 'token-bucket', 'leaky-bucket'];
+const reserving = ['gcra', 'token-bucket', 'leaky-bucket'];
 const windows = ['sliding-log', 'sliding-window', 'fixed-window'];
 
-describe('a limit that changes while others wait for it', () => {
-  it.each(placed)('%s: slower, it lets no more act from then on than it allows, newcomers included', async (algo) => {
+describe('a limit that changes under waiting calls', () => {
+  it.each(reserving)('%s: keeps to a slower rate from then on, for new calls as well', async (algo) => {
     const store = new MemoryStore();
     const { limiter, change } = waitingFor(store, optionsOf(algo, 100, 1000, 60));
     await limiter.consume(KEY, algo === 'leaky-bucket' ? 10 : 60);
@@ -47,19 +47,19 @@ describe('a limit that changes while others wait for it', () => {
     }
     acts.push(...outcomes.flatMap(({ at }) => (at !== undefined && at > changed ? at : [])));
     acts.sort((one, other) => one - other);
-    // One each 200 ms, and the burst.
+    // One unit each 200 ms, and the burst.
     const tooMany = acts.filter((to, last) =>
       acts.some((from, first) => first <= last && last - first + 1 > 2 + (to - from) / 200),
     );
     expect(tooMany).toEqual([]);
-    // And they need not wait longer than for what the larger burst used of the smaller one.
+    // The wait is no longer than for the units that the larger burst used of the smaller one.
     const waiting = outcomes.filter(({ at }) => at! > changed).length;
     expect(waiting).toBeGreaterThan(30);
     expect(Math.max(...acts) - changed).toBeLessThanOrEqual(200 * (waiting + (algo === 'leaky-bucket' ? 2 : 60)));
     await store.close();
   });
 
-  it.each([...placed, ...windows])('%s: faster, it lets them go at its rate', async (algo) => {
+  it.each([...reserving, ...windows])('%s: releases calls at a faster rate', async (algo) => {
     const store = new MemoryStore();
     const { limiter, change } = waitingFor(store, optionsOf(algo, 10, 3_600_000));
     await limiter.consume(KEY, 10);
@@ -72,7 +72,7 @@ describe('a limit that changes while others wait for it', () => {
     await store.close();
   });
 
-  it('concurrency: larger, it lets them in at once', async () => {
+  it('concurrency: releases calls at once under a larger limit', async () => {
     const store = new MemoryStore();
     const { limiter, change } = waitingFor(store, { algo: 'concurrency', limit: 1, ttl: '1h' });
     await limiter.consume(KEY);
@@ -84,7 +84,7 @@ describe('a limit that changes while others wait for it', () => {
     await store.close();
   });
 
-  it('token-bucket that refills at intervals: lets no more go together than there are then', async () => {
+  it('token-bucket that refills at intervals: releases no more calls together than its refill', async () => {
     const store = new MemoryStore();
     const { limiter, change } = waitingFor(store, intervally(20));
     await limiter.consume(KEY, 20);
@@ -102,7 +102,7 @@ describe('a limit that changes while others wait for it', () => {
     await store.close();
   });
 
-  it.each(placed)('%s: ends at once who would have to wait longer than they may', async (algo) => {
+  it.each(reserving)('%s: rejects calls at once whose wait becomes longer than their timeout', async (algo) => {
     const store = new MemoryStore();
     const { limiter, change } = waitingFor(store, optionsOf(algo, 10, 1000, 10));
     await limiter.consume(KEY, 10);
@@ -112,13 +112,13 @@ describe('a limit that changes while others wait for it', () => {
     await advance(0);
     expect(hasty!.reason).toBeInstanceOf(RateLimitTimeoutError);
     expect(hasty!.reason).toMatchObject({ decision: { allowed: false } });
-    // The one behind has moved up.
+    // The call behind it moves up.
     await advance(algo === 'leaky-bucket' ? 60_000 : 6000);
     expect(patient).toMatchObject({ value: { allowed: true } });
     await store.close();
   });
 
-  it.each([...placed, 'sliding-log'])('%s: with fresh counters, they begin anew', async (algo) => {
+  it.each([...reserving, 'sliding-log'])('%s: restarts the wait with fresh counters', async (algo) => {
     const store = new MemoryStore();
     const { limiter, change } = waitingFor(store, optionsOf(algo, 10, 3_600_000, 9));
     await limiter.consume(KEY, 9);
@@ -132,7 +132,7 @@ describe('a limit that changes while others wait for it', () => {
     await store.close();
   });
 
-  it.each([...placed, 'sliding-log'])('%s: once they are reset, nobody waits longer than from then', async (algo) => {
+  it.each([...reserving, 'sliding-log'])('%s: restarts the wait at a reset', async (algo) => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf(algo, 10, 1000, 9));
     await limiter.consume(KEY, 9);
@@ -151,19 +151,19 @@ describe('a limit that changes while others wait for it', () => {
     await store.close();
   });
 
-  it.each(placed)('%s: once they are reset and then blocked, they still wait no longer than they may', async (algo) => {
+  it.each(reserving)('%s: keeps timeouts after a reset and a block', async (algo) => {
     const store = new MemoryStore();
-    const { limiter, room } = waitingFor(store, optionsOf(algo, 10, 1000, 9));
+    const { limiter, queues } = waitingFor(store, optionsOf(algo, 10, 1000, 9));
     await limiter.consume(KEY, 9);
     const hasty = outcomeOf(limiter.acquire(KEY, { timeout: 2000 }));
     await advance(0);
     await limiter.block(KEY, 1500);
-    room.restart({ limit: limiter.rule.limit, identity: KEY });
+    queues.restart({ limit: limiter.rule.limit, identity: KEY });
     await advance(10);
     await limiter.block(KEY, '1h');
     await advance(2000);
     expect(hasty.reason).toBeInstanceOf(RateLimitTimeoutError);
-    await room.onModuleDestroy();
+    await queues.onModuleDestroy();
     await store.close();
   });
 });

@@ -9,7 +9,7 @@ import { outcomeOf, waitingFor } from '../support/waiting.js';
 
 const KEY = 'user:1';
 
-/** Takes units at once, and tells of it when it is let. */
+/** Takes units at once, and holds its answers back. */
 class SlowStore extends MemoryStore {
   asked = 0;
   private readonly answers: (() => void)[] = [];
@@ -21,7 +21,7 @@ class SlowStore extends MemoryStore {
     return decision;
   }
 
-  /** Lets those answers through that are asked for. */
+  /** Gives the answers of all calls so far. */
   async answer(): Promise<void> {
     for (const answer of this.answers.splice(0)) answer();
     await turn();
@@ -39,11 +39,11 @@ const every: AlgorithmOptions[] = [
   { algo: 'concurrency', limit: 4, ttl: '1h' },
 ];
 
-describe.each(every)('who gives up while the answer is on its way, with %p', (options) => {
-  it.each([[[0]], [[1]], [[2]], [[0, 1]], [[0, 2]], [[0, 1, 2]]])('holds nothing: %p of three', async (leave) => {
-    // Units that come back at another time than they were taken are fewer.
+describe.each(every)('a call that gives up before its answer, with %p', (options) => {
+  it.each([[[0]], [[1]], [[2]], [[0, 1]], [[0, 2]], [[0, 1, 2]]])('holds no units: %p of three', async (leave) => {
+    // The clock stands: units that come back later are fewer.
     const store = new SlowStore({ clock: new ManualClock().now });
-    const { limiter, room } = waitingFor(store, options);
+    const { limiter, queues } = waitingFor(store, options);
     const first = outcomeOf(limiter.acquire(KEY));
     const leaving = [0, 1, 2].map(() => new AbortController());
     const outcomes = leaving.map(({ signal }) => outcomeOf(limiter.acquire(KEY, { signal })));
@@ -54,28 +54,28 @@ describe.each(every)('who gives up while the answer is on its way, with %p', (op
     const { quota, remaining } = await limiter.peek(KEY);
     expect(quota - remaining).toBe(4 - leave.length);
     expect(first.value).toMatchObject({ allowed: true });
-    const closing = room.onModuleDestroy();
+    const closing = queues.onModuleDestroy();
     await store.answer();
     await closing;
     await store.close();
   });
 });
 
-it('a line that has ended does not end the next one of its key', async () => {
+it('a queue that has ended does not end the next one of its key', async () => {
   const store = new MemoryStore();
-  const { limiter, room } = waitingFor(store, { algo: 'leaky-bucket', rate: 1, interval: '1h', queue: 9 });
+  const { limiter, queues } = waitingFor(store, { algo: 'leaky-bucket', rate: 1, interval: '1h', queue: 9 });
   await limiter.consume(KEY);
   const leaving = new AbortController();
   const first = outcomeOf(limiter.acquire(KEY, { signal: leaving.signal }));
   await turn();
-  // All in one turn: the last of a line leaves, the line is cleared for a refund, and others come.
+  // All in one turn: the last call of a queue gives up, a refund drains the queue, and new calls come.
   leaving.abort(new Error('enough'));
   const refunding = limiter.refund(KEY, 1);
   const others = [1, 2, 3].map(() => outcomeOf(limiter.acquire(KEY)));
   await refunding;
   await turn();
   expect(first.reason).toEqual(new Error('enough'));
-  await room.onModuleDestroy();
+  await queues.onModuleDestroy();
   await turn();
   const ended = others.filter(({ value, reason }) => value !== undefined || reason !== undefined);
   expect(ended).toHaveLength(3);
@@ -84,29 +84,29 @@ it('a line that has ended does not end the next one of its key', async () => {
 });
 
 it.each(every.filter(({ algo }) => algo !== 'leaky-bucket'))(
-  'a release or a refund costs as much as ever, however many wait, with %p',
+  'the cost of a release or a refund does not grow with the number of waiting calls, with %p',
   async (options) => {
-    const looked = jest.spyOn(Waiter.prototype, 'isHopeless');
+    const looks = jest.spyOn(Waiter.prototype, 'timesOutBy');
     const store = new MemoryStore();
-    const { limiter, room } = waitingFor(store, options);
+    const { limiter, queues } = waitingFor(store, options);
     const taken = [];
     for (let i = 0; i < 4; i++) taken.push(await limiter.consume(KEY));
     const waiting = Array.from({ length: 2000 }, () => outcomeOf(limiter.acquire(KEY, { timeout: '1y' })));
     await turn();
-    looked.mockClear();
+    looks.mockClear();
     for (const { lease } of taken) {
       await (lease === undefined ? limiter.refund(KEY, 1) : lease.release());
       await turn();
     }
-    expect(looked.mock.calls.length).toBeLessThan(100);
-    looked.mockRestore();
-    await room.onModuleDestroy();
+    expect(looks.mock.calls.length).toBeLessThan(100);
+    looks.mockRestore();
+    await queues.onModuleDestroy();
     expect(waiting).toHaveLength(2000);
     await store.close();
   },
 );
 
-it('nobody overtakes those who wait while units are refunded', async () => {
+it('new calls do not overtake waiting ones while units are refunded', async () => {
   class SlowlyRefunding extends MemoryStore {
     override async refund(refunds: readonly Refund[]): Promise<void> {
       await super.refund(refunds);
@@ -114,7 +114,7 @@ it('nobody overtakes those who wait while units are refunded', async () => {
     }
   }
   const store = new SlowlyRefunding();
-  const { limiter, room } = waitingFor(store, { algo: 'leaky-bucket', rate: 1000, interval: '1s', queue: 9 });
+  const { limiter, queues } = waitingFor(store, { algo: 'leaky-bucket', rate: 1000, interval: '1s', queue: 9 });
   await limiter.consume(KEY, 3);
   const served: number[] = [];
   const acquire = async (number: number) => served.push((await limiter.acquire(KEY), number));
@@ -125,6 +125,6 @@ it('nobody overtakes those who wait while units are refunded', async () => {
   waiting.push(acquire(3));
   await Promise.all([...refunds, ...waiting]);
   expect(served).toEqual([1, 2, 3]);
-  await room.onModuleDestroy();
+  await queues.onModuleDestroy();
   await store.close();
 });

@@ -22,7 +22,7 @@ async function haveGone(objects: readonly WeakRef<object>[]): Promise<boolean> {
   return false;
 }
 
-describe('calls that are rejected behind one that waits on', () => {
+describe('rejected calls behind a waiting one', () => {
   it.each<[string, AlgorithmOptions, 'is used up' | 'is blocked']>([
     ['sliding-log', { algo: 'sliding-log', rate: 1, interval: '1h' }, 'is used up'],
     ['fixed-window', { algo: 'fixed-window', rate: 1, interval: '1h' }, 'is used up'],
@@ -31,9 +31,9 @@ describe('calls that are rejected behind one that waits on', () => {
     ['gcra', { algo: 'gcra', rate: 1, interval: '1h' }, 'is used up'],
     ['gcra', { algo: 'gcra', rate: 1, interval: '1h' }, 'is blocked'],
     ['token-bucket', { algo: 'token-bucket', rate: 1, interval: '1h' }, 'is blocked'],
-  ])('keep no memory: %s, %j, that %s', async (_, options, state) => {
+  ])('are garbage: %s, %j, that %s', async (_, options, state) => {
     const store = new MemoryStore();
-    const { limiter, room } = waitingFor(store, options);
+    const { limiter, queues } = waitingFor(store, options);
     if (state === 'is blocked') await limiter.block(KEY, '1h');
     else await limiter.consume(KEY);
     const patient = outcomeOf(limiter.acquire(KEY));
@@ -53,7 +53,7 @@ describe('calls that are rejected behind one that waits on', () => {
     expect(rejected).toBe(3 * CALLS);
     expect(await haveGone(kept)).toBe(true);
     expect(patient).toEqual({});
-    await room.onModuleDestroy();
+    await queues.onModuleDestroy();
     await store.close();
   });
 });

@@ -19,17 +19,17 @@ const kinds: Record<string, () => RateLimitModuleOptions> = {
 
 const algos = ['gcra', 'token-bucket', 'leaky-bucket', 'sliding-log', 'sliding-window', 'fixed-window'];
 
-/** So many an hour, of which none waits in a queue. */
+/** Options of a limit; a leaky bucket gets a long queue. */
 const optionsOf = (algo: string, options: object) =>
   ({ algo, ...(algo === 'leaky-bucket' ? { queue: 100 } : {}), ...options }) as LimitDefinition;
 
-describe.each(Object.entries(kinds))('setRate while others wait, %s', (kind, options) => {
+describe.each(Object.entries(kinds))('setRate under waiting calls, %s', (kind, options) => {
   const apps: RatesApp[] = [];
   afterEach(async () => {
     for (const app of apps.splice(0)) await app.close();
   });
 
-  /** An app in which others wait, and one that changes the rate. */
+  /** An app with the waiting calls, and one that changes the rate. */
   async function start(login: LimitDefinition): Promise<[waiting: RatesApp, changing: RatesApp]> {
     const common = { ...options(), define: { login } };
     apps.push(await RatesApp.start(common));
@@ -37,7 +37,7 @@ describe.each(Object.entries(kinds))('setRate while others wait, %s', (kind, opt
     return [apps[0]!, apps.at(-1)!];
   }
 
-  it.each(algos)('%s: lets them go sooner', async (algo) => {
+  it.each(algos)('%s: releases them sooner', async (algo) => {
     const [waiting, changing] = await start(optionsOf(algo, { rate: 1, interval: '1h' }));
     const limiter = waiting.service.for('login');
     await limiter.consume(KEY);
@@ -46,7 +46,7 @@ describe.each(Object.entries(kinds))('setRate while others wait, %s', (kind, opt
     expect(await Promise.all(patient)).toMatchObject([{ allowed: true }, { allowed: true }]);
   });
 
-  it.each(algos)('%s: holds them back', async (algo) => {
+  it.each(algos)('%s: delays them', async (algo) => {
     const [waiting, changing] = await start(optionsOf(algo, { rate: 20, interval: '1s' }));
     const limiter = waiting.service.for('login');
     await limiter.consume(KEY, algo === 'leaky-bucket' ? 1 : 20);

@@ -2,7 +2,7 @@ import { Inject } from '@nestjs/common';
 import { getLimiterToken, recordInjection } from '../../config/limiter-tokens.js';
 
 /**
- * Injects the `Limiter` of a limit that is defined by name.
+ * Injects the `Limiter` of a defined limit.
  *
  * @example
  * ```ts
@@ -14,7 +14,7 @@ export function InjectLimiter(name: string): PropertyDecorator & ParameterDecora
   return (target: object, key?: string | symbol, index?: number) => {
     const host = typeof target === 'function' ? target : target.constructor;
     recordInjection(host, name);
-    // Nest's own decorator tells parameters from properties by the index, which its type takes for always there.
+    // Without an index, Nest injects a property; its type lacks that case.
     inject(target, key, index as number);
   };
 }

@@ -2,9 +2,9 @@ import type { LimitSpec } from '../../config/limit-definition.js';
 import { declare, declareNamespace } from '../../rules/declared-metadata.js';
 
 /**
- * Says what a route allows, or all routes of a controller together: limits, names of defined limits, or functions of the
- * context that choose among these. Several add up, also those of the controller, of the classes that it extends, and of the
- * module; of one name, the nearest holds. A method that overrides another declares its own, as with Nest's decorators.
+ * Declares the limits of a route, or of all routes of a controller together: limits, names of defined limits, or functions of
+ * the context that choose among these. Limits of the route, of its controller, of the classes that it extends, and of the module
+ * all apply; of one name, the nearest does. A method that overrides another declares its own, as with Nest's decorators.
  *
  * @example
  * ```ts
@@ -12,17 +12,17 @@ import { declare, declareNamespace } from '../../rules/declared-metadata.js';
  * ```
  */
 export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator & MethodDecorator {
-  // What is wrong is told at start-up, when the place is known; so is a list that came out empty.
+  // Wrong limits, and an empty list, are reported at start-up, when the route is known.
   const given = specs.length > 0 ? specs : [undefined as unknown as LimitSpec];
   return declare((declared) => ({ ...declared, specs: [...given, ...declared.specs] }));
 }
 
 /**
- * Names what shares the counters of a controller's limits, or of a route's: 1 to 128 printable ASCII characters, of which `@` is not the first. Without it
- * they are known by the path, the version and the host of the controller, and the method and path of the route; a gateway by
- * its namespace and messages, other handlers by their patterns or fields. So they stay the same whatever a class is called.
- * A name is needed where these do not tell two of them apart, and keeps the counters when a path changes. Routes of a controller
- * that is named so are known by its name and that of their method.
+ * Names the namespace of the counters of a controller's limits, or of a route's: 1 to 128 printable ASCII characters, of which
+ * `@` is not the first. By default it is the path, the version and the host of the controller, and the method and path of the
+ * route; of a gateway its namespace and messages, of other handlers their patterns or fields. So a class can be renamed. A name is
+ * required where two of these are equal, and keeps the counters when a path changes. Routes of a named controller have its name and
+ * that of their method.
  *
  * @example
  * ```ts

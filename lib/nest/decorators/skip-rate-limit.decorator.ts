@@ -1,8 +1,8 @@
 import { declare } from '../../rules/declared-metadata.js';
 
 /**
- * Exempts a route, or a controller, from limits that are declared farther out: from those of the names, or from all if none
- * is given. What the same place or a nearer one declares with `@RateLimit` holds nevertheless.
+ * Exempts a route, or a controller, from limits that are declared farther out: from those with the names, or from all without
+ * names. Limits that the same place or a nearer one declares with `@RateLimit` apply nevertheless.
  *
  * @example
  * ```ts

@@ -16,7 +16,7 @@ const T = 100;
 type Algo = 'gcra' | 'token-bucket' | 'leaky-bucket';
 const algos: Algo[] = ['gcra', 'token-bucket', 'leaky-bucket'];
 
-/** One unit every `T`, and so many at once or in the queue. */
+/** One unit every `T`, and a burst or a queue of `quota` units. */
 const optionsOf = (algo: Algo, quota: number): AlgorithmOptions =>
   algo === 'leaky-bucket'
     ? { algo, rate: 10, interval: 10 * T, queue: quota - 1 }
@@ -30,16 +30,16 @@ afterEach(() => {
 });
 
 const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
-/** Lets all that is under way come to rest. */
+/** Runs all pending microtasks and due timers. */
 const settled = () => advance(0);
 
-/** Units that act at a time. */
+/** Units that are used at a time. */
 interface Act {
   readonly time: number;
   readonly units: number;
 }
 
-/** Acts that no limit allows: more than fit in a stretch of time, or closer than the queue lets them leave. */
+/** Pairs of acts with more units in between than a stretch of time allows, or than a queue lets leave. */
 function tooMany(algo: Algo, quota: number, acts: readonly Act[]): Act[][] {
   const sorted = acts.toSorted((one, other) => one.time - other.time);
   return sorted.flatMap((from, index) => {
@@ -61,14 +61,14 @@ describe.each(algos)('%s', (algo) => {
     ms: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 3 * T })),
   });
 
-  it('lets no more act than it allows, whoever waits, gives up, reserves and cancels, and whenever they do', async () => {
+  it('allows no more units than its rate, after any waits, aborts, reservations and refunds', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 4, max: 9 }),
         fc.array(step, { minLength: 1, maxLength: 50 }),
         async (quota, steps) => {
           const store = new MemoryStore();
-          const { limiter, room } = waitingFor(store, optionsOf(algo, quota));
+          const { limiter, queues } = waitingFor(store, optionsOf(algo, quota));
           const acts: Act[] = [];
           const waiting: { abort: AbortController; cost: number; outcome: { value?: Decision; at?: number } }[] = [];
           const reserved: { reservation: Reservation; cost: number; time: number; units: number }[] = [];
@@ -100,7 +100,7 @@ describe.each(algos)('%s', (algo) => {
             for (const { abort } of waiting) abort.abort(new Error('enough'));
             await settled();
           } finally {
-            await room.onModuleDestroy();
+            await queues.onModuleDestroy();
             await store.close();
           }
           for (const { cost, outcome } of waiting) {
@@ -114,7 +114,7 @@ describe.each(algos)('%s', (algo) => {
     );
   });
 
-  it('is as if those who have given up had never come', async () => {
+  it('keeps no trace of calls that gave up', async () => {
     const waiter = fc.record({
       cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 5 })),
       pause: fc.integer({ min: 0, max: 10 }),
@@ -126,7 +126,7 @@ describe.each(algos)('%s', (algo) => {
         fc.array(waiter, { minLength: 1, maxLength: 12 }),
         async (used, waiters) => {
           const store = new MemoryStore();
-          const { limiter, room } = waitingFor(store, optionsOf(algo, 5));
+          const { limiter, queues } = waitingFor(store, optionsOf(algo, 5));
           const other = waitingFor(store, optionsOf(algo, 5));
           try {
             for (const key of [KEY, 'user:2']) {
@@ -149,7 +149,7 @@ describe.each(algos)('%s', (algo) => {
             expect(await limiter.reserve(KEY)).toEqual(await limiter.reserve('user:2'));
             expect(await other.limiter.peek(KEY, 3)).toEqual(await other.limiter.peek('user:2', 3));
           } finally {
-            await room.onModuleDestroy();
+            await queues.onModuleDestroy();
             await store.close();
           }
         },
@@ -158,7 +158,7 @@ describe.each(algos)('%s', (algo) => {
     );
   });
 
-  it('lets the line move up when some give up, first come, first served', async () => {
+  it('moves calls up in order when others give up', async () => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf(algo, 20));
     await limiter.consume(KEY, 20);
@@ -168,7 +168,6 @@ describe.each(algos)('%s', (algo) => {
       outcome: outcomeOf(limiter.acquire(KEY, index % 3 !== 2 ? { signal: leaving.signal } : {})),
     }));
     await advance(algo === 'leaky-bucket' ? 19 * T : 0);
-    // Two have left, or none.
     const before = outcomes.filter(({ outcome }) => outcome.value !== undefined).length;
     expect(before).toBe(0);
     leaving.abort(new Error('enough'));
@@ -179,7 +178,7 @@ describe.each(algos)('%s', (algo) => {
     await store.close();
   });
 
-  it('gives a thousand places back that were waited for in vain', async () => {
+  it('refunds a thousand units whose calls gave up', async () => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf(algo, algo === 'leaky-bucket' ? 2000 : 1));
     await limiter.consume(KEY);
@@ -198,7 +197,7 @@ describe.each(algos)('%s', (algo) => {
 });
 
 describe('leaky-bucket', () => {
-  it('asks the store before it refuses a newcomer, whatever the first in line was told', async () => {
+  it('asks the store before it refuses a new call, also after a refusal of the first one', async () => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 3));
     const other = waitingFor(store, optionsOf('leaky-bucket', 3)).limiter;
@@ -216,7 +215,7 @@ describe('leaky-bucket', () => {
     await store.close();
   });
 
-  it('lets nobody leave together with others when units are given back that were consumed', async () => {
+  it('keeps its spacing when consumed units are refunded', async () => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
     await limiter.consume(KEY, 3);
@@ -229,25 +228,25 @@ describe('leaky-bucket', () => {
     await store.close();
   });
 
-  it('lets nobody leave together with others when the process was held up', async () => {
+  it('keeps its spacing after the process was held up', async () => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
     await limiter.consume(KEY);
     const outcomes = Array.from({ length: 5 }, () => outcomeOf(limiter.acquire(KEY)));
     await settled();
-    // No timer runs for so long.
+    // No timer runs during that time.
     const now = performance.now.bind(performance);
     const heldUp = jest.spyOn(performance, 'now').mockImplementation(() => now() + 3.5 * T);
     await advance(5 * T);
     const times = outcomes.map(({ at }) => at! - START);
-    // All but the 10 ms that a timer is often late.
+    // A timer is often up to 10 ms late.
     for (const [index, time] of times.slice(1).entries()) expect(time - times[index]!).toBeGreaterThanOrEqual(T - 10);
     expect(times.at(-1)).toBeLessThanOrEqual(5 * T);
     heldUp.mockRestore();
     await store.close();
   });
 
-  it('is never refused by acquire where peek allows, though others wait for later places', async () => {
+  it('lets acquire take units that peek allows, before calls that wait for later ones', async () => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf('leaky-bucket', 10));
     const other = waitingFor(store, optionsOf('leaky-bucket', 10)).limiter;
@@ -263,7 +262,7 @@ describe('leaky-bucket', () => {
     await elsewhere[4]!.cancel();
     const next = outcomeOf(limiter.acquire(KEY));
     await advance(20 * T);
-    // The place that became free is the first one's, and all behind it move up.
+    // The first call gets the refunded units, and all behind it move up.
     expect(patient.map(({ at }) => (at! - START) / T)).toEqual([4, 5, 6, 7, 8]);
     expect((next.at! - START) / T).toBe(9);
     await store.close();
@@ -271,7 +270,7 @@ describe('leaky-bucket', () => {
 });
 
 it.each([undefined, 1000])(
-  'says of a cost above the quota that it never fits, with a timeout of %s',
+  'rejects a cost above the quota as one that never fits, with a timeout of %s',
   async (timeout) => {
     const { limiter } = waitingFor(new MemoryStore(), { algo: 'gcra', rate: 1, interval: '1s', burst: 3 });
     const asked = limiter.acquire(KEY, { cost: 4, ...(timeout !== undefined && { timeout }) });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { ArrivalParameters } from '../../lib/algorithms/arrival-time.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import { settle } from '../../lib/limiter/reservation.js';
+import { settle } from '../../lib/limiter/settlement.js';
 import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, propertyRuns } from '../support/property-runs.js';
@@ -11,29 +11,29 @@ import { compile, connectRedis, ManualClock, storeKinds } from '../support/store
 
 const RUNS = propertyRuns(100);
 
-/** Units that leave the queue together, unless they are given back before. */
-interface Departure {
+/** Units that leave the queue together, unless they are refunded before. */
+interface Reserved {
   readonly taken: Refund;
   /** In microseconds. */
   readonly time: number;
   units: number;
-  /** Whether its holder has given it back. */
+  /** Whether they were cancelled or settled. */
   isDone: boolean;
 }
 
-/** One thing that is done to the queue. */
+/** One operation on the queue. */
 const step = fc.record({
   kind: fc.constantFrom('take', 'take', 'reserve', 'reserve', 'cancel', 'cancel', 'settle', 'refund', 'penalize'),
   units: costShare,
-  /** Which of those in the queue, as a share. */
+  /** The index of the units in the queue, as a share. */
   which: fc.double({ min: 0, max: 0.999, noNaN: true }),
-  /** How far the clock goes, in times between two units. */
+  /** The advance of the clock, in times between two units. */
   clock: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 2, noNaN: true })),
 });
 
 const history = fc.array(step, { minLength: 1, maxLength: 60 });
 
-describe('no two units leave a leaky bucket closer than its rate, whatever is taken, reserved, given back and charged', () => {
+describe('units leave a leaky bucket no faster than its rate, after any operations', () => {
   let redis: Redis;
   beforeAll(async () => {
     redis = await connectRedis({ enableAutoPipelining: true });
@@ -48,13 +48,13 @@ describe('no two units leave a leaky bucket closer than its rate, whatever is ta
         const counter = { limit, identity: 'ip:203.0.113.7' };
         const { tick, unit, speed } = (limit.parameters as ArrivalParameters).scale;
         const spacing = (unit / speed) * tick;
-        // What leaves in one tick has no order.
+        // Units of one tick have no order.
         fc.pre(spacing >= 3 * tick);
         const store = storeKinds[kind]!(clock, redis);
-        const departures: Departure[] = [];
+        const reserved: Reserved[] = [];
         const add = (decision: StoreDecision, units: number) => {
           if (!decision.allowed) return;
-          departures.push({
+          reserved.push({
             taken: refundOf({ ...counter, units }, decision),
             time: decision.ticket! * tick,
             units,
@@ -65,7 +65,7 @@ describe('no two units leave a leaky bucket closer than its rate, whatever is ta
           for (const { kind: what, units: share, which, clock: ahead } of steps) {
             clock.micros += Math.round(ahead * spacing);
             const units = costOf(share, limit.quota);
-            const one = departures[Math.floor(which * departures.length)];
+            const one = reserved[Math.floor(which * reserved.length)];
             if (what === 'take') {
               const [decisions] = await store.check([{ entries: [{ ...counter, cost: units }], refundable: true }]);
               add(decisions![0]!, units);
@@ -81,22 +81,22 @@ describe('no two units leave a leaky bucket closer than its rate, whatever is ta
               one.units = Math.min(one.units, actual);
               one.isDone = true;
             } else if (!penalizes) {
-              // The last ones in the queue do not leave after all, and whoever they were does not know of it.
-              const last = departures
+              // This takes the last units off the queue, without their holder.
+              const last = reserved
                 .filter((each) => each.units > 0)
                 .toSorted((a, b) => a.time - b.time)
                 .at(-1);
               if (last === undefined || last.isDone) continue;
               await store.refund([{ ...counter, units: last.units }]);
               last.units = 0;
-              // What is taken in the same microsecond could be the same place.
+              // Units of the same microsecond could get the same ticket.
               clock.micros++;
             }
           }
         } finally {
           await store.close();
         }
-        const left = departures.filter(({ units }) => units > 0).toSorted((a, b) => a.time - b.time);
+        const left = reserved.filter(({ units }) => units > 0).toSorted((a, b) => a.time - b.time);
         const tooClose = left.filter(
           ({ time, units }, index) => index > 0 && time - left[index - 1]!.time + tick < units * spacing,
         );

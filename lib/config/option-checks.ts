@@ -1,0 +1,35 @@
+import type { RateLimitModuleOptions } from './module-options.js';
+
+/** The values that an option takes, in words and as a check. */
+type OptionCheck = readonly [wants: string, isRight: (value: unknown) => boolean];
+
+const SWITCH: OptionCheck = ['true or false', (value) => typeof value === 'boolean'];
+
+/** The options of the module that a look at their type is enough for; the others have readers of their own. */
+export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOptions, ...OptionCheck])[] = [
+  ['limits', 'a list of limits', Array.isArray],
+  ['define', 'an object of limits by their names', isPlainRecord],
+  ['defaults', 'an object of options of limits', isPlainRecord],
+  ['exposeHeaders', ...SWITCH],
+  ['prefix', 'a string that is not empty and holds no braces', isPrefix],
+  ['retryJitter', 'a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1],
+  ['problem', ...SWITCH],
+  ['body', 'a function that makes an object', (value) => typeof value === 'function'],
+  ['refusalCache', ...SWITCH],
+  ['readers', 'a list of RequestReaders', Array.isArray],
+  ['telemetry', ...SWITCH],
+  ['store', 'a Store', (value) => isRecord(value) && typeof value['check'] === 'function'],
+  ['localShare', 'a share, more than 0 and at most 1', (value) => (value as number) > 0 && (value as number) <= 1],
+];
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function isPlainRecord(value: unknown): boolean {
+  return isRecord(value) && !Array.isArray(value);
+}
+
+function isPrefix(value: unknown): boolean {
+  return typeof value === 'string' && /^[^{}]+$/.test(value);
+}

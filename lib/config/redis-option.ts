@@ -1,0 +1,26 @@
+import { isClient, isClusterConnection } from '../redis/client.js';
+import { isRecord } from './option-checks.js';
+
+/** The options of ioredis of which one at least says where Redis is. */
+const CONNECTION_OPTIONS = ['host', 'port', 'path', 'sentinels', 'Connector', 'db', 'username', 'password', 'tls'];
+
+export const REDIS_CONNECTION =
+  "a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, an ioredis connection, or { nodes } for a Cluster";
+
+export function isRedisConnection(redis: unknown): boolean {
+  if (typeof redis === 'string') return /^rediss?:$/.test(URL.canParse(redis) ? new URL(redis).protocol : '');
+  if (!isRecord(redis)) return false;
+  if (isClient(redis)) return true;
+  if (isClusterConnection(redis)) return Array.isArray(redis.nodes) && redis.nodes.length > 0;
+  return CONNECTION_OPTIONS.some((option) => redis[option] !== undefined) && typeof redis['sendCommand'] !== 'function';
+}
+
+/** Hides possible passwords of a wrong connection: shows a URL without them, and of an object only the names of its options. */
+export function withoutSecrets(redis: unknown): unknown {
+  if (typeof redis === 'string') {
+    return redis.replace(/^([a-z]+:\/\/)?.*@/is, '$1***@').replaceAll(/([?&]\w*pass\w*=)[^&]*/gi, '$1***');
+  }
+  if (Array.isArray(redis)) return redis.map(withoutSecrets);
+  if (!isRecord(redis)) return redis;
+  return Object.fromEntries(Object.keys(redis).map((option) => [option, '***']));
+}
