@@ -3,7 +3,7 @@ import { OnceLogger } from './once-logger.js';
 import { isPromise } from '../util/awaitable.js';
 
 /** What the log says of a function of the user's that fails. */
-export interface Told {
+export interface FailureLog {
   readonly message: string;
   /** Why what it gave cannot be used. */
   readonly wrong: (got: unknown) => string;
@@ -18,21 +18,21 @@ export class Attempts {
   }
 
   /** What a function gives; nothing if it throws, or gives what is not right. */
-  call<T>(call: () => T, isRight: (got: T) => boolean, told: Told): T | undefined {
+  call<T>(call: () => T, isRight: (got: T) => boolean, failure: FailureLog): T | undefined {
     try {
       const got = call();
       if (isRight(got)) return got;
-      // A promise is no answer here, and may be rejected without anybody to hear of it.
+      // A promise is no answer here, and its rejection must not end the process.
       if (isPromise(got)) got.then(undefined, () => undefined);
-      this.tell(told.message, told.wrong(got));
+      this.report(failure.message, failure.wrong(got));
     } catch (error) {
-      this.tell(told.message, error);
+      this.report(failure.message, error);
     }
     return undefined;
   }
 
-  /** Tells that a function failed, unless it was told before. */
-  tell(message: string, reason: unknown): void {
+  /** Logs that a function failed, unless it did so before. */
+  report(message: string, reason: unknown): void {
     this.log.error(message, reason instanceof Error ? reason.stack : String(reason));
   }
 }
