@@ -38,7 +38,7 @@ const lastGuard = new LastGuard();
  *   interceptors do not reach them in every version and every hybrid app, and then nothing would be released there;
  * - Nest sends the headers of `@Sse` while interceptors are at work, and then it is too late for a refusal or a header. So there the
  *   check after the guards is made by a last guard;
- * - where Nest stops listening when a client leaves, and on routes if an interceptor of ours sees their requests, handlers tell of
+ * - where Nest stops listening when a client leaves, and on routes if an interceptor of ours sees their requests, handlers report
  *   their promises.
  */
 export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean): void {

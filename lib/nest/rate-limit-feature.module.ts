@@ -18,7 +18,7 @@ export class RateLimitFeatureModule {
     const names = Object.keys(definitions);
     const limiters = names.map(limiterProvider);
     const providers: Provider[] = [
-      // The names are in the token, so that Nest tells modules apart that differ in nothing else.
+      // The names are in the token, so that Nest distinguishes modules that differ in nothing else.
       { provide: `${DEFINITIONS}${JSON.stringify(names)}`, useValue: definitions },
       // Those of a module that is loaded lazily are found by nothing else.
       {

@@ -14,24 +14,14 @@ import { getLimiterToken, onLimiterRecorded } from '../config/limiter-tokens.js'
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
-import { Answers } from '../request/answers.js';
-import { Completions } from '../request/completions.js';
-import { Holds } from '../request/holds.js';
-import { RequestCheck } from '../request/request-check.js';
-import { Requests } from '../request/requests.js';
-import { ResponseHeaders } from '../request/response-headers.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { ApiDocumentation } from './openapi/api-documentation.js';
-import { GuardCheck } from '../rules/guard-check.js';
-import { HandlerClasses } from '../rules/handler-classes.js';
 import { StartUpCheck } from '../rules/start-up-check.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
-import { RuleCompiler } from '../rules/rule-compiler.js';
-import { Namespaces } from '../rules/namespaces.js';
 import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
@@ -55,8 +45,9 @@ import type { FallbackStore, StoreReport } from '../stores/layers/fallback.store
 import type { Store } from '../stores/store.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { ObservedStore } from '../telemetry/observed.store.js';
-import { ClientAddresses } from './client-addresses.js';
 import { bindContinuations } from './bind-continuations.js';
+import { requestProviders } from './request.providers.js';
+import { ruleProviders } from './rule.providers.js';
 import { Transports } from '../request/transports.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 
@@ -125,25 +116,8 @@ const providers: Provider[] = [
   DecisionStream,
   RateLimitHealthIndicator,
   MetadataScanner,
-  KeyResolverFactory,
-  RuleCompiler,
-  LimitRegistry,
-  Namespaces,
-  HandlerClasses,
-  PlanRegistry,
-  GuardCheck,
-  StartUpCheck,
-  Transports,
-  ClientAddresses,
-  Requests,
-  ResponseHeaders,
-  Answers,
-  RequestCheck,
-  Holds,
-  Completions,
-  RequestLimiter,
-  RateLimitGuard,
-  RateLimitInterceptor,
+  ...ruleProviders,
+  ...requestProviders,
   WaitQueues,
   Overrides,
   LimiterService,

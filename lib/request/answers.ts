@@ -31,8 +31,8 @@ export class Answers {
     private readonly headers: ResponseHeaders,
   ) {}
 
-  /** Sets the headers of a check. Throws if a limit refused. */
-  answer(request: LimitedRequest, check: StoreCheck): void {
+  /** Describes a check in the headers. Throws if a limit refused. */
+  describe(request: LimitedRequest, check: StoreCheck): void {
     const result = request.record(check);
     const { limits } = request;
     this.headers.describe(request.parts, result, limits);
@@ -47,6 +47,16 @@ export class Answers {
   /** The request was to be held, and the app shuts down. */
   shuttingDown(request: LimitedRequest): HttpException {
     return this.notNow(request, messages.shuttingDown(), new RateLimitStoreError(messages.closed()));
+  }
+
+  /** The error that the request's transport knows for a refusal. An error of the reader's takes its place. */
+  async translate({ reader, context }: LimitedRequest, error: unknown): Promise<unknown> {
+    if (!(error instanceof HttpException) || reader.refuse === undefined) return error;
+    try {
+      return await reader.refuse(error, context);
+    } catch (failure) {
+      return failure;
+    }
   }
 
   /** The exception names all limits that refused, and the limit with the longest wait says the rest. */
@@ -107,14 +117,6 @@ export class Answers {
     const message = messages.answerFailed(option, tightest.limit);
     return this.attempts.call(call, isRight, { message, wrong: messages.wrongAnswer });
   }
-}
-
-/** Turns a refusal into the error that its transport knows. */
-export function translateRefusal({ reader, context }: LimitedRequest, check: Promise<void>): Promise<void> {
-  if (reader.refuse === undefined) return check;
-  return check.catch(async (error: unknown) => {
-    throw error instanceof HttpException ? await reader.refuse?.(error, context) : error;
-  });
 }
 
 const isString = (made: unknown) => typeof made === 'string';

@@ -41,6 +41,12 @@ export class Completions {
     return delayMs > 0 ? this.hold(request, charges, delayMs) : undefined;
   }
 
+  /** Ends a request that is refused with an error: where there is no connection, nothing else reports the end. */
+  refuse({ completion }: LimitedRequest, error: unknown): unknown {
+    completion?.handlerEnded({ failed: true, error });
+    return error;
+  }
+
   /** Holds a request. Rejects if nothing is left to hold it for. */
   private async hold(request: LimitedRequest, charges: readonly RequestCharge[], delayMs: number): Promise<void> {
     const end = await this.holds.hold(delayMs, request.connection);
@@ -99,14 +105,6 @@ export class Completions {
 /** The delay of one check: what an earlier one delayed has been held. */
 function delayOf({ entries, decisions }: StoreCheck): number {
   return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]?.limit.shadow ? 0 : delayMs)));
-}
-
-/** Passes on a failure after the guards as the end of the request: where there is no connection, nothing else reports it. */
-export function endIfRejected(request: LimitedRequest, check: Promise<void>): Promise<void> {
-  return check.catch((error: unknown) => {
-    request.completion?.handlerEnded({ failed: true, error });
-    throw error;
-  });
 }
 
 function logFailure(error: unknown): void {

@@ -13,12 +13,12 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
 /** The run that a handler is called for. */
 const current = new AsyncLocalStorage<HandlerRun>();
 
-/** The functions that stand in place of handlers, so that none is put in place of another. */
+/** The functions that have replaced handlers, so that none replaces another. */
 const reporting = new WeakSet<object>();
 
 /**
- * One run of a handler. Nest stops listening to a handler of messages or events whose client leaves, and an interceptor to one that
- * takes too long. Neither can stop what the handler does: so its promise has to be known.
+ * One run of a handler. Nest stops listening to a handler of messages or events when its client leaves, and an interceptor may after a
+ * time-out. Neither can stop the handler: so its promise has to be known.
  */
 export class HandlerRun {
   private promise: Promise<unknown> | undefined;
@@ -30,7 +30,7 @@ export class HandlerRun {
     return reporting.has(handler) ? current.run(this, call) : call();
   }
 
-  /** Hands on what a handler gives, and reports once that it is done: with it all, with an error, or because nobody listens any more. */
+  /** Hands on what a handler gives, and reports once that it is done: with it all, with an error, or because it has lost its listener. */
   watch(
     handled: Observable<unknown>,
     context: ExecutionContext,

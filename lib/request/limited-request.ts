@@ -8,7 +8,7 @@ import type { Plan } from '../rules/plan.js';
 import type { Rule, RuleEntry } from '../rules/rule.js';
 import { checkResultOf } from '../stores/store-decision.js';
 import type { StoreDecision } from '../stores/store.js';
-import { type ClosableResponse, connectionOf } from '../transports/connection.js';
+import { type ClosableResponse, connectionOf, isGone, isLost } from '../transports/connection.js';
 import { partsOf } from '../transports/read-request.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
 import { chargesOf, type RequestCharge, type StoreCheck } from './charges.js';
@@ -73,6 +73,11 @@ export class LimitedRequest {
   /** The connection that the response goes out on, if it is one of Node's. */
   get connection(): ClosableResponse | undefined {
     return connectionOf(this.parts.response);
+  }
+
+  /** Whether the client has left, or its address is lost, so that the request cannot be counted for it. */
+  get isClosed(): boolean {
+    return isGone(this.connection) || isLost(this.parts.request?.socket);
   }
 
   /** The limits that were checked, in the order of the decisions. */

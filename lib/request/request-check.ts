@@ -4,7 +4,6 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import { withExpectedWait } from '../limiter/hold-times.js';
 import type { Rule, RuleEntry } from '../rules/rule.js';
 import type { Store, StoreDecision } from '../stores/store.js';
-import { isGone, isLost } from '../transports/connection.js';
 import { isPromise, mapAll } from '../util/awaitable.js';
 import { Answers } from './answers.js';
 import type { StoreCheck } from './charges.js';
@@ -20,7 +19,7 @@ export class RequestCheck {
   ) {}
 
   /** Resolves to nothing if none of the rules applies. Rejects with what a missing key or a failing store is answered with. */
-  async check(request: LimitedRequest, rules: readonly Rule[]): Promise<StoreCheck | undefined> {
+  async checkRules(request: LimitedRequest, rules: readonly Rule[]): Promise<StoreCheck | undefined> {
     const { context, parts, mayReplaceLimits } = request;
     if (rules.length === 0) return undefined;
     refuseIfClosed(request, rules);
@@ -47,10 +46,9 @@ function withExpectedWaits(entries: readonly RuleEntry[], decisions: StoreDecisi
   return decisions.map((decision, index) => withExpectedWait(decision, entries[index]!, now));
 }
 
-/** Refuses a request whose client has left, or cannot be told any more. */
-function refuseIfClosed({ connection, parts }: LimitedRequest, rules: readonly Rule[]): void {
-  const isClosed = isGone(connection) || isLost(parts.request?.socket);
-  if (isClosed && !rules.every(isShadow)) throw clientClosedRequest();
+/** Refuses a request that has no client any more. */
+function refuseIfClosed(request: LimitedRequest, rules: readonly Rule[]): void {
+  if (request.isClosed && !rules.every(isShadow)) throw clientClosedRequest();
 }
 
 /** A shadow refuses nothing, whatever the reason. */

@@ -3,8 +3,8 @@ import type { Observable } from 'rxjs';
 import type { Phase } from '../config/limit-definition.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
 import { isPromise } from '../util/awaitable.js';
-import { Answers, translateRefusal } from './answers.js';
-import { Completions, endIfRejected } from './completions.js';
+import { Answers } from './answers.js';
+import { Completions } from './completions.js';
 import type { GuardContinuation, LimitedRequest } from './limited-request.js';
 import { RequestCheck } from './request-check.js';
 import { Requests } from './requests.js';
@@ -17,7 +17,7 @@ export class RequestLimiter implements GuardContinuation {
   constructor(
     private readonly plans: PlanRegistry,
     private readonly requests: Requests,
-    private readonly checks: RequestCheck,
+    private readonly requestCheck: RequestCheck,
     private readonly answers: Answers,
     private readonly completions: Completions,
   ) {}
@@ -35,7 +35,7 @@ export class RequestLimiter implements GuardContinuation {
     const plan = this.plans.of(context.getClass(), context.getHandler());
     if (plan.isEmpty) return undefined;
     const request = this.requests.ofCall(context, plan, this);
-    return (request.checks.guard ??= translateRefusal(request, this.run('guard', request)));
+    return (request.checks.guard ??= this.run('guard', request));
   }
 
   /** The check after the guards. Returns nothing if there is nothing to wait for. */
@@ -44,10 +44,7 @@ export class RequestLimiter implements GuardContinuation {
     if (!plan.continuesAfterGuards) return undefined;
     const request = this.requests.find(context);
     if (request?.checks.guard === undefined) return undefined;
-    return (request.checks.authenticated ??= endIfRejected(
-      request,
-      translateRefusal(request, this.run('authenticated', request.begin(context))),
-    ));
+    return (request.checks.authenticated ??= this.run('authenticated', request.begin(context)));
   }
 
   /** The interceptor's part, for requests that a guard has seen. */
@@ -58,13 +55,17 @@ export class RequestLimiter implements GuardContinuation {
 
   /** The way of a request through one phase. */
   private async run(phase: Phase, request: LimitedRequest): Promise<void> {
-    const selected = selectRules(phase, request);
-    const rules = isPromise(selected) ? await selected : selected;
-    const check = await this.checks.check(request, rules);
-    if (check === undefined) return;
-    this.answers.answer(request, check);
-    const held = this.completions.complete(request, check);
-    if (held !== undefined) await held;
+    try {
+      const selected = selectRules(phase, request);
+      const rules = isPromise(selected) ? await selected : selected;
+      const check = await this.requestCheck.checkRules(request, rules);
+      if (check === undefined) return;
+      this.answers.describe(request, check);
+      const hold = this.completions.complete(request, check);
+      if (hold !== undefined) await hold;
+    } catch (error) {
+      throw this.completions.refuse(request, await this.answers.translate(request, error));
+    }
   }
 
   /** What was checked for a call, by guards and by a middleware, as far as its end matters. */

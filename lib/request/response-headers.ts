@@ -107,8 +107,8 @@ export class ResponseHeaders {
   }
 
   /**
-   * Says what the body of an error is. Nest 11 on Express takes any type but JSON for a mistake, and puts that in its place; so
-   * there it is said as the body is sent, unless an exception filter has said another.
+   * Sets the type of an error's body. Nest 11 on Express takes any type but JSON for a mistake, and replaces it by JSON; so there
+   * the type is set as the body is sent, unless an exception filter has set another.
    */
   setType(response: object | undefined, type: string): void {
     const { json }: SendableResponse = response ?? {};

@@ -8,27 +8,24 @@ import { findEarly } from './requests.js';
 
 /** Finds the rules that a request is checked against in a phase. */
 export function selectRules(phase: Phase, request: LimitedRequest): Awaitable<readonly Rule[]> {
-  return SELECTORS[phase](request);
+  if (phase === 'middleware') return request.plan.middleware;
+  return phase === 'guard' ? rulesInGuard(request) : rulesAfterGuards(request);
 }
-
-const SELECTORS: { readonly [phase in Phase]: (request: LimitedRequest) => Awaitable<readonly Rule[]> } = {
-  middleware: ({ plan }) => plan.middleware,
-  guard: rulesInGuard,
-  authenticated: rulesAfterGuards,
-};
 
 /** The rules of the guard, without those that a middleware has checked. */
 function rulesInGuard(request: LimitedRequest): Awaitable<readonly Rule[]> {
   const { plan } = request;
-  const left = (rules: readonly Rule[]) => {
-    const earlier = plan.middleware.length > 0 ? findEarly(request.parts.request) : undefined;
-    return earlier === undefined ? rules : request.adopt(earlier, rules);
-  };
-  if (!plan.hasSources || plan.asksLater(request.parts)) return left(plan.guard);
+  if (!plan.hasSources || plan.asksLater(request.parts)) return withoutEarlier(request, plan.guard);
   return andThen(plan.ask(request.context), (rules) => {
     request.rules = rules;
-    return left(rulesOfPhase(rules, 'guard'));
+    return withoutEarlier(request, rulesOfPhase(rules, 'guard'));
   });
+}
+
+/** Leaves out what a middleware has checked, and takes its decisions over. */
+function withoutEarlier(request: LimitedRequest, rules: readonly Rule[]): readonly Rule[] {
+  const earlier = request.plan.middleware.length > 0 ? findEarly(request.parts.request) : undefined;
+  return earlier === undefined ? rules : request.adopt(earlier, rules);
 }
 
 /** The rules after the guards, and all rules of functions that could not be asked before. */

@@ -6,7 +6,7 @@ export function isStream(value: unknown): value is Stream {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** The same stream, which reports its end: by itself, with an error, or because nobody reads it any more. */
+/** The same stream, which reports its end: by itself, with an error, or because its reader has left. */
 export function watched(
   stream: Stream,
   ended: (failed: boolean, error?: unknown) => void,
