@@ -51,7 +51,9 @@ export class Answers {
 
   /** The error that the request's transport knows for a refusal. An error of the reader's takes its place. */
   async translate({ reader, context }: LimitedRequest, error: unknown): Promise<unknown> {
-    if (!(error instanceof HttpException) || reader.refuse === undefined) return error;
+    // A reader may look at the handler, which a middleware does not know.
+    const hasHandler = (context.getHandler() as Function | null) !== null;
+    if (!(error instanceof HttpException) || reader.refuse === undefined || !hasHandler) return error;
     try {
       return await reader.refuse(error, context);
     } catch (failure) {
