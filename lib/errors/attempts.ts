@@ -3,7 +3,7 @@ import { OnceLogger } from './once-logger.js';
 import { isPromise } from '../util/awaitable.js';
 
 /** The log line of a user's function that fails. */
-export interface Told {
+export interface FailureLog {
   readonly message: string;
   /** The reason, for a result that cannot be used. */
   readonly wrong: (got: unknown) => string;
@@ -18,21 +18,21 @@ export class Attempts {
   }
 
   /** Returns the result of a function; `undefined` if it throws, or its result is not right. */
-  call<T>(call: () => T, isRight: (got: T) => boolean, told: Told): T | undefined {
+  call<T>(call: () => T, isRight: (got: T) => boolean, failure: FailureLog): T | undefined {
     try {
       const got = call();
       if (isRight(got)) return got;
       // A promise is no result here; its rejection must not go unhandled.
       if (isPromise(got)) got.then(undefined, () => undefined);
-      this.tell(told.message, told.wrong(got));
+      this.report(failure.message, failure.wrong(got));
     } catch (error) {
-      this.tell(told.message, error);
+      this.report(failure.message, error);
     }
     return undefined;
   }
 
   /** Logs that a function failed, unless the message was logged before. */
-  tell(message: string, reason: unknown): void {
+  report(message: string, reason: unknown): void {
     this.log.error(message, reason instanceof Error ? reason.stack : String(reason));
   }
 }

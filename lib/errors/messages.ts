@@ -118,7 +118,7 @@ export const messages = {
   exceeded: () => 'Too many requests',
   unavailable: () => 'Rate limits cannot be checked at the moment',
   shuttingDown: () => 'The server is shutting down',
-  clientLeft: () => 'Client Closed Request',
+  clientClosedRequest: () => 'Client Closed Request',
   wrongHistory: (got: unknown) => `the number of windows is ${show(got)}, wants a whole number >= 1`,
   storeFailing: (reason: string) => `the store failed, so each limit does what its 'onStoreError' says: ${reason}`,
   wrongPolicy: (got: unknown) => `it gave ${show(got)}, wants 'local', 'allow' or 'deny', no promise`,

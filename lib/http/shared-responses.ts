@@ -2,23 +2,23 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { toCheckResult, tighter } from '../limits/check-result.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 
-/** By response, what each limit said to the calls that it answers. */
-const told = new WeakMap<object, Map<CompiledLimit, Decision>>();
+/** The decision of each limit on the calls that a response answers. */
+const decided = new WeakMap<object, Map<CompiledLimit, Decision>>();
 
-/** What a response has to tell that answers several calls: of each limit, the tightest decision. */
-export function together(
+/** The result that a response of several calls describes: of each limit, the tightest decision. */
+export function combineResults(
   response: object,
   { decisions }: CheckResult,
   limits: readonly CompiledLimit[],
 ): { readonly result: CheckResult; readonly limits: readonly CompiledLimit[] } {
-  let all = told.get(response);
-  if (all === undefined) told.set(response, (all = new Map<CompiledLimit, Decision>()));
+  let all = decided.get(response);
+  if (all === undefined) decided.set(response, (all = new Map<CompiledLimit, Decision>()));
   for (const [index, limit] of limits.entries()) {
     const [known, decision] = [all.get(limit), decisions[index]];
     if (decision !== undefined) all.set(limit, known === undefined ? decision : tightest(known, decision));
   }
-  const met = [...all.keys()];
-  return { result: toCheckResult([...all.values()], met), limits: met };
+  const shown = [...all.keys()];
+  return { result: toCheckResult([...all.values()], shown), limits: shown };
 }
 
 function tightest(one: Decision, other: Decision): Decision {

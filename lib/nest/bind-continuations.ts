@@ -1,8 +1,8 @@
 import { type CanActivate, type ExecutionContext, type NestInterceptor, SetMetadata } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../rules/bound-guards.js';
-import { tellOfPromise } from '../request/handler-run.js';
-import { searchState } from '../request/request-state.js';
+import { reportPromise } from '../request/handler-run.js';
+import { searchRequest } from '../request/requests.js';
 
 /** Where `@UseInterceptors` keeps what it was given, and what marks classes and handlers, in Nest 11 and 12. */
 const INTERCEPTORS = '__interceptors__';
@@ -15,7 +15,7 @@ const METHOD = 'method';
 
 /** Does what the app's interceptor does, for calls that a guard of the app has seen; apps can share it. */
 const interceptor: NestInterceptor = {
-  intercept: (context, next) => searchState(context)?.continuation.intercept(context, next) ?? next.handle(),
+  intercept: (context, next) => searchRequest(context)?.continuation.intercept(context, next) ?? next.handle(),
 };
 
 /** Does what the app's interceptor does before the handler runs; apps can share it, too. */
@@ -23,7 +23,7 @@ const interceptor: NestInterceptor = {
 class LastGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return (
-      searchState(context)
+      searchRequest(context)
         ?.continuation.afterGuards(context)
         ?.then(() => true) ?? true
     );
@@ -38,7 +38,7 @@ const lastGuard = new LastGuard();
  *   interceptors do not reach them in every version and every hybrid app, and then nothing would be released there;
  * - Nest sends the headers of `@Sse` while interceptors are at work, and then it is too late for a refusal or a header. So there the
  *   check after the guards is made by a last guard;
- * - where Nest stops listening when a client leaves, and on routes if an interceptor of ours sees their requests, handlers tell of
+ * - where Nest stops listening when a client leaves, and on routes if an interceptor of ours sees their requests, handlers report
  *   their promises.
  */
 export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean): void {
@@ -51,7 +51,7 @@ export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean
       const names = scanner.getAllMethodNames(prototype);
       for (const name of names) {
         const handler = prototype[name] as object;
-        if (mayBeAbandoned(handler) || (seesRoutes && isHttpRoute(handler))) tellOfPromise(prototype, name);
+        if (mayBeAbandoned(handler) || (seesRoutes && isHttpRoute(handler))) reportPromise(prototype, name);
       }
       const handlers = names.map((name) => prototype[name] as object);
       for (const handler of handlers) {

@@ -3,9 +3,9 @@ import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nest
 import { HttpAdapterHost } from '@nestjs/core';
 import type { ClientSocket } from '../transports/connection.js';
 
-/** Where Node tells of each connection that any server of the process takes. */
+/** The channel on which Node publishes each connection that any server of the process takes. */
 const CONNECTIONS = 'net.server.socket';
-/** Over TLS Node makes sockets of its own, which only their server tells of. */
+/** Over TLS Node makes sockets of its own, which only their server announces. */
 const SECURE_CONNECTION = 'secureConnection';
 
 /** A server of HTTP, as far as it matters here. */

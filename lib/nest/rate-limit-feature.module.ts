@@ -18,7 +18,7 @@ export class RateLimitFeatureModule {
     const names = Object.keys(definitions);
     const limiters = names.map(limiterProvider);
     const providers: Provider[] = [
-      // The names are in the token, so that Nest tells modules apart that differ in nothing else.
+      // The names are in the token, so that Nest distinguishes modules that differ in nothing else.
       { provide: `${DEFINITIONS}${JSON.stringify(names)}`, useValue: definitions },
       // Defines the limits of a lazily loaded module, which the registry does not find by itself.
       {

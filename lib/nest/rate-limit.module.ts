@@ -14,18 +14,14 @@ import { getLimiterToken, onLimiterRecorded } from '../config/limiter-tokens.js'
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
-import { Refusals } from '../request/refusals.js';
-import { ResponseHeaders } from '../request/response-headers.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { ApiDocumentation } from './openapi/api-documentation.js';
-import { GuardCheck } from '../rules/guard-check.js';
+import { StartUpCheck } from '../rules/start-up-check.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
-import { RuleCompiler } from '../rules/rule-compiler.js';
-import { Namespaces } from '../rules/namespaces.js';
 import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
@@ -49,8 +45,9 @@ import type { FallbackStore, StoreReport } from '../stores/layers/fallback.store
 import type { Store } from '../stores/store.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { ObservedStore } from '../telemetry/observed.store.js';
-import { ClientAddresses } from './client-addresses.js';
 import { bindContinuations } from './bind-continuations.js';
+import { requestProviders } from './request.providers.js';
+import { ruleProviders } from './rule.providers.js';
 import { Transports } from '../request/transports.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 
@@ -119,19 +116,8 @@ const providers: Provider[] = [
   DecisionStream,
   RateLimitHealthIndicator,
   MetadataScanner,
-  KeyResolverFactory,
-  RuleCompiler,
-  LimitRegistry,
-  Namespaces,
-  GuardCheck,
-  PlanRegistry,
-  ResponseHeaders,
-  Refusals,
-  Transports,
-  ClientAddresses,
-  RequestLimiter,
-  RateLimitGuard,
-  RateLimitInterceptor,
+  ...ruleProviders,
+  ...requestProviders,
   WaitQueues,
   Overrides,
   LimiterService,
@@ -156,13 +142,14 @@ onLimiterRecorded((name) => {
 export class RateLimitModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   /** @internal */
   constructor(
-    private readonly plans: PlanRegistry,
+    private readonly startUp: StartUpCheck,
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly rates: Overrides,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly transports: Transports,
     documentation: ApiDocumentation,
+    plans: PlanRegistry,
     limits: LimitRegistry,
     limiters: LimiterService,
     modules: ModulesContainer,
@@ -175,7 +162,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
     provideLimiters(modules, limits.names, limiters);
     documentation.write();
-    const needsInterceptor = this.plans.needInterceptor();
+    const needsInterceptor = plans.needInterceptor();
     // Nest reads what is bound to gateways and routes before it calls any hook.
     bindContinuations(modules, needsInterceptor);
     // Before those of all other modules, so that none of them answers what was not counted.
@@ -205,7 +192,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   /** Is called by Nest: reads all limits, and brings the store up. Throws `RateLimitConfigError`. */
   async onModuleInit(): Promise<void> {
     if (this.settings.shadow) logger.warn(messages.shadowMode());
-    this.plans.prepare();
+    this.startUp.run();
     await Promise.all([this.keys.ready(), this.transports.open()]);
     await Promise.all([this.store.open?.(), this.rates.open()]);
   }

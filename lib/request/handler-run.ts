@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { types } from 'node:util';
 import type { ExecutionContext } from '@nestjs/common';
 import { finalize, map, type Observable, tap } from 'rxjs';
-import { clientLeft } from './client-left.js';
+import { clientClosedRequest } from './client-closed-request.js';
 import type { HandlerEnd } from './request-completion.js';
 import { isStream, watched } from './subscription.js';
 
@@ -13,24 +13,24 @@ type Method = (this: unknown, ...args: unknown[]) => unknown;
 /** The run that a handler is called for. */
 const current = new AsyncLocalStorage<HandlerRun>();
 
-/** The functions that stand in place of handlers, so that none is put in place of another. */
-const told = new WeakSet<object>();
+/** The functions that have replaced handlers, so that none replaces another. */
+const reporting = new WeakSet<object>();
 
 /**
- * One run of a handler. Nest stops listening to a handler of messages or events whose client leaves, and an interceptor to one that
- * takes too long. Neither can stop what the handler does: so its promise has to be known.
+ * One run of a handler. Nest stops listening to a handler of messages or events when its client leaves, and an interceptor may after a
+ * time-out. Neither can stop the handler: so its promise has to be known.
  */
 export class HandlerRun {
   private promise: Promise<unknown> | undefined;
   private wasCalled = false;
   private abandoned = false;
 
-  /** Calls what leads to a handler. One that does not tell of its promise need not know its run. */
-  lead<T>(handler: object, call: () => T): T {
-    return told.has(handler) ? current.run(this, call) : call();
+  /** Calls a function that ends in the handler. A handler that does not report its promise need not know its run. */
+  enter<T>(handler: object, call: () => T): T {
+    return reporting.has(handler) ? current.run(this, call) : call();
   }
 
-  /** What a handler gives, and what tells once that it is done: with it all, with an error, or because nobody listens any more. */
+  /** Hands on what a handler gives, and reports once that it is done: with it all, with an error, or because it has lost its listener. */
   watch(
     handled: Observable<unknown>,
     context: ExecutionContext,
@@ -63,41 +63,46 @@ export class HandlerRun {
     // What a handler calls of its own is no run.
     if (run === undefined || run.wasCalled) return Reflect.apply(handler, self, args);
     run.wasCalled = true;
-    if (run.abandoned) throw clientLeft();
+    if (run.abandoned) throw clientClosedRequest();
     const result: unknown = Reflect.apply(handler, self, args);
     // Nothing else with a `then` is touched: a lazy query would begin once more.
     if (types.isPromise(result)) run.promise = result;
     return result;
   }
 
-  /** Calls back once the handler is done, whoever listens to it; at once if it gave no promise. */
-  private onceDone(tell: () => void): void {
-    if (this.promise === undefined) tell();
-    else void this.promise.then(tell, tell);
+  /** Calls back once the handler is done, whether anybody listens or not; at once if it gave no promise. */
+  private onceDone(report: () => void): void {
+    if (this.promise === undefined) report();
+    else void this.promise.then(report, report);
   }
 }
 
-/** Puts a function in place of a handler that tells of its promise, and is the same in all else, its metadata included. */
-export function tellOfPromise(prototype: object, name: string): void {
+/** Replaces a handler by a function that reports its promise to its run, and is the same in all else, its metadata included. */
+export function reportPromise(prototype: object, name: string): void {
   const owner = ownerOf(prototype, name);
   const descriptor = owner === undefined ? undefined : Object.getOwnPropertyDescriptor(owner, name);
   const handler = descriptor?.value as Method | undefined;
-  if (owner === undefined || typeof handler !== 'function' || told.has(handler) || descriptor?.configurable !== true)
+  if (
+    owner === undefined ||
+    typeof handler !== 'function' ||
+    reporting.has(handler) ||
+    descriptor?.configurable !== true
+  )
     return;
-  const telling: Method = function (...args) {
+  const wrapper: Method = function (...args) {
     return HandlerRun.call(handler, this, args);
   };
-  Object.defineProperties(telling, { name: { value: handler.name }, length: { value: handler.length } });
-  Object.setPrototypeOf(telling, handler);
+  Object.defineProperties(wrapper, { name: { value: handler.name }, length: { value: handler.length } });
+  Object.setPrototypeOf(wrapper, handler);
   // Metadata is inherited, but some look for a function's own.
   for (const key of Reflect.getOwnMetadataKeys(handler)) {
-    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, handler), telling);
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, handler), wrapper);
   }
-  told.add(telling);
-  Object.defineProperty(owner, name, { ...descriptor, value: telling });
+  reporting.add(wrapper);
+  Object.defineProperty(owner, name, { ...descriptor, value: wrapper });
 }
 
-/** Where a method stands: in a prototype, or one that it inherits from. */
+/** The prototype that has a method of its own: the given one, or one that it inherits from. */
 function ownerOf(prototype: object, name: string): object | undefined {
   let owner: object | null = prototype;
   while (owner !== null && !Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object | null;

@@ -11,7 +11,7 @@ interface EndedResponse {
   readonly writableEnded?: boolean;
 }
 
-/** How a handler ended: `aborted` if nobody listened to it any more. */
+/** How a handler ended: `aborted` if it had lost its listener. */
 export interface HandlerEnd {
   readonly failed: boolean;
   readonly error?: unknown;
@@ -19,8 +19,8 @@ export interface HandlerEnd {
 }
 
 /**
- * How one request ends, told by its connection or, where there is none or it says little, by what the handler did. And when it is over:
- * once its response has been closed and no handler runs any more, since a handler goes on when its client has left.
+ * How one request ends: its connection reports that, or the handler where there is no connection, or one that says little. And when it is
+ * over: once its response has been closed and no handler runs any more, since a handler goes on when its client has left.
  */
 export class RequestCompletion {
   private readonly endListeners: ((outcome: Outcome) => void)[] = [];
@@ -39,7 +39,7 @@ export class RequestCompletion {
     else if (connection !== undefined) onClose(connection, () => this.closed());
   }
 
-  /** Whether the response has been closed, so that a handler that runs now would run for nobody, and without what was held for it. */
+  /** Whether the response has been closed: a handler would run without a client, and without what was held for it. */
   get wasClosed(): boolean {
     return this.connection !== undefined && this.outcome !== undefined;
   }
@@ -56,7 +56,7 @@ export class RequestCompletion {
     else this.overListeners.push(listener);
   }
 
-  /** The handler begins. Returns what tells that it is done, of which only the first call counts. */
+  /** The handler begins. Returns a function that reports its end, of which only the first call counts. */
   handlerStarted(): (end: HandlerEnd) => void {
     let done = false;
     this.running++;

@@ -5,7 +5,8 @@ import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
 import { settle } from '../limiter/settlement.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
-import { chargesOf, searchState, type RequestState } from './request-state.js';
+import type { LimitedRequest } from './limited-request.js';
+import { searchRequest } from './requests.js';
 
 /** What all limits of a request said, for its handler. */
 export class RequestDecision implements CheckResult {
@@ -15,10 +16,10 @@ export class RequestDecision implements CheckResult {
   readonly delayMs: number;
 
   /** Private in the language, too: handlers return decisions as they are. */
-  readonly #state: RequestState;
+  readonly #request: LimitedRequest;
 
-  private constructor(result: CheckResult, state: RequestState) {
-    this.#state = state;
+  private constructor(result: CheckResult, request: LimitedRequest) {
+    this.#request = request;
     this.allowed = result.allowed;
     this.decisions = result.decisions;
     this.tightest = result.tightest;
@@ -27,12 +28,12 @@ export class RequestDecision implements CheckResult {
 
   /** @internal */
   static of(context: ExecutionContext): RequestDecision | undefined {
-    const state = searchState(context);
-    return state?.result === undefined ? undefined : new RequestDecision(state.result, state);
+    const request = searchRequest(context);
+    return request?.result === undefined ? undefined : new RequestDecision(request.result, request);
   }
 
   /**
-   * Tells what the request really cost, once that is known: what was too much is given back, what was too little is charged,
+   * Reports what the request really cost, once that is known: what was too much is given back, what was too little is charged,
    * up to one quota more than there is. Each limit is settled once; one that did not charge the request, as it was
    * skipped or would have refused in shadow mode, is left alone. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`.
    *
@@ -41,11 +42,11 @@ export class RequestDecision implements CheckResult {
    */
   async settle(actual: number, name?: string): Promise<void> {
     assertActual(actual);
-    const { applicable } = this.#state;
+    const { applicable } = this.#request;
     const meant = (rule: Rule) =>
       rule.limit.algorithm.holding === undefined && (name === undefined ? rule.hasCost : rule.name === name);
     if (!applicable.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
-    const open = chargesOf(this.#state).filter(({ rule, settled }) => !settled && meant(rule));
+    const open = this.#request.charges.filter(({ rule, settled }) => !settled && meant(rule));
     await Promise.all(
       open.map((charge) => {
         const settling = settle(charge.store, { ...charge }, actual);

@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import { Attempts, type Told } from '../errors/attempts.js';
+import { Attempts, type FailureLog } from '../errors/attempts.js';
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -12,9 +12,9 @@ import { type HeaderFormatter, retryAfter } from '../http/header-format.js';
 import { type LimitInfo, limitInfo } from '../http/limit-info.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { spreadWaits } from '../http/retry-jitter.js';
-import { together } from '../http/shared-responses.js';
+import { combineResults } from '../http/shared-responses.js';
 
-/** What tells whether headers can still be set: Express and Node say the first, Fastify the second. */
+/** Shows whether headers can still be set: in Express and Node the first, in Fastify the second. */
 interface SendableResponse {
   readonly headersSent?: boolean;
   readonly sent?: boolean;
@@ -24,7 +24,7 @@ interface SendableResponse {
   readonly json?: unknown;
 }
 
-/** What a response says of headers so far: Node, Express and Fastify read it alike. */
+/** Reads the headers of a response so far: Node, Express and Fastify read it alike. */
 interface ReadableResponse {
   getHeader(name: string): unknown;
 }
@@ -42,39 +42,39 @@ const logger = new Logger('RateLimit');
 
 const isHeaders = (made: unknown) => typeof made === 'object' && made !== null && !isPromise(made);
 
-/** Sets the headers that tell of limits, on any response that has headers. */
+/** Sets the headers that describe limits, on any response that has headers. */
 @Injectable()
 export class ResponseHeaders {
   private readonly attempts = new Attempts(logger);
   /** What the log says of each formatter that fails. */
-  private readonly told: readonly Told[];
+  private readonly failures: readonly FailureLog[];
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly host: HttpAdapterHost,
     @Inject(RATE_LIMIT_RANDOM) private readonly random: () => number,
   ) {
-    this.told = settings.formatters.map((_, index) => ({
+    this.failures = settings.formatters.map((_, index) => ({
       message: messages.headersFailed(index),
       wrong: messages.wrongHeaders,
     }));
   }
 
-  /** Tells of a result. A refusal says when to come back even if nothing else is told. */
-  tell({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CompiledLimit[]): void {
+  /** Describes a result. A refusal says when to come back even if no other header is wanted. */
+  describe({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CompiledLimit[]): void {
     const { formatters, retryJitter } = this.settings;
     if (response === undefined || (exact.allowed && formatters.length === 0)) return;
-    const all = sharesResponse === true ? together(response, exact, own) : { result: exact, limits: own };
-    const { limits } = all;
+    const shown = sharesResponse === true ? combineResults(response, exact, own) : { result: exact, limits: own };
+    const { limits } = shown;
     // One number a response, so that its headers agree.
     const result =
-      all.result.allowed || retryJitter === 0 ? all.result : spreadWaits(all.result, this.random() * retryJitter);
+      shown.result.allowed || retryJitter === 0 ? shown.result : spreadWaits(shown.result, this.random() * retryJitter);
     const now = Date.now();
     const infos = limits.map((limit) => limitInfo(limit, now));
     const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
     for (const [index, formatter] of formatters.entries()) {
-      const told = this.told[index]!;
-      const made = this.attempts.call(() => this.format(formatter, response, result, infos), isHeaders, told);
+      const failure = this.failures[index]!;
+      const made = this.attempts.call(() => this.format(formatter, response, result, infos), isHeaders, failure);
       if (made !== undefined) exposed?.push(...Object.keys(made));
     }
     const seconds = retryAfter(result, infos);
@@ -107,8 +107,8 @@ export class ResponseHeaders {
   }
 
   /**
-   * Says what the body of an error is. Nest 11 on Express takes any type but JSON for a mistake, and puts that in its place; so
-   * there it is said as the body is sent, unless an exception filter has said another.
+   * Sets the type of an error's body. Nest 11 on Express takes any type but JSON for a mistake, and replaces it by JSON; so there
+   * the type is set as the body is sent, unless an exception filter has set another.
    */
   setType(response: object | undefined, type: string): void {
     const { json }: SendableResponse = response ?? {};

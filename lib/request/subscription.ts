@@ -1,12 +1,12 @@
-/** What a GraphQL subscription gives: a stream that its client can end. */
+/** A GraphQL subscription gives a stream that its client can end. */
 type Stream = AsyncIterable<unknown>;
 
-/** Whether a handler answered with a stream that others will read, and not with the work done. */
+/** Whether a handler answered with a stream that is read later, and not with the work done. */
 export function isStream(value: unknown): value is Stream {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** The same stream, which tells once it has ended: by itself, with an error, or because nobody reads it any more. */
+/** The same stream, which reports its end: by itself, with an error, or because its reader has left. */
 export function watched(
   stream: Stream,
   ended: (failed: boolean, error?: unknown) => void,

@@ -1,23 +1,22 @@
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
+import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { isPromise } from '../util/awaitable.js';
 import { provided } from '../util/provided.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import { graphqlReader } from '../transports/graphql.reader.js';
 import { httpReader } from '../transports/http.reader.js';
-import type { RequestParts, RequestReader } from '../transports/request-reader.js';
+import type { RequestReader } from '../transports/request-reader.js';
 import { rpcReader } from '../transports/rpc.reader.js';
 import { wsReader } from '../transports/ws.reader.js';
 
 const WANTS = 'a list of RequestReaders, each an object or an injectable class with transport and read';
 
-/** Calls of a transport that nobody reads: nothing is known of them. */
+/** Reads the calls of a transport without a reader: nothing is known of them. */
 const unread: RequestReader = { transport: '', read: () => ({}) };
 
-/** Knows who reads the calls of which transport. */
+/** Knows the reader of each transport. */
 @Injectable()
 export class Transports {
   private readonly readers = new Map(
@@ -43,31 +42,10 @@ export class Transports {
     }
   }
 
-  /** Who reads a call. */
+  /** The reader of a call. */
   of(context: ExecutionContext): RequestReader {
     return this.readers.get(context.getType<string>()) ?? unread;
   }
-}
-
-/** What is known of a call. Throws for a reader that gives no parts, rather than to count the call for nobody. */
-export function partsOf(reader: RequestReader, context: ExecutionContext): RequestParts {
-  const parts = reader.read(context);
-  if (isRight(parts)) return parts;
-  throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts));
-}
-
-/** The object that stands for a call: guard and interceptor both see it, and no other call does. */
-export function callOf(reader: RequestReader, context: ExecutionContext): object {
-  const call = reader.call?.(context) ?? context.getArgs();
-  if (isRight(call)) return call;
-  throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call));
-}
-
-/** A promise may be rejected without anybody to hear of it. */
-function isRight(got: object): boolean {
-  if (isPromise(got)) got.then(undefined, () => undefined);
-  else return typeof got === 'object' && got !== null;
-  return false;
 }
 
 function isReader(value: unknown): value is RequestReader {

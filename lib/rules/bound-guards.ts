@@ -24,7 +24,7 @@ export function isOwnGuard(guard: object): boolean {
 }
 
 function markOf(guard: object): unknown {
-  // Tests put plain objects in place of guards.
+  // Tests replace guards by plain objects.
   const type = typeof guard === 'function' ? guard : (guard.constructor as Function | undefined);
   return type === undefined ? undefined : Reflect.getMetadata(OWN_GUARD, type);
 }

@@ -38,7 +38,7 @@ export function declare(add: (declared: Declared) => Declared): ClassDecorator &
   };
 }
 
-/** Whether what a method declared is lost, since a decorator above put another function in its place that knows nothing of it. */
+/** Whether what a method declared is lost, since a decorator above replaced it by a function without that metadata. */
 export function isLost(prototype: object, method: string): boolean {
   let owner: object | null = prototype;
   while (owner !== null && !Object.hasOwn(owner, method)) owner = Object.getPrototypeOf(owner) as object | null;

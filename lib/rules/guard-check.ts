@@ -22,7 +22,7 @@ export class GuardCheck {
     private readonly modules: ModulesContainer,
   ) {}
 
-  /** Whether the guard holds for every route, or nobody wants to know. */
+  /** Whether the guard holds for every route, or the app answers for that itself. */
   get isEverywhere(): boolean {
     if (this.option !== false) return true;
     const scoped = this.config.getGlobalRequestGuards().map(({ metatype }) => metatype as object | null);
@@ -30,7 +30,7 @@ export class GuardCheck {
     return [...this.config.getGlobalGuards(), ...scoped].some((guard) => guard !== null && isOwnGuard(guard));
   }
 
-  /** Whether the app binds it with `useExisting`, whatever a test has put in its place. */
+  /** Whether the app binds it with `useExisting`, even if a test has replaced it. */
   private get isBoundByName(): boolean {
     return [...this.modules.values()].some(({ providers }) =>
       [...providers.values()].some(
@@ -39,7 +39,7 @@ export class GuardCheck {
     );
   }
 
-  /** Whether somebody wants to know where no guard checks. */
+  /** Whether routes without a guard are looked for. */
   get isEnabled(): boolean {
     return this.option !== 'custom';
   }
@@ -59,7 +59,7 @@ export class GuardCheck {
     logger.warn(messages.unreachedFields(fields));
   }
 
-  /** What an earlier guard refuses is not counted. An app that binds ours itself has chosen its place. */
+  /** What an earlier guard refuses is not counted. An app that binds ours itself has chosen its position. */
   warnOfEarlier(): void {
     if (this.option !== true) return;
     const guards: object[] = this.config.getGlobalGuards();

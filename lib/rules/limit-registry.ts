@@ -24,8 +24,6 @@ export interface NamedLimit {
 export class LimitRegistry {
   /** The limits that apply to every route. */
   readonly moduleRules: readonly Rule[];
-  /** Those of them that a middleware checks, if one runs. */
-  readonly middlewareRules: readonly Rule[];
   /** Is called when limits were added. */
   onDefined: () => void = () => undefined;
   private readonly moduleLimits: readonly NamedLimit[];
@@ -44,7 +42,6 @@ export class LimitRegistry {
       return { definition, declaration, rule: compiler.compile(definition, declaration) };
     });
     this.moduleRules = moduleLimits.map(({ rule }) => rule);
-    this.middlewareRules = this.moduleRules.filter(({ phase }) => phase === 'middleware');
     this.moduleLimits = moduleLimits.filter(({ definition }) => definition.name !== undefined);
     const names = new Set<string>();
     for (const { name } of this.moduleRules) {

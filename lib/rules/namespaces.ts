@@ -8,7 +8,7 @@ import { nameOfClass, nameOfRoute } from './route-names.js';
 /** A controller, or a provider whose methods are called like one's (a resolver, a gateway). */
 export type HandlerClass = abstract new (...args: never[]) => unknown;
 
-/** What wants a scope: a class, or one of its methods. */
+/** A class that needs a namespace, or one of its methods. */
 export interface Declarer {
   readonly type: HandlerClass;
   readonly method?: string;
@@ -24,7 +24,7 @@ const SHORTEST_WRITTEN = 4;
 const MODULE_PATH = '__module_path__';
 
 /**
- * Says what shares the counters of limits that are declared on a class or a method. That has to be the same in all instances,
+ * Names what shares the counters of limits that are declared on a class or a method. That has to be the same in all instances,
  * after every start and in every build, and different for all that an app has; the name of a class is none of these, if
  * `mixin()` or a minifier made it, or two modules have one.
  */
@@ -38,7 +38,7 @@ export class Namespaces {
     private readonly scanner: MetadataScanner,
   ) {}
 
-  /** The scope of a class or method. Throws `RateLimitConfigError` if nothing tells it from others. */
+  /** The namespace of a class or method. Throws `RateLimitConfigError` if nothing distinguishes it from others. */
   of({ type, method }: Declarer): string {
     const known = this.namespaces.get(type)?.get(method);
     if (known !== undefined) return known;
@@ -47,7 +47,7 @@ export class Namespaces {
   }
 
   /**
-   * Gives each its scope: the first of its names that no other has. Those that share a name all take the next, so that the order
+   * Gives each its namespace: the first of its names that no other has. Those that share a name all take the next, so that the order
    * in which they are found does not matter.
    */
   assign(wanting: readonly Declarer[]): void {

@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { RequestParts } from '../transports/request-reader.js';
-import type { LimitAnswer, LimitFunction } from '../config/limit-definition.js';
+import type { LimitAnswer, LimitFunction, Phase } from '../config/limit-definition.js';
 import { type Awaitable, mapAll } from '../util/awaitable.js';
 import type { Rule } from './rule.js';
 
@@ -12,11 +12,11 @@ export interface RuleSource {
   readonly rules: (answer: LimitAnswer) => Rule[];
 }
 
-/** What is declared in one place: the module, a controller, a route. */
+/** What is declared on one level: the module, a controller, a route. */
 export interface DeclaredLevel {
   /** For messages. */
   readonly location: string;
-  /** The limits of places farther out that do not hold from here on. */
+  /** The limits of levels farther out that do not hold from here on. */
   readonly skips: 'all' | readonly string[];
   readonly specs: readonly (Rule | RuleSource)[];
 }
@@ -25,16 +25,16 @@ type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
 
 /** What holds for one route, worked out once. */
 export class Plan {
-  /** The rules that are checked in the guard, those included that a middleware may have checked before. */
+  /** The rules that are checked in a middleware, if one runs. */
+  readonly middleware: readonly Rule[];
+  /** The rules that are checked in the guard, those of the middleware included. */
   readonly guard: readonly Rule[];
   /** The rules that are checked after all guards. */
   readonly authenticated: readonly Rule[];
-  /** Whether a middleware may have checked some of them. */
-  readonly hasMiddlewareRules: boolean;
   private readonly levels: readonly DeclaredLevel[];
   private readonly sources: readonly RuleSource[];
 
-  /** `places` from the outermost to the nearest; `guarded`: the route has guards of its own, which may find a user. */
+  /** `levels` from the outermost to the nearest; `guarded`: the route has guards of its own, which may find a user. */
   constructor(
     levels: readonly DeclaredLevel[],
     private readonly guarded: boolean,
@@ -43,14 +43,19 @@ export class Plan {
     this.levels = levels.slice(Math.max(bare, 0));
     this.sources = this.levels.flatMap(({ specs }) => specs.filter(isSource));
     const rules = merge(this.levels, new Map());
-    this.guard = rules.filter(({ phase }) => phase !== 'authenticated');
-    this.hasMiddlewareRules = rules.some(({ phase }) => phase === 'middleware');
-    this.authenticated = rules.filter(({ phase }) => phase === 'authenticated');
+    this.middleware = rulesOfPhase(rules, 'middleware');
+    this.guard = rulesOfPhase(rules, 'guard');
+    this.authenticated = rulesOfPhase(rules, 'authenticated');
   }
 
   /** Whether the interceptor has to see its requests. */
   get needsInterceptor(): boolean {
     return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.needsInterceptor);
+  }
+
+  /** Whether the end of a request matters to what a middleware checks. */
+  get middlewareWaitsForEnd(): boolean {
+    return this.middleware.some(({ waitsForEnd }) => waitsForEnd);
   }
 
   /** Whether nothing is ever checked in the guard or after it. */
@@ -68,8 +73,8 @@ export class Plan {
   }
 
   /**
-   * Whether functions must wait until all guards have run: they may choose by the user, and no one has found one yet. Where there
-   * is no request that could hold one, they wait only for guards of the route, since global interceptors may not reach it.
+   * Whether functions must wait until all guards have run: they may choose by the user, and no guard has found one yet. Where there
+   * is no request that could hold a user, they wait only for guards of the route, since global interceptors may not reach it.
    */
   asksLater({ request }: RequestParts): boolean {
     return request === undefined ? this.guarded : request.user === undefined || request.user === null;
@@ -87,7 +92,12 @@ export class Plan {
   }
 }
 
-/** The nearer limit of a name replaces the farther one; two of one place are a mistake. */
+/** The rules of a phase. The guard also checks those of the middleware, which may not run. */
+export function rulesOfPhase(rules: readonly Rule[], phase: Phase): readonly Rule[] {
+  return rules.filter((rule) => rule.phase === phase || (phase === 'guard' && rule.phase === 'middleware'));
+}
+
+/** The nearer limit of a name replaces the farther one; two on one level are a mistake. */
 function merge(levels: readonly DeclaredLevel[], answers: Answers): Rule[] {
   const merged = new Map<string, Rule>();
   for (const { location, skips, specs } of levels) {

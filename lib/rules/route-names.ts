@@ -23,7 +23,7 @@ const ROOT_TYPES: ReadonlySet<unknown> = new Set(['Query', 'Mutation', 'Subscrip
 const read = (key: string, target: object): unknown => Reflect.getMetadata(key, target);
 
 /**
- * What a class is called by those who call it, which no build and no start changes: the path of a controller, the namespace of
+ * The name of a class to its callers, which no build and no start changes: the path of a controller, the namespace of
  * a gateway, the type of a resolver. Nothing if it is none of these.
  *
  * @param prefixes the paths of the modules that it belongs to
@@ -57,7 +57,7 @@ export function nameOfRoute(className: string, method: string, handler: object):
   return undefined;
 }
 
-/** Whether a method answers requests, messages or fields: what else other packages decorate, nobody calls from outside. */
+/** Whether a method answers requests, messages or fields: other methods that packages decorate are not called from outside. */
 export function isHandler(method: object): boolean {
   const keys = [METHOD, PATTERN, MESSAGE_MAPPING, RESOLVER_TYPE, RESOLVED_FIELD, RESOLVED_REFERENCE];
   return keys.some((key) => Reflect.hasMetadata(key, method));

@@ -149,7 +149,7 @@ export class Rule {
 
   private missing(context: ExecutionContext, parts: RequestParts): string | undefined {
     const { key, onMissingKey, byAddress, log } = this.settings;
-    // A shadow refuses nobody, whatever the reason.
+    // A shadow refuses nothing, whatever the reason.
     if (onMissingKey === 'skip' || (onMissingKey === 'refuse' && this.limit.shadow)) return undefined;
     if (onMissingKey === 'refuse') {
       if (key.needsUser) throw new UnauthorizedException(messages.noUser());

@@ -1,4 +1,4 @@
-/** The connection under a response: Node's own, which says when the client goes away. */
+/** The connection under a response: Node's own, which reports when the client goes away. */
 export interface ClosableResponse {
   readonly destroyed?: boolean;
   once(event: 'close', listener: () => void): unknown;
@@ -16,14 +16,14 @@ interface NodeResponse extends ClosableResponse {
 export interface ClientSocket {
   /** The client's address. A socket of the Unix domain has none, and one whose client has reset the connection may have none. */
   readonly remoteAddress?: string | undefined;
-  /** The server's own address, by which the two are told apart. */
+  /** The server's own address, which shows that the socket has addresses. */
   readonly localAddress?: string | undefined;
   /** Whether it has been closed. */
   readonly destroyed?: boolean | undefined;
 }
 
-/** Who waits for a connection to close. Node warns of many listeners, and a GraphQL request can have many calls. */
-const waiting = new WeakMap<ClosableResponse, Set<() => void>>();
+/** The listeners for the end of a connection. Node warns of many of its own, and a GraphQL request can have many calls. */
+const closeListeners = new WeakMap<ClosableResponse, Set<() => void>>();
 
 /** The connection that a response goes out on, if it is one of Node's. */
 export function connectionOf(response: object | undefined): ClosableResponse | undefined {
@@ -32,43 +32,43 @@ export function connectionOf(response: object | undefined): ClosableResponse | u
   return isClosable(raw) ? raw : undefined;
 }
 
-/** Whether a response has been closed, so that it will not say so any more. */
+/** Whether a response has been closed: it emits no `close` any more. */
 export function isGone(connection: NodeResponse | undefined): boolean {
   if (connection === undefined) return false;
   return [connection, connection.stream, socketAhead(connection)].some((each) => each?.destroyed === true);
 }
 
-/** The socket that a response waits for. If that closes before it is the response's turn, the response never says so. */
+/** The socket that a response waits for. If that closes before it is the response's turn, the response never emits `close`. */
 function socketAhead({ socket, req }: NodeResponse): ClosableResponse | undefined {
   return socket === null ? (req?.socket ?? undefined) : undefined;
 }
 
 /**
- * Whether a socket had a client, and nobody can say any more who it was: a client can send a request and reset its connection behind
- * it, and then the kernel has forgotten the address before the request is read. What the server's own end is called it still knows,
- * and that tells such a socket from one that never has addresses, as that of a Unix domain has none at either end.
+ * Whether a socket has lost the address of its client: a client can send a request and reset its connection behind it, and then the
+ * kernel has forgotten the address before the request is read. It still knows that of the server's end; a socket of the Unix domain
+ * has none at either end.
  */
 export function isLost(socket: ClientSocket | undefined): boolean {
   if (socket === undefined || socket === null || socket.remoteAddress !== undefined) return false;
   return socket.destroyed === true || socket.localAddress !== undefined;
 }
 
-/** Calls back once the connection closes. Returns what ends that. */
+/** Calls back once the connection closes. Returns a function that cancels that. */
 export function onClose(connection: ClosableResponse, listener: () => void): () => void {
-  let listeners = waiting.get(connection);
+  let listeners = closeListeners.get(connection);
   if (listeners === undefined) {
     const all = (listeners = new Set());
-    waiting.set(connection, all);
-    const tell = () => {
-      const told = [...all];
+    closeListeners.set(connection, all);
+    const notify = () => {
+      const notified = [...all];
       all.clear();
-      for (const each of told) each();
+      for (const each of notified) each();
     };
     const ahead = socketAhead(connection);
-    const forget = ahead === undefined ? undefined : onClose(ahead, tell);
+    const forget = ahead === undefined ? undefined : onClose(ahead, notify);
     connection.once('close', () => {
       forget?.();
-      tell();
+      notify();
     });
   }
   const all = listeners.add(listener);

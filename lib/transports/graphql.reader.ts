@@ -33,7 +33,7 @@ export const graphqlReader: RequestReader = {
     return { request: req, response, sharesResponse: true };
   },
 
-  // A request can name a field many times under aliases; `info` tells them apart.
+  // A request can name a field many times under aliases; their `info` differs.
   call: (context) => ownInfo(context) ?? context.getArgs(),
 
   /**

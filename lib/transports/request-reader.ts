@@ -7,11 +7,11 @@ export interface RequestLike {
   readonly ip?: unknown;
   /** The headers by their names in lower case, for `key: 'header:<name>'`. */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>> | undefined;
-  /** Who a guard found the client to be, for `key: 'user'`. */
+  /** The user that a guard found, for `key: 'user'`. */
   readonly user?: unknown;
   /**
    * The socket that the request came by, as every request of Node has it. One of a network whose address is gone has lost its
-   * client, and then the call is refused, since nobody can say whose it was.
+   * client, and then the call is refused, since it cannot be counted for anyone.
    */
   readonly socket?: ClientSocket | undefined;
 }
@@ -21,12 +21,12 @@ export interface RequestParts {
   /** Whose call it is. Without it, limits by address, user or header have no key there. */
   readonly request?: RequestLike | undefined;
   /**
-   * What is sent back for this call: it gets the headers that tell of limits, if it has headers. If it is a response of Node, or
+   * The response to this call: it gets the headers that describe limits, if it has headers. If it is a response of Node, or
    * holds one as `raw`, the call ends when that closes; else when the handler does.
    */
   readonly response?: object | undefined;
   /**
-   * Whether the response answers several calls, such as the fields of a GraphQL query. Its headers then tell of all of them.
+   * Whether the response answers several calls, such as the fields of a GraphQL query. Its headers then describe all of them.
    * @default false
    */
   readonly sharesResponse?: boolean;

@@ -23,7 +23,7 @@ export const rpcReader: RequestReader = {
 
   /** An `RpcException`, whose data the client gets as the error. */
   async refuse(exception, context) {
-    if (tellsNobody(context)) return exception;
+    if (hasNoCaller(context)) return exception;
     const { RpcException } = await import('@nestjs/microservices');
     return Object.assign(new RpcException(refusalData(exception)), { cause: exception });
   },
@@ -34,10 +34,10 @@ const HANDLER_TYPE = 'microservices:handler_type';
 const EVENT = 2;
 
 /**
- * Whether nobody is told of the error: of an event Nest 12 logs each `RpcException` with all it holds, dozens of lines, and no other
- * exception of HTTP. Kafka alone is told, and delivers the event again.
+ * Whether no caller gets the error: of an event Nest 12 logs each `RpcException` with all it holds, dozens of lines, and no other
+ * exception of HTTP. Kafka alone gets it, and delivers the event again.
  */
-function tellsNobody(context: ExecutionContext): boolean {
+function hasNoCaller(context: ExecutionContext): boolean {
   if (Reflect.getMetadata(HANDLER_TYPE, context.getHandler()) !== EVENT) return false;
   const args: readonly unknown[] = context.getArgs();
   return !('getConsumer' in (asObject(args[1]) ?? {}));

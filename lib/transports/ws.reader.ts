@@ -27,7 +27,7 @@ export const wsReader: RequestReader = {
         ip,
         headers: handshake?.headers ?? request?.headers,
         user: user ?? data?.user ?? request?.user,
-        // Once the handshake has told the address, its socket matters no more: a client that polls goes on by others.
+        // Once the handshake has given the address, its socket matters no more: a client that polls goes on by others.
         socket: ip === undefined ? (_socket ?? request?.socket) : undefined,
       },
     };

@@ -8,6 +8,7 @@ import {
   Controller,
   type ExceptionFilter,
   Get,
+  HttpException,
   type INestApplication,
   type MiddlewareConsumer,
   Module,
@@ -27,6 +28,7 @@ import { RateLimitMiddleware, rateLimitMiddleware } from '../../lib/nest/rate-li
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { RequestDecision } from '../../lib/request/request-decision.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import type { RequestReader } from '../../lib/transports/request-reader.js';
 import { until } from '../support/until.js';
 import { frameworks, HttpApp, startUp } from './http-app.js';
 
@@ -409,6 +411,21 @@ describe('phase: middleware', () => {
   ])('refuses what needs a route: %j', async (options, message) => {
     await startUp({ limits: [{ ...flood, ...options } as LimitDefinition] }).catch(wants(message));
     expect.assertions(2);
+  });
+
+  it('hands its own exception on, even if a reader of HTTP has another for the guard', async () => {
+    const reader: RequestReader = {
+      transport: 'http',
+      read: (context) => ({ request: context.switchToHttp().getRequest<object>() }),
+      refuse: () => new HttpException('of the reader', 418),
+    };
+    const app = await HttpApp.start('express', {
+      controllers: [RoutesController],
+      imports: [WithMiddleware],
+      limits: { limits: [flood, { ...guarded, rate: 1 }], readers: [reader] },
+    });
+    expect(await app.statuses(3, '/')).toEqual([200, 418, 429]);
+    await app.close();
   });
 
   it('is for limits of the module alone', async () => {

@@ -13,7 +13,7 @@ import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { searchState } from '../../lib/request/request-state.js';
+import { searchRequest } from '../../lib/request/requests.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import type { Store } from '../../lib/stores/store.js';
 
@@ -90,7 +90,7 @@ describe('transports', () => {
     for (const remaining of [4, 3, 2]) {
       const context = contextOf(type, args());
       expect(await call(context)).toBe('handled');
-      const { decisions } = searchState(context)?.result ?? { decisions: [] };
+      const { decisions } = searchRequest(context)?.result ?? { decisions: [] };
       expect(decisions.map((decision) => [decision.limit, decision.remaining])).toEqual([
         ['all', remaining],
         ['late', remaining],
@@ -131,7 +131,7 @@ describe('transports', () => {
     const { guard } = await start();
     const context = contextOf('graphql', [{ id: 1 }, { req: { ip: '203.0.113.7' } }, { path: {} }]);
     await guard.canActivate(context);
-    const { decisions } = searchState(context)?.result ?? { decisions: [] };
+    const { decisions } = searchRequest(context)?.result ?? { decisions: [] };
     expect(decisions).toContainEqual(expect.objectContaining({ limit: 'address', remaining: 1 }));
   });
 
@@ -147,7 +147,7 @@ describe('transports', () => {
       const one = context();
       await call(one);
       await guard.canActivate(one);
-      const { decisions } = searchState(one)?.result ?? { decisions: [] };
+      const { decisions } = searchRequest(one)?.result ?? { decisions: [] };
       expect(decisions.map((decision) => [decision.limit, decision.remaining])).toEqual([
         ['address', remaining],
         ['all', 3 + remaining],
@@ -174,8 +174,8 @@ describe('transports', () => {
     await guard.canActivate(contextOf('http', [req, {}]));
     await guard.canActivate(contextOf('http', [req, {}], 'other'));
     await guard.canActivate(contextOf('http', [req, {}]));
-    expect(searchState(contextOf('http', [req, {}]))?.result?.decisions).toHaveLength(2);
-    expect(searchState(contextOf('http', [req, {}], 'other'))?.result?.decisions).toHaveLength(1);
+    expect(searchRequest(contextOf('http', [req, {}]))?.result?.decisions).toHaveLength(2);
+    expect(searchRequest(contextOf('http', [req, {}], 'other'))?.result?.decisions).toHaveLength(1);
     expect(await service.for(byAll).peek('global')).toMatchObject({ remaining: 5 });
   });
 

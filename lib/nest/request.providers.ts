@@ -1,0 +1,27 @@
+import type { Provider } from '@nestjs/common';
+import { Answers } from '../request/answers.js';
+import { Completions } from '../request/completions.js';
+import { Holds } from '../request/holds.js';
+import { RequestCheck } from '../request/request-check.js';
+import { RequestLimiter } from '../request/request-limiter.js';
+import { Requests } from '../request/requests.js';
+import { ResponseHeaders } from '../request/response-headers.js';
+import { Transports } from '../request/transports.js';
+import { ClientAddresses } from './client-addresses.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { RateLimitInterceptor } from './rate-limit.interceptor.js';
+
+/** The stations on a request's way: it is read, checked, answered and completed. */
+export const requestProviders: readonly Provider[] = [
+  Transports,
+  ClientAddresses,
+  Requests,
+  ResponseHeaders,
+  Answers,
+  RequestCheck,
+  Holds,
+  Completions,
+  RequestLimiter,
+  RateLimitGuard,
+  RateLimitInterceptor,
+];

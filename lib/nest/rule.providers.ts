@@ -1,0 +1,21 @@
+import type { Provider } from '@nestjs/common';
+import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
+import { GuardCheck } from '../rules/guard-check.js';
+import { HandlerClasses } from '../rules/handler-classes.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import { Namespaces } from '../rules/namespaces.js';
+import { PlanRegistry } from '../rules/plan-registry.js';
+import { RuleCompiler } from '../rules/rule-compiler.js';
+import { StartUpCheck } from '../rules/start-up-check.js';
+
+/** Limits become rules, and rules become the plan of each route. */
+export const ruleProviders: readonly Provider[] = [
+  KeyResolverFactory,
+  RuleCompiler,
+  LimitRegistry,
+  Namespaces,
+  HandlerClasses,
+  PlanRegistry,
+  GuardCheck,
+  StartUpCheck,
+];

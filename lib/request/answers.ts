@@ -1,0 +1,125 @@
+import {
+  type ExecutionContext,
+  HttpException,
+  Inject,
+  Injectable,
+  Logger,
+  ServiceUnavailableException,
+} from '@nestjs/common';
+import { Attempts } from '../errors/attempts.js';
+import { RateLimitStoreError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { isPromise } from '../util/awaitable.js';
+import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { type RateLimitSettings } from '../config/settings.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { CheckResult } from '../limits/decision.js';
+import { PROBLEM_TYPE, quotaExceeded, reducedCapacity } from '../http/problem.js';
+import { exceededBody, RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import type { RefusalAnswer } from '../http/refusal-answer.js';
+import type { StoreCheck } from './charges.js';
+import type { LimitedRequest } from './limited-request.js';
+import { ResponseHeaders } from './response-headers.js';
+
+/** Answers requests: with headers that describe their limits, and refusals with an exception. */
+@Injectable()
+export class Answers {
+  private readonly attempts = new Attempts(new Logger('RateLimit'));
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly headers: ResponseHeaders,
+  ) {}
+
+  /** Describes a check in the headers. Throws if a limit refused. */
+  describe(request: LimitedRequest, check: StoreCheck): void {
+    const result = request.record(check);
+    const { limits } = request;
+    this.headers.describe(request.parts, result, limits);
+    if (!result.allowed) throw this.exceeded(request, result, limits);
+  }
+
+  /** The store failed, and a limit says `'deny'`. */
+  unavailable(request: LimitedRequest, cause: unknown): HttpException {
+    return this.notNow(request, messages.unavailable(), cause);
+  }
+
+  /** The request was to be held, and the app shuts down. */
+  shuttingDown(request: LimitedRequest): HttpException {
+    return this.notNow(request, messages.shuttingDown(), new RateLimitStoreError(messages.closed()));
+  }
+
+  /** The error that the request's transport knows for a refusal. An error of the reader's takes its place. */
+  async translate({ reader, context }: LimitedRequest, error: unknown): Promise<unknown> {
+    // A reader may look at the handler, which a middleware does not know.
+    const hasHandler = (context.getHandler() as Function | null) !== null;
+    if (!(error instanceof HttpException) || reader.refuse === undefined || !hasHandler) return error;
+    try {
+      return await reader.refuse(error, context);
+    } catch (failure) {
+      return failure;
+    }
+  }
+
+  /** The exception names all limits that refused, and the limit with the longest wait says the rest. */
+  private exceeded(
+    request: LimitedRequest,
+    result: CheckResult,
+    limits: readonly CompiledLimit[],
+  ): RateLimitExceededException {
+    const { context } = request;
+    const answer = request.entries[result.decisions.indexOf(result.tightest)]?.rule.answer;
+    const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
+    const names = refused.map(({ name }) => name);
+    const message = this.message(answer, context, result);
+    const usual = this.setsProblemType(request) ? quotaExceeded(message, names) : exceededBody(message, names);
+    return new RateLimitExceededException(result, message, names, this.body(answer, context, result, usual));
+  }
+
+  private notNow(request: LimitedRequest, message: string, cause: unknown): HttpException {
+    this.headers.set(request.parts.response, 'Retry-After', '1');
+    const body = this.setsProblemType(request) ? reducedCapacity(message) : message;
+    const exception = new ServiceUnavailableException(body, { cause });
+    exception.message = message;
+    return exception;
+  }
+
+  /** Whether problem details are wanted. The frameworks call any object plain JSON unless its type is set. */
+  private setsProblemType({ context, parts }: LimitedRequest): boolean {
+    if (!this.settings.problem || context.getType() !== 'http') return false;
+    this.headers.setType(parts.response, PROBLEM_TYPE);
+    return true;
+  }
+
+  private message(answer: RefusalAnswer | undefined, context: ExecutionContext, result: CheckResult): string {
+    const { message } = answer ?? {};
+    if (typeof message !== 'function') return message ?? messages.exceeded();
+    const made = this.attempt('message', result, () => message(context, result), isString);
+    return made ?? messages.exceeded();
+  }
+
+  private body(
+    answer: RefusalAnswer | undefined,
+    context: ExecutionContext,
+    result: CheckResult,
+    usual: Record<string, unknown>,
+  ): object {
+    const make = answer?.body;
+    if (make === undefined) return usual;
+    return this.attempt('body', result, () => make(context, result, { ...usual }), isBody) ?? usual;
+  }
+
+  /** A failing function of the user's must not turn a refusal into another error. */
+  private attempt<T>(
+    option: string,
+    { tightest }: CheckResult,
+    call: () => T,
+    isRight: (made: T) => boolean,
+  ): T | undefined {
+    const message = messages.answerFailed(option, tightest.limit);
+    return this.attempts.call(call, isRight, { message, wrong: messages.wrongAnswer });
+  }
+}
+
+const isString = (made: unknown) => typeof made === 'string';
+const isBody = (made: unknown) => typeof made === 'object' && made !== null && !Array.isArray(made) && !isPromise(made);

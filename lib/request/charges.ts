@@ -1,0 +1,50 @@
+import { RateLimitStoreError } from '../errors/errors.js';
+import type { Rule, RuleEntry } from '../rules/rule.js';
+import { refundOf } from '../stores/store-decision.js';
+import type { Refund, Store, StoreDecision } from '../stores/store.js';
+
+/** One atomic check of a request, with the decision of each entry. */
+export interface StoreCheck {
+  readonly entries: readonly RuleEntry[];
+  readonly decisions: readonly StoreDecision[];
+  readonly store: Store;
+  /** Whether its units may have to be given back. */
+  readonly refundable: boolean;
+}
+
+/** What one limit charged for a request. */
+export interface RequestCharge extends Refund {
+  readonly rule: Rule;
+  readonly store: Store;
+  /** What is charged now. */
+  units: number;
+  /** Whether its actual cost has been reported, or it was given back. */
+  settled: boolean;
+  /** Whether it was given back. */
+  returned: boolean;
+}
+
+/** What a check charged. */
+export function chargesOf({ entries, decisions, store }: StoreCheck): RequestCharge[] {
+  return entries.flatMap(({ rule, limit, identity, cost }, index) => {
+    const decision = decisions[index];
+    if (decision?.allowed !== true) return [];
+    const charge = refundOf({ limit, identity, units: cost }, decision);
+    return { ...charge, rule, settled: false, returned: false, store };
+  });
+}
+
+/** Gives the charges of one request back, which are all in one store. */
+export async function giveBack(charges: readonly RequestCharge[]): Promise<void> {
+  const open = charges.filter(({ returned, units }) => !returned && units > 0);
+  const [first] = open;
+  if (first === undefined) return;
+  for (const charge of open) charge.settled = charge.returned = true;
+  try {
+    // The limit may have another rate by now.
+    await first.store.refund(open.map(({ rule, store: _store, ...charge }) => ({ ...charge, limit: rule.limit })));
+  } catch (error) {
+    // The request is over, and its units come back by themselves in time.
+    if (!(error instanceof RateLimitStoreError)) throw error;
+  }
+}

@@ -1,0 +1,112 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type { Outcome } from '../config/limit-definition.js';
+import { RATE_LIMIT_STORE } from '../config/tokens.js';
+import { Attempts } from '../errors/attempts.js';
+import { messages } from '../errors/messages.js';
+import { Lease } from '../limiter/lease.js';
+import { WaitQueues } from '../limiter/wait-queues.js';
+import type { Rule } from '../rules/rule.js';
+import type { Store } from '../stores/store.js';
+import { type Awaitable, isPromise, mapAll } from '../util/awaitable.js';
+import { Answers } from './answers.js';
+import { giveBack, type RequestCharge, type StoreCheck } from './charges.js';
+import { clientClosedRequest } from './client-closed-request.js';
+import { Holds } from './holds.js';
+import type { LimitedRequest } from './limited-request.js';
+import { RequestCompletion } from './request-completion.js';
+
+const logger = new Logger('RateLimit');
+
+/** Completes requests: holds what a limit delays, and at the end gives back what does not count and releases what was held. */
+@Injectable()
+export class Completions {
+  private readonly attempts = new Attempts(logger);
+
+  constructor(
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly queues: WaitQueues,
+    private readonly holds: Holds,
+    private readonly answers: Answers,
+  ) {}
+
+  /** Keeps what an allowed check charged. Returns a promise if the request has to wait before it goes on. */
+  complete(request: LimitedRequest, check: StoreCheck): Promise<void> | undefined {
+    if (!check.refundable) {
+      request.deferCharge(check);
+      return undefined;
+    }
+    const charges = request.charge(check);
+    this.releaseAtEnd(request, charges);
+    const delayMs = delayOf(check);
+    return delayMs > 0 ? this.hold(request, charges, delayMs) : undefined;
+  }
+
+  /** Ends a request that is refused with an error: where there is no connection, nothing else reports the end. */
+  refuse({ completion }: LimitedRequest, error: unknown): unknown {
+    completion?.handlerEnded({ failed: true, error });
+    return error;
+  }
+
+  /** Holds a request. Rejects if nothing is left to hold it for. */
+  private async hold(request: LimitedRequest, charges: readonly RequestCharge[], delayMs: number): Promise<void> {
+    const end = await this.holds.hold(delayMs, request.connection);
+    if (end === 'over') return;
+    await giveBack(charges);
+    throw end === 'closed' ? clientClosedRequest() : this.answers.shuttingDown(request);
+  }
+
+  /** Gives back what does not count, and releases what is held, once the request ends. */
+  private releaseAtEnd(request: LimitedRequest, charges: readonly RequestCharge[]): void {
+    const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
+    if (waiting.length === 0) return;
+    const leases = waiting.flatMap((charge) => this.leaseOf(charge) ?? []);
+    request.leases.push(...leases);
+    const { context, connection } = request;
+    // Without a connection only a handler that runs reports the end.
+    if (connection !== undefined) for (const lease of leases) lease.keepAlive();
+    request.completion ??= new RequestCompletion(context, connection);
+    // Nothing waits for what follows: a store of the user's own that fails otherwise than stores do must not end the process.
+    request.completion.onOver(() => {
+      for (const lease of leases) lease.release().catch(logFailure);
+    });
+    request.completion.onEnd((outcome) => {
+      this.giveBackUncounted(waiting, outcome).catch(logFailure);
+    });
+  }
+
+  private leaseOf({ limit, identity, units, ticket, source }: RequestCharge): Lease | undefined {
+    if (limit.algorithm.holding === undefined || ticket === undefined) return undefined;
+    return new Lease({ limit, identity, units, ticket, source }, this.store, this.queues);
+  }
+
+  /** Gives back what does not count, as the request ended so. */
+  private async giveBackUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
+    const countable = charges.filter(({ limit }) => limit.algorithm.holding === undefined);
+    const collected = mapAll(countable, ({ rule }) => this.counts(rule, outcome));
+    const counted = isPromise(collected) ? await collected : collected;
+    await giveBack(countable.filter((_, index) => !counted[index]));
+  }
+
+  /** A failing function of the user's must not make a request free. */
+  private counts(rule: Rule, outcome: Outcome): Awaitable<boolean> {
+    const failed = (error: unknown) => {
+      this.attempts.report(messages.countFailed(rule.name), error);
+      return true;
+    };
+    try {
+      const counted = rule.counts(outcome);
+      return isPromise(counted) ? Promise.resolve(counted).catch(failed) : counted;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+}
+
+/** The delay of one check: what an earlier one delayed has been held. */
+function delayOf({ entries, decisions }: StoreCheck): number {
+  return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]?.limit.shadow ? 0 : delayMs)));
+}
+
+function logFailure(error: unknown): void {
+  logger.error(messages.storeFailed(String(error)), error instanceof Error ? error.stack : undefined);
+}

@@ -1,0 +1,89 @@
+import { type ExecutionContext, Injectable } from '@nestjs/common';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import type { Plan } from '../rules/plan.js';
+import { callOf, partsOf } from '../transports/read-request.js';
+import { type GuardContinuation, LimitedRequest } from './limited-request.js';
+import { Transports } from './transports.js';
+
+/** The requests of calls, by the object that stands for the call; it seldom has more than one handler. */
+const calls = new WeakMap<object, CallOfHandler[]>();
+/** The last call that came with the context of a message, where the list of arguments stands for a call. */
+const latest = new WeakMap<object, CallOfHandler>();
+/** The requests of middlewares, by Node's own request: every framework gives that one to middlewares. */
+const early = new WeakMap<object, LimitedRequest>();
+
+interface CallOfHandler {
+  readonly type: object;
+  readonly handler: object;
+  readonly request: LimitedRequest;
+}
+
+/** Reads requests. Middleware, guards and interceptor of one call are given the same object. */
+@Injectable()
+export class Requests {
+  constructor(private readonly transports: Transports) {}
+
+  /** The request of a middleware, which knows no handler. */
+  ofMiddleware(request: object, response: object, plan: Plan, continuation: GuardContinuation): LimitedRequest {
+    let found = early.get(request);
+    if (found === undefined) {
+      const context = new ExecutionContextHost([request, response]);
+      found = new LimitedRequest(context, this.transports.of(context), plan, continuation);
+      early.set(request, found);
+    }
+    return found;
+  }
+
+  /** The request of a call, made when the call is first seen. */
+  ofCall(context: ExecutionContext, plan: Plan, continuation: GuardContinuation): LimitedRequest {
+    const reader = this.transports.of(context);
+    const call = callOf(reader, context);
+    const found = requestOf(context, call);
+    if (found !== undefined) return found;
+    const request = new LimitedRequest(context, reader, plan, continuation);
+    const seen = { type: context.getClass(), handler: context.getHandler(), request };
+    const others = calls.get(call);
+    if (others === undefined) calls.set(call, [seen]);
+    else others.push(seen);
+    const shared: unknown = Array.isArray(call) ? call[1] : undefined;
+    if (typeof shared === 'object' && shared !== null) latest.set(shared, seen);
+    return request;
+  }
+
+  /** The request of a call that a guard has seen. */
+  find(context: ExecutionContext): LimitedRequest | undefined {
+    return requestOf(context, callOf(this.transports.of(context), context));
+  }
+
+  /** What a middleware made of the request behind a call. */
+  findEarly(context: ExecutionContext): LimitedRequest | undefined {
+    return findEarly(partsOf(this.transports.of(context), context).request);
+  }
+}
+
+/** What a middleware made of a request. */
+export function findEarly(request: object | undefined): LimitedRequest | undefined {
+  if (request === undefined) return undefined;
+  // Fastify wraps the request, Express extends it.
+  return early.get(request) ?? early.get((request as { raw?: object }).raw ?? request);
+}
+
+/**
+ * The request of a call of which only the arguments are at hand, if one of them stands for it. Parameters are given another list of
+ * them, so where that stands for the call, it is the last one that came with its context.
+ */
+export function searchRequest(context: ExecutionContext): LimitedRequest | undefined {
+  const args: readonly unknown[] = context.getArgs();
+  for (const each of [...args, args]) {
+    const request = typeof each === 'object' && each !== null ? requestOf(context, each) : undefined;
+    if (request !== undefined) return request;
+  }
+  const last = typeof args[1] === 'object' && args[1] !== null ? latest.get(args[1]) : undefined;
+  return last?.handler === context.getHandler() && last.type === context.getClass() ? last.request : undefined;
+}
+
+function requestOf(context: ExecutionContext, call: object): LimitedRequest | undefined {
+  const type = context.getClass();
+  const handler = context.getHandler();
+  return calls.get(call)?.find((seen) => seen.handler === handler && seen.type === type)?.request;
+}

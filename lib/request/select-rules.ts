@@ -1,0 +1,43 @@
+import type { Phase } from '../config/limit-definition.js';
+import { rulesOfPhase } from '../rules/plan.js';
+import type { Rule } from '../rules/rule.js';
+import { andThen, type Awaitable } from '../util/awaitable.js';
+import { giveBack } from './charges.js';
+import type { LimitedRequest } from './limited-request.js';
+import { findEarly } from './requests.js';
+
+/** Finds the rules that a request is checked against in a phase. */
+export function selectRules(phase: Phase, request: LimitedRequest): Awaitable<readonly Rule[]> {
+  if (phase === 'middleware') return request.plan.middleware;
+  return phase === 'guard' ? rulesInGuard(request) : rulesAfterGuards(request);
+}
+
+/** The rules of the guard, without those that a middleware has checked. */
+function rulesInGuard(request: LimitedRequest): Awaitable<readonly Rule[]> {
+  const { plan } = request;
+  if (!plan.hasSources || plan.asksLater(request.parts)) return withoutEarlier(request, plan.guard);
+  return andThen(plan.ask(request.context), (rules) => {
+    request.rules = rules;
+    return withoutEarlier(request, rulesOfPhase(rules, 'guard'));
+  });
+}
+
+/** Leaves out what a middleware has checked, and takes its decisions over. */
+function withoutEarlier(request: LimitedRequest, rules: readonly Rule[]): readonly Rule[] {
+  const earlier = request.plan.middleware.length > 0 ? findEarly(request.parts.request) : undefined;
+  return earlier === undefined ? rules : request.adopt(earlier, rules);
+}
+
+/** The rules after the guards, and all rules of functions that could not be asked before. */
+function rulesAfterGuards(request: LimitedRequest): Awaitable<readonly Rule[]> {
+  const { plan, rules: known } = request;
+  if (!plan.hasSources) return plan.authenticated;
+  return andThen(known ?? plan.ask(request.context), async (rules) => {
+    request.rules = rules;
+    // Functions may have given nearer limits of names that were already checked.
+    await giveBack(request.keepOnly(rules));
+    const later = rulesOfPhase(rules, 'authenticated');
+    if (known !== undefined) return later;
+    return rules.filter((rule) => later.includes(rule) || !plan.guard.includes(rule));
+  });
+}

@@ -1,0 +1,97 @@
+import { Injectable } from '@nestjs/common';
+import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { declaredOn, isLost, lineageOf } from './declared-metadata.js';
+import { LimitRegistry } from './limit-registry.js';
+import type { Declarer, HandlerClass } from './namespaces.js';
+import { isHandler } from './route-names.js';
+
+/** A method that requests, messages or fields call. */
+export type Handler = object;
+
+/** Finds the classes of an app whose methods are called from outside, and these methods. */
+@Injectable()
+export class HandlerClasses {
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly modules: ModulesContainer,
+    private readonly scanner: MetadataScanner,
+  ) {}
+
+  /** All controllers, and all providers that declare limits or, where each route counts for itself, have any. */
+  all(): HandlerClass[] {
+    const types = [...this.modules.values()].flatMap(({ controllers, providers }) => [
+      ...[...controllers.values()].map(({ metatype }) => metatype).filter(isClass),
+      ...[...providers.values()].map(({ metatype }) => metatype).filter((type) => isClass(type) && this.matters(type)),
+    ]);
+    return [...new Set(types as HandlerClass[])];
+  }
+
+  /** All controllers and providers that are classes, whether limits stand on them or not. */
+  known(): HandlerClass[] {
+    return [...this.modules.values()].flatMap(({ controllers, providers }) =>
+      [...controllers.values(), ...providers.values()].map(({ metatype }) => metatype).filter(isClass),
+    );
+  }
+
+  /** The methods of a class by their names. A wrapped method may have lost its own. */
+  handlers(type: HandlerClass): Map<string, Handler> {
+    const prototype = type.prototype as Record<string, Handler>;
+    const names = this.scanner.getAllMethodNames(prototype);
+    return new Map(names.map((name) => [name, prototype[name] as Handler]));
+  }
+
+  /** The methods of a class that are decorated as routes are. */
+  routes(type: HandlerClass): Handler[] {
+    return [...this.handlers(type).values()].filter(isRoute);
+  }
+
+  /** The classes and methods that decorators of a route may stand on. */
+  targets(type: HandlerClass): object[] {
+    return [...lineageOf(type), ...this.handlers(type).values()];
+  }
+
+  /** The class and the methods that need a namespace: limits of one name share their counters by it. */
+  declarers(type: HandlerClass): Declarer[] {
+    const perRoute = this.countsPerRoute;
+    const methods = [...this.handlers(type)].filter(
+      ([, handler]) => declaresUnnamed(handler) || (perRoute && isRoute(handler)),
+    );
+    const ofClass = lineageOf(type).some(declaresUnnamed) ? [{ type }] : [];
+    return [...ofClass, ...methods.map(([method]) => ({ type, method }))];
+  }
+
+  /** The routes whose limits stand on functions that no request calls any more. */
+  lostMethods(type: HandlerClass): string[] {
+    const routes = [...this.handlers(type)].filter(([, handler]) => isRoute(handler));
+    return routes.map(([method]) => method).filter((method) => isLost(type.prototype as object, method));
+  }
+
+  private get countsPerRoute(): boolean {
+    return this.registry.moduleRules.some(({ perRoute }) => perRoute);
+  }
+
+  private matters(type: HandlerClass): boolean {
+    if (this.targets(type).some(declares) || this.lostMethods(type).length > 0) return true;
+    return this.countsPerRoute && [...this.handlers(type).values()].some(isHandler);
+  }
+}
+
+/** Whether limits or skips stand on a class or method itself. */
+export function declares(target: object): boolean {
+  const { specs, skips } = declaredOn(target);
+  return specs.length > 0 || skips.length > 0;
+}
+
+/** Whether a method is decorated by others than us, as every route is. */
+export function isRoute(handler: Handler): boolean {
+  return Reflect.getMetadataKeys(handler).length > 0;
+}
+
+/** Whether limits are declared whose counters are not known by a name. */
+function declaresUnnamed(target: object): boolean {
+  return declaredOn(target).specs.some((spec) => typeof spec !== 'string');
+}
+
+function isClass(type: object | null): type is HandlerClass {
+  return typeof type === 'function' && typeof type.prototype === 'object' && type.prototype !== null;
+}

@@ -1,0 +1,26 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { isPromise } from '../util/awaitable.js';
+import type { RequestParts, RequestReader } from './request-reader.js';
+
+/** Reads the request and the response behind a call. Throws if the reader gives no parts, so that no call goes uncounted. */
+export function partsOf(reader: RequestReader, context: ExecutionContext): RequestParts {
+  const parts = reader.read(context);
+  if (isUsable(parts)) return parts;
+  throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts));
+}
+
+/** The object that stands for a call: guard and interceptor both see it, and no other call does. */
+export function callOf(reader: RequestReader, context: ExecutionContext): object {
+  const call = reader.call?.(context) ?? context.getArgs();
+  if (isUsable(call)) return call;
+  throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call));
+}
+
+/** Whether a reader gave an object. A promise is none, and its rejection must not end the process. */
+function isUsable(given: object): boolean {
+  if (isPromise(given)) given.then(undefined, () => undefined);
+  else return typeof given === 'object' && given !== null;
+  return false;
+}
