@@ -1,8 +1,6 @@
-import { Logger } from '@nestjs/common';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import type { RequestLike } from '../transports/request-reader.js';
-
-const logger = new Logger('RateLimit');
 
 /** What tells Express and Fastify apart, and whether they trust a proxy. */
 interface FrameworkRequest extends RequestLike {

@@ -2,6 +2,7 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import type { Charge, HeldLease, Store, StoreDecision } from '../stores/store.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { leaseBegan, leaseEnded } from './hold-times.js';
+import { LONGEST_TIMEOUT_MS } from '../util/long-timeout.js';
 import type { WaitQueues } from './wait-queues.js';
 
 /** A lease is renewed this many times in its time to live. */
@@ -43,7 +44,7 @@ export class Lease implements AsyncDisposable {
   keepAlive(): this {
     if (this.#held === undefined) return this;
     const { limit } = this.#held;
-    const everyMs = Math.max(1, Math.min(limit.windowMs(Date.now()) / RENEWALS, 2 ** 31 - 1));
+    const everyMs = Math.max(1, Math.min(limit.windowMs(Date.now()) / RENEWALS, LONGEST_TIMEOUT_MS));
     this.#timer ??= setInterval(() => void this.renew().catch(() => false), everyMs).unref();
     return this;
   }

@@ -5,13 +5,14 @@ import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
-import type { Counter } from '../limits/counter.js';
+import { type Counter, lineageId } from '../limits/counter.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitQueue } from './wait-queue.js';
 
 /** All who wait for units in this process. */
 @Injectable()
 export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
+  /** By counter. Queues outlive a rate, also one that began with fresh counters. */
   private readonly queues = new Map<string, WaitQueue>();
   private readonly givingBack = new Set<Promise<void>>();
   /** Limits whose changes are followed. */
@@ -47,7 +48,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   /** They are taken off the end of a queue: no place of those who wait may be there. */
   private async refundQueue(charge: Charge): Promise<void> {
     const { limit, identity } = charge;
-    const key = keyOf(limit, identity);
+    const key = lineageId(limit, identity);
     const recalled = this.queues.get(key)?.recall();
     const queue = this.recalled.get(key) ?? { refunds: 0, waiters: [] };
     this.recalled.set(key, queue);
@@ -68,12 +69,12 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Units of a counter may have become free. */
   wake({ limit, identity }: Counter): void {
-    this.queues.get(keyOf(limit, identity))?.wake();
+    this.queues.get(lineageId(limit, identity))?.wake();
   }
 
   /** All that was counted is forgotten, also what was taken for those who wait. */
   restart({ limit, identity }: Counter): void {
-    this.queues.get(keyOf(limit, identity))?.restart();
+    this.queues.get(lineageId(limit, identity))?.restart();
   }
 
   /** Nobody waits any more. What was taken for later is given back before the store is closed. */
@@ -88,7 +89,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   private join(waiter: Waiter, limit: CompiledLimit, identity: string): void {
-    const key = keyOf(limit, identity);
+    const key = lineageId(limit, identity);
     const recalled = this.recalled.get(key);
     if (recalled !== undefined) {
       recalled.waiters.push(waiter);
@@ -109,8 +110,8 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   private follow(rule: Rule): void {
-    const prefix = keyOf(rule.limit, '');
-    for (const [key, line] of this.queues) if (key.startsWith(prefix)) line.follow();
+    const { lineage } = rule.limit;
+    for (const [key, line] of this.queues) if (key.startsWith(lineage)) line.follow();
   }
 
   /** Units that cannot be given back come back by themselves in time. */
@@ -136,9 +137,4 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
 function closedError(): RateLimitStoreError {
   return new RateLimitStoreError(messages.closed());
-}
-
-/** Lines outlive a rate, also one that began with fresh counters. */
-function keyOf({ namespace, name, algorithm }: CompiledLimit, identity: string): string {
-  return [namespace, name, algorithm.code, identity].join('\n');
 }

@@ -101,8 +101,10 @@ export class CompiledLimit {
   readonly prefetch: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
-  /** Tells its counters from those of every other limit: no scope in it holds a colon, a code is two letters, a generation digits. */
+  /** Tells its counters from those of every other limit: no namespace in it holds a colon, a code is two letters, a generation digits. */
   readonly id: string;
+  /** Its `id` without the generation. */
+  readonly lineage: string;
 
   /**
    * Reads the options. Throws `RateLimitConfigError`.
@@ -138,8 +140,8 @@ export class CompiledLimit {
       algorithm.holding === undefined &&
       this.prefetch === undefined;
     this.instance = rest.instance ?? false;
-    const code = generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code;
-    this.id = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
+    this.lineage = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, algorithm.code].join(':');
+    this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
   }
 
   /** The most units that can be allowed at once. */

@@ -1,23 +1,19 @@
-import { Logger } from '@nestjs/common';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import type { NamedLimit } from '../rules/limit-registry.js';
 import { algorithmOptions, type RuleCompiler } from '../rules/rule-compiler.js';
 import { carryOver } from './carry-over.js';
 import type { CurrentRate, RateOverride } from './override.js';
+import { LongTimeout } from '../util/long-timeout.js';
 import { patched, readPatch } from './rate-patch.js';
 import { isInForce, type OverrideRecord, readRecord } from './override-record.js';
-
-const logger = new Logger('RateLimit');
-
-/** The longest time that a timer can wait for. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** A limit whose rate may change: makes its rule decide by what is recorded, and by the configuration once that ends. */
 export class EffectiveRate {
   private json: string | undefined;
   private record: OverrideRecord | undefined;
   private override: RateOverride | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: LongTimeout | undefined;
 
   constructor(
     readonly limit: NamedLimit,
@@ -43,7 +39,7 @@ export class EffectiveRate {
   }
 
   stop(): void {
-    clearTimeout(this.timer);
+    this.timer?.clear();
   }
 
   private change(now: number): void {
@@ -79,14 +75,14 @@ export class EffectiveRate {
 
   /** Ends the override by itself, on a clock that nobody sets. */
   private setTimer(now: number): void {
-    clearTimeout(this.timer);
+    this.timer?.clear();
     const expiresAt = this.override?.expiresAt;
     if (expiresAt === undefined) return;
     const end = performance.now() + expiresAt - now;
     const wait = (): void => {
       const left = end - performance.now();
       if (left <= 0) return this.configure();
-      this.timer = setTimeout(wait, Math.min(Math.ceil(left), LONGEST_TIMER_MS)).unref();
+      this.timer = new LongTimeout(Math.ceil(left), wait, false);
     };
     wait();
   }

@@ -1,5 +1,5 @@
-import { Logger } from '@nestjs/common';
 import { RateLimitStoreError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { ChannelListener } from '../redis/channel-listener.js';
 import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
@@ -10,8 +10,6 @@ import { Script } from '../redis/script.js';
 import { readWholeNumber } from '../redis/whole-number.js';
 import { asStoreError } from '../redis/store-error.js';
 import type { OverrideAnswer, OverrideStore, OverrideChange, OverrideSnapshot } from './override-store.js';
-
-const logger = new Logger('RateLimit');
 
 /** How often the book is read though nothing was heard. */
 const READ_EVERY_MS = 30_000;

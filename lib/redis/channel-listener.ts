@@ -1,5 +1,5 @@
-import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import {
   CONNECT_TIMEOUT_MS,
@@ -8,8 +8,6 @@ import {
   type RedisClient,
   ignoreConnectionErrors,
 } from './client.js';
-
-const logger = new Logger('RateLimit');
 
 /** What each connection is made with: it is used once, and followed by a new one, so that every way to end is one way. */
 const ONCE = {

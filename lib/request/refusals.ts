@@ -3,11 +3,11 @@ import {
   type HttpException,
   Inject,
   Injectable,
-  Logger,
   ServiceUnavailableException,
 } from '@nestjs/common';
 import { Attempts } from '../errors/attempts.js';
 import { RateLimitStoreError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -21,7 +21,7 @@ import { ResponseHeaders } from './response-headers.js';
 /** Makes what refused requests are answered with. */
 @Injectable()
 export class Refusals {
-  private readonly attempts = new Attempts(new Logger('RateLimit'));
+  private readonly attempts = new Attempts(logger);
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,

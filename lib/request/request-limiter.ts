@@ -4,7 +4,6 @@ import {
   HttpException,
   Inject,
   Injectable,
-  Logger,
   type OnModuleDestroy,
 } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
@@ -13,6 +12,8 @@ import { Attempts } from '../errors/attempts.js';
 import { refundOf } from '../stores/store-decision.js';
 import { checkResultOf } from '../stores/store-decision.js';
 import { RateLimitStoreError } from '../errors/errors.js';
+import { isRefusal } from '../limits/check-result.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { Refusals } from './refusals.js';
 import { ResponseHeaders } from './response-headers.js';
@@ -44,8 +45,6 @@ import {
   type RequestState,
 } from './request-state.js';
 import { HandlerRun } from './handler-run.js';
-
-const logger = new Logger('RateLimit');
 
 /** Checks requests: once in the guard and, where a limit needs to know the user, once more after all guards. */
 @Injectable()
@@ -207,7 +206,7 @@ export class RequestLimiter implements GuardContinuation, OnModuleDestroy {
     this.headers.tell(parts, result, limits);
     if (!result.allowed) {
       const refusing = state.checked[result.decisions.indexOf(result.tightest)]?.rule;
-      const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
+      const refused = limits.filter((limit, index) => isRefusal(limit, result.decisions[index]!));
       const names = refused.map(({ name }) => name);
       throw this.refusals.exceeded(context, parts.response, result, names, refusing?.answer);
     }

@@ -1,8 +1,9 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { type CarryOver, CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
 import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
@@ -62,7 +63,7 @@ export class RuleCompiler {
   private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
   /** What stores know of an equal limit holds for this one: they tell limits apart by these objects. */
   private readonly limits = new ValueCache<CompiledLimit>();
-  private readonly log = new OnceLogger(new Logger('RateLimit'));
+  private readonly log = new OnceLogger(logger);
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,

@@ -1,6 +1,6 @@
-import { Logger } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
 import { RateLimitConfigError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { VERSION } from './version.js';
 import { Metrics } from './metrics.js';
@@ -11,8 +11,6 @@ type Api = typeof import('@opentelemetry/api');
 const SCOPE = 'nestjs-sluice';
 /** What Node and what Jest say of a package that is not installed. */
 const NOT_FOUND = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
-
-const logger = new Logger('RateLimit');
 
 /** What is reported to OpenTelemetry, as far as the app has set it up. */
 export class OpenTelemetry {

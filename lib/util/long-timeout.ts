@@ -1,5 +1,5 @@
-/** The longest that a timer can wait. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+/** The longest that a timer of Node can wait, in milliseconds. */
+export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Calls back after any number of milliseconds, also more than a timer can wait; never for `Infinity`. */
 export class LongTimeout {
@@ -21,8 +21,8 @@ export class LongTimeout {
   private set(ms: number, callback: () => void): void {
     if (ms === Infinity) return;
     this.timer =
-      ms > MAX_TIMEOUT_MS
-        ? setTimeout(() => this.set(ms - MAX_TIMEOUT_MS, callback), MAX_TIMEOUT_MS)
+      ms > LONGEST_TIMEOUT_MS
+        ? setTimeout(() => this.set(ms - LONGEST_TIMEOUT_MS, callback), LONGEST_TIMEOUT_MS)
         : setTimeout(callback, ms);
     if (!this.keepsAlive) this.timer.unref();
   }

@@ -7,7 +7,7 @@ import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { createStore } from '../../lib/nest/store-stack.js';
+import { createStoreStack } from '../../lib/nest/store-stack.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
@@ -93,7 +93,7 @@ describe('a lease', () => {
   it.each(['local', 'deny'] as const)('has nobody wait longer than the deadline, with %s', async (onStoreError) => {
     const own = await startRedis();
     const common = { prefix: freshPrefix(), timeoutMs: 250, maxKeys: 1000, report: () => undefined };
-    const store = await createStore({ ...common, redis: own.url });
+    const store = await createStoreStack({ ...common, redis: own.url });
     try {
       await store.open?.();
       const prefetched = new CompiledLimit(

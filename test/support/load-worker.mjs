@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
-import { createStore } from '../../dist/nest/store-stack.js';
+import { createStoreStack } from '../../dist/nest/store-stack.js';
 import { runTask } from './process-task.mjs';
 
 /** Checks of one lane are this far apart, so that the machine is not the bottleneck. */
@@ -16,7 +16,7 @@ await runTask(async (input, startTogether, stopped) => {
   const { redis, prefix, counters, inFlight, timeoutMs, refusalCache, pairs } = input;
   const reports = [];
   const report = ({ state }) => reports.push(state);
-  const store = await createStore({ redis, prefix, timeoutMs, maxKeys: 1000, refusalCache, report });
+  const store = await createStoreStack({ redis, prefix, timeoutMs, maxKeys: 1000, refusalCache, report });
   const checked = counters.map(({ options, identity, onStoreError }, index) => {
     const limit = new CompiledLimit(options, { location: 'worker', name: `limit-${index}`, onStoreError });
     return { limit, identity, cost: 1 };
