@@ -6,7 +6,7 @@ import { type HeaderFormatter, headerFormatters } from '../http/header-format.js
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { OnMissingKey } from './limit-definition.js';
 import { isClient, isClusterConnection } from '../redis/client.js';
-import { defaultMaxBytes } from '../stores/memory/memory.store.js';
+import { defaultMaxBytes } from '../stores/memory/counter-table.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
 /** The module's options once they have been read and checked. */
