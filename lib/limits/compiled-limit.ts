@@ -83,7 +83,7 @@ export class CompiledLimit {
   readonly algorithm: Algorithm;
   /** What its algorithm made of its options, by which stores decide. */
   readonly parameters: Parameters;
-  /** What the user wrote: a limit with a lease is decided by stricter parameters. */
+  /** What the user wrote: where units are prefetched, all instances decide by stricter parameters. */
   private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
@@ -149,10 +149,19 @@ export class CompiledLimit {
     return this.parameters.quota;
   }
 
-  /** The same limit with a part of its rate and quota, at least one unit: what one of several instances may allow. */
+  /**
+   * The same limit with a part of its rate and quota, at least one unit, and no prefetched units: what one of several instances
+   * may allow by itself.
+   */
   share(part: number): CompiledLimit {
     const { prefetch: _, carry: _none, ...settings } = this.settings;
     return new CompiledLimit(shareOf(this.options, part), { ...settings, name: this.name });
+  }
+
+  /** The same limit where no units are prefetched: it is decided by what the user wrote. */
+  withoutPrefetch(): CompiledLimit {
+    const { prefetch: _, ...settings } = this.settings;
+    return new CompiledLimit(this.options, settings);
   }
 
   /** The same limit with counters of its own. */

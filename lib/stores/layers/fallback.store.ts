@@ -157,9 +157,12 @@ export class FallbackStore extends StoreLayer {
     });
   }
 
-  /** The same counter, of the part of its limit that this instance allows while it counts for itself. */
+  /**
+   * The same counter, of the part of its limit that this instance allows while it counts for itself. Units are not prefetched in
+   * process, so that it is the limit as it was declared.
+   */
   private share<C extends Counter>(counter: C): C {
-    if (this.localShare === 1) return counter;
+    if (this.localShare === 1 && counter.limit.prefetch === undefined) return counter;
     let limit = this.shares.get(counter.limit);
     if (limit === undefined) this.shares.set(counter.limit, (limit = counter.limit.share(this.localShare)));
     return { ...counter, limit };
