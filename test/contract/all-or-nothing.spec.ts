@@ -12,6 +12,8 @@ const limitOf = (name: string, rate: number, shadow = false) =>
 
 const entriesOf = (parts: readonly Part[]) => parts.flatMap(({ entries }) => entries);
 
+const check = (parts: readonly Part[], peek = false) => allOrNothing(entriesOf(parts), parts, peek);
+
 describe('a check in several parts', () => {
   const stores: MemoryStore[] = [];
   afterEach(async () => {
@@ -37,7 +39,6 @@ describe('a check in several parts', () => {
     };
   }
 
-  const check = (parts: readonly Part[], peek = false) => allOrNothing(entriesOf(parts), parts, peek);
   const leftOf = (parts: readonly ReturnType<typeof partOf>[]) => Promise.all(parts.map(({ left }) => left()));
 
   it('charges all parts that allow', async () => {
