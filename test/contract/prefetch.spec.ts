@@ -60,6 +60,13 @@ class Instances {
     return decisions![0]!;
   }
 
+  /** From now on the store says that it falls back. */
+  fallBack(): void {
+    const check = this.store.check.bind(this.store);
+    this.store.check = async (checks) =>
+      (await check(checks)).map((decisions) => decisions.map((decision) => ({ ...decision, source: 'fallback' })));
+  }
+
   /** Units that the shared store has left. */
   async left(): Promise<number> {
     const [decisions] = await this.store.check([{ entries: [{ ...this.counter, cost: 1 }], peek: true }]);
@@ -318,9 +325,7 @@ describe('units that an instance takes in advance', () => {
 
   it('are only those that are used at once while the store falls back', async () => {
     const app = start(prefetched(window, terms));
-    const { check } = app.store;
-    app.store.check = async (checks) =>
-      (await check(checks)).map((decisions) => decisions.map((decision) => ({ ...decision, source: 'fallback' })));
+    app.fallBack();
     for (let i = 0; i < 40; i++) expect(await app.ask()).toMatchObject({ source: 'fallback', quota: 1000 });
     expect(app.calls).toEqual(Array.from({ length: 40 }, () => 1));
     await Promise.all(Array.from({ length: 40 }, () => app.ask()));
@@ -330,9 +335,7 @@ describe('units that an instance takes in advance', () => {
   it('come back at once when the store falls back while they are taken', async () => {
     const app = start(prefetched(window, terms));
     for (let i = 0; i < 7; i++) await app.ask();
-    const { check } = app.store;
-    app.store.check = async (checks) =>
-      (await check(checks)).map((decisions) => decisions.map((decision) => ({ ...decision, source: 'fallback' })));
+    app.fallBack();
     await app.ask();
     expect(app.calls).toEqual([1, 2, 4, 8]);
     expect(await app.left()).toBe(1000 - 8);

@@ -23,6 +23,8 @@ const limit: LimitDefinition = {
   prefetch: { units: 64, ttl: '10s' },
 };
 
+const inTestStore = (builder: TestingModuleBuilder) => RateLimitTesting.useStore(builder, new MemoryStore());
+
 describe('a lease', () => {
   let server: RedisServer;
   let redis: Redis;
@@ -154,15 +156,13 @@ describe('a lease', () => {
     });
 
     it('not in the store of a test', async () => {
-      const replace = (builder: TestingModuleBuilder) => RateLimitTesting.useStore(builder, new MemoryStore());
-      expect(await quotaOf({ redis: server.url }, replace)).toEqual({ quota: 100, source: 'memory' });
+      expect(await quotaOf({ redis: server.url }, inTestStore)).toEqual({ quota: 100, source: 'memory' });
     });
 
     it('not while Redis fails', async () => {
       const own = await startRedis();
       await own.kill();
-      const replace = (builder: TestingModuleBuilder) => builder.setLogger(false as never);
-      expect(await quotaOf({ redis: own.url }, replace)).toEqual({ quota: 100, source: 'fallback' });
+      expect(await quotaOf({ redis: own.url })).toEqual({ quota: 100, source: 'fallback' });
       await apps.pop()!.close();
       await own.stop();
     });
