@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
 import { ask } from '../../support/stores.js';
-import { one, atOnce, aMinute, hourly, carrying, fixedWindow, slidingLog, slidingWindow, tenIn } from './limits.js';
+import { atOnceContract } from './at-once.js';
+import { carryOverContract } from './carry-over.js';
+import { one, aMinute, fixedWindow, slidingLog, slidingWindow, tenIn } from './limits.js';
 import type { CheckStage } from './stage.js';
 
 export function changedParametersContract(stage: CheckStage): void {
-  const { at, peekAfter } = stage;
+  const { at } = stage;
 
   describe('parameters that change on a live counter', () => {
     it('fixed-window: a shorter interval ends the window earlier, a longer one not later', async () => {
@@ -106,48 +107,7 @@ export function changedParametersContract(stage: CheckStage): void {
       });
     });
 
-    describe('what is left of another quota', () => {
-      it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
-        '%s: scales with it, parts of a unit, too',
-        async (algo) => {
-          const limit = (rate: number): AlgorithmOptions =>
-            algo === 'leaky-bucket' ? { algo, rate, interval: '1h', queue: rate - 1 } : { algo, rate, interval: '1h' };
-          await ask(stage.store, one(limit(3)), { cost: 2 });
-          // 0.8 of a unit flow in 16 minutes: 1.8 of 3 are left.
-          at(16 * 60_000);
-          const more = carrying(limit(60), 'proportional', 3);
-          await expect(ask(stage.store, more, { peek: true })).resolves.toMatchObject({ remaining: 36 });
-          await expect(ask(stage.store, more, { cost: 36 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
-        },
-      );
-
-      it.each(['proportional', 'additive'] as const)(
-        '%s: under a smaller one what is owed stays, as those find it who still know the larger one',
-        async (mode) => {
-          const old = one({ ...hourly, rate: 60 });
-          const smaller = carrying(hourly, mode, 60);
-          await ask(stage.store, old, { cost: 60 });
-          for (let i = 0; i < 3; i++) {
-            await expect(ask(stage.store, smaller)).resolves.toMatchObject({ allowed: false, remaining: 0 });
-            await expect(ask(stage.store, old)).resolves.toMatchObject({ allowed: false, remaining: 0 });
-          }
-          await expect(ask(stage.store, old, { peek: true })).resolves.toMatchObject({ resetAfterMs: 3_600_000 });
-        },
-      );
-
-      it('is carried over once, whoever charges or refuses meanwhile', async () => {
-        const old = one(hourly);
-        const larger = carrying({ ...hourly, rate: 60 }, 'proportional', 3);
-        await ask(stage.store, old, { cost: 2 });
-        for (let i = 0; i < 3; i++) {
-          await expect(ask(stage.store, larger, { cost: 21 })).resolves.toMatchObject({
-            allowed: false,
-            remaining: 20,
-          });
-          await expect(ask(stage.store, old)).resolves.toMatchObject({ allowed: false });
-        }
-      });
-    });
+    carryOverContract(stage);
 
     it.each(['token-bucket', 'gcra', 'leaky-bucket'] as const)(
       '%s: scales what is owed in whole numbers, to the millisecond',
@@ -173,59 +133,7 @@ export function changedParametersContract(stage: CheckStage): void {
       },
     );
 
-    describe('token-bucket, all tokens at once', () => {
-      it('has none before the interval is over, which goes on at another rate', async () => {
-        await ask(stage.store, atOnce(1000, '1h'), { cost: 1000 });
-        const minute = 60_000;
-        expect(await peekAfter(30 * minute, atOnce(2000, '1h', 1000))).toEqual([0, 30 * minute]);
-        expect(await peekAfter(30 * minute, atOnce(2000, '1h'))).toEqual([0, 30 * minute]);
-        await expect(ask(stage.store, atOnce(2000, '1h'), { cost: 2000 })).resolves.toMatchObject({
-          allowed: false,
-          remaining: 0,
-          retryAfterMs: 30 * minute,
-        });
-        at(60 * minute - 1);
-        await expect(ask(stage.store, atOnce(2000, '1h'))).resolves.toMatchObject({ allowed: false, retryAfterMs: 1 });
-        at(60 * minute);
-        await expect(ask(stage.store, atOnce(2000, '1h'), { cost: 2000 })).resolves.toMatchObject({ allowed: true });
-      });
-
-      it('has none of an interval that is not over when the new one is shorter', async () => {
-        await ask(stage.store, atOnce(6000, '1m'), { cost: 6000 });
-        const shorter = atOnce(100, '1s', 6000);
-        expect(await peekAfter(59_300, shorter)).toEqual([0, 700]);
-        await expect(ask(stage.store, shorter, { cost: 101 })).resolves.toMatchObject({ retryAfterMs: 1700 });
-        expect(await peekAfter(59_999, shorter)).toEqual([0, 1]);
-        expect(await peekAfter(60_000, shorter)).toEqual([100, 0]);
-        expect(await peekAfter(61_000, shorter)).toEqual([200, 0]);
-      });
-
-      it('has what came at the ends of intervals that are over', async () => {
-        await ask(stage.store, atOnce(10, '10s', 100), { cost: 100 });
-        // 30 came, and the fourth interval has begun 5 s ago.
-        expect(await peekAfter(35_000, atOnce(7, '20s', 100))).toEqual([30, 0]);
-        await expect(ask(stage.store, atOnce(7, '20s', 100), { cost: 31 })).resolves.toMatchObject({
-          retryAfterMs: 15_000,
-        });
-      });
-
-      it('begins an interval when tokens flowed evenly before, and flows from now on when they did not', async () => {
-        const evenly = one({ algo: 'token-bucket', rate: 10, interval: '10s' });
-        await ask(stage.store, evenly, { cost: 10 });
-        at(4500);
-        await expect(ask(stage.store, atOnce(10, '10s'), { cost: 5 })).resolves.toMatchObject({
-          allowed: false,
-          remaining: 4,
-          retryAfterMs: 10_000,
-        });
-        at(9500);
-        await expect(ask(stage.store, evenly, { cost: 5 })).resolves.toMatchObject({
-          allowed: false,
-          remaining: 4,
-          retryAfterMs: 500,
-        });
-      });
-    });
+    atOnceContract(stage);
 
     it('sliding-log: a shorter window forgets earlier', async () => {
       for (const ms of [0, 4000, 8000]) {
