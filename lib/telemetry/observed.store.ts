@@ -9,7 +9,7 @@ import type { DecisionStream } from './decision-stream.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { tellSpan } from './span.js';
 
-/** Asks a store, and tells of its decisions whoever wants to know. While nobody does, it only asks. */
+/** Tells the decisions of the inner store to those that listen. Without any it only asks. */
 export class ObservedStore extends StoreLayer {
   private openTelemetry: OpenTelemetry | undefined;
 
@@ -87,7 +87,7 @@ export class ObservedStore extends StoreLayer {
     const answers = await this.timed(operation, ask, (decisions) => decisions.flat());
     const latencyMs = performance.now() - start;
     for (const [index, { entries, peek }] of checks.entries()) {
-      // Who only looks is told what would be decided, and nothing is.
+      // A look decides nothing.
       if (peek !== true) this.tell(entries, answers[index]!, latencyMs, span);
     }
     return answers;

@@ -43,7 +43,7 @@ export function keepFor({ limit: { algorithm, parameters }, state }: View): numb
 /** The state as of now, with what was left of a smaller quota carried over. */
 function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: Entry | undefined, now: number): State {
   const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
-  // Under a smaller quota nobody owes less: those who still decide by the larger one would find it as room.
+  // A smaller quota makes no debt smaller: instances that still decide by the larger one would find it as room.
   if (before === undefined || before >= quota || algorithm.holding) {
     return algorithm.open(parameters, stored?.state, now);
   }
@@ -58,7 +58,7 @@ function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: En
     return state;
   }
   const used = before - left;
-  // Who owes owes as much as before.
+  // A debt stays as it was.
   const more = left < 0 ? quota - before : isProportional ? inProportion(used, quota, before) - used : 0;
   if (more > 0) {
     algorithm.take(parameters, state, more);

@@ -90,7 +90,7 @@ export class RedisStore implements Store {
     try {
       if (this.client.status === 'ready') await withDeadline(this.client.quit(), this.timeoutMs);
     } catch {
-      // The server has gone: there is nobody to say goodbye to.
+      // The server has gone: the connection need not be ended in order.
     } finally {
       if (this.client.status !== 'end') this.client.disconnect();
     }
