@@ -1,11 +1,11 @@
-// Writes the script that decides, and the one that keeps overrides, as strings into lib/redis/, so that the package needs no
+// Writes the script that decides, and the one that keeps overrides, as strings into lib/, so that the package needs no
 // file at run time. `--check` writes nothing and fails if a module is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { composeScript, read } from './compose.mjs';
 
 const modules = [
-  { target: 'lib/redis/script.generated.ts', name: 'SCRIPT', script: composeScript() },
-  { target: 'lib/redis/rates-script.generated.ts', name: 'RATES_SCRIPT', script: read('overrides.lua') },
+  { target: 'lib/stores/redis/script.generated.ts', name: 'SCRIPT', script: composeScript() },
+  { target: 'lib/overrides/overrides-script.generated.ts', name: 'OVERRIDES_SCRIPT', script: read('overrides.lua') },
 ];
 
 for (const { target, name, script } of modules) {

@@ -5,7 +5,7 @@ import { messages } from '../errors/messages.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { OnMissingKey } from './limit-definition.js';
-import { defaultMaxBytes } from '../stores/memory/memory.store.js';
+import { defaultMaxBytes } from '../stores/memory/counter-table.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { OPTION_CHECKS } from './option-checks.js';
 import { isRedisConnection, REDIS_CONNECTION, withoutSecrets } from './redis-option.js';

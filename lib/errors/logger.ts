@@ -1,4 +1,7 @@
 import { Logger } from '@nestjs/common';
 
-/** The logger of the package. */
+/** Logs what happens while limits are checked. */
 export const logger = new Logger('RateLimit');
+
+/** Logs what is found at start-up, and changes of the store's state. */
+export const moduleLogger = new Logger('RateLimitModule');

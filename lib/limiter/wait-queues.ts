@@ -5,7 +5,7 @@ import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
-import type { Counter } from '../limits/counter.js';
+import { type Counter, lineageId } from '../limits/counter.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitQueue } from './wait-queue.js';
 
@@ -18,6 +18,7 @@ interface Suspension {
 /** The queues of all counters that calls of this process wait for. */
 @Injectable()
 export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
+  /** By counter. Queues outlive a rate, also one that began with fresh counters. */
   private readonly queues = new Map<string, WaitQueue>();
   private readonly pendingRefunds = new Set<Promise<void>>();
   /** The rules whose changes the queues are told. */
@@ -53,7 +54,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   /** Takes units off the end of the store's queue. Units of waiters may not stand there: they are refunded first, and reserved again. */
   private async refundFromQueue(charge: Charge): Promise<void> {
     const { limit, identity } = charge;
-    const key = keyOf(limit, identity);
+    const key = lineageId(limit, identity);
     const drained = this.queues.get(key)?.drainReserved();
     const suspension = this.suspensions.get(key) ?? { refunds: 0, waiters: [] };
     this.suspensions.set(key, suspension);
@@ -74,12 +75,12 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Retries: units of a counter may have become free. */
   wake({ limit, identity }: Counter): void {
-    this.queues.get(keyOf(limit, identity))?.wake();
+    this.queues.get(lineageId(limit, identity))?.wake();
   }
 
   /** Reserves the units of all waiters anew: the counter was reset. */
   restart({ limit, identity }: Counter): void {
-    this.queues.get(keyOf(limit, identity))?.restart();
+    this.queues.get(lineageId(limit, identity))?.restart();
   }
 
   /** Rejects all waiters, and refunds their units before the store closes. */
@@ -94,7 +95,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   private join(waiter: Waiter, limit: CompiledLimit, identity: string): void {
-    const key = keyOf(limit, identity);
+    const key = lineageId(limit, identity);
     const suspension = this.suspensions.get(key);
     if (suspension !== undefined) {
       suspension.waiters.push(waiter);
@@ -115,8 +116,8 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   private onLimitChanged(rule: Rule): void {
-    const prefix = keyOf(rule.limit, '');
-    for (const [key, queue] of this.queues) if (key.startsWith(prefix)) queue.onLimitChanged();
+    const { lineage } = rule.limit;
+    for (const [key, queue] of this.queues) if (key.startsWith(lineage)) queue.onLimitChanged();
   }
 
   /** A failed refund is not repeated: the units come back by themselves in time. */
@@ -142,9 +143,4 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
 function closedError(): RateLimitStoreError {
   return new RateLimitStoreError(messages.closed());
-}
-
-/** Holds no rate and no generation: a queue outlives a change of these. */
-function keyOf({ namespace, name, algorithm }: CompiledLimit, identity: string): string {
-  return [namespace, name, algorithm.code, identity].join('\n');
 }

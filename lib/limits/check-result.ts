@@ -3,8 +3,8 @@ import type { CheckResult, Decision } from './decision.js';
 
 /** Sums up the decisions of `limits`, which are in the same order and at least one. */
 export function toCheckResult(decisions: Decision[], limits: readonly CompiledLimit[]): CheckResult {
-  const enforced = decisions.filter((_, index) => limits[index]?.shadow !== true);
-  const refused = enforced.filter((decision) => !decision.allowed);
+  const enforced = decisions.filter((_, index) => !limits[index]!.shadow);
+  const refused = decisions.filter((decision, index) => isRefusal(limits[index]!, decision));
   const allowed = refused.length === 0;
   const tightest = allowed
     ? (enforced.length > 0 ? enforced : decisions).reduce(tighter)
@@ -14,7 +14,7 @@ export function toCheckResult(decisions: Decision[], limits: readonly CompiledLi
 }
 
 /** Whether a decision refuses its request: a shadow limit only reports. */
-export function isRefusal({ shadow }: CompiledLimit, { allowed }: Decision): boolean {
+export function isRefusal({ shadow }: Pick<CompiledLimit, 'shadow'>, { allowed }: Pick<Decision, 'allowed'>): boolean {
   return !allowed && !shadow;
 }
 

@@ -82,7 +82,7 @@ export class CompiledLimit {
   readonly algorithm: Algorithm;
   /** What its algorithm made of its options, by which stores decide. */
   readonly parameters: Parameters;
-  /** What the user wrote: a limit that prefetches units is decided by stricter parameters. */
+  /** What the user wrote: where units are prefetched, all instances decide by stricter parameters. */
   private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
@@ -102,6 +102,8 @@ export class CompiledLimit {
   readonly instance: boolean;
   /** Tells its counters from those of every other limit: no namespace in it holds a colon, a code is two letters, a generation digits. */
   readonly id: string;
+  /** Its `id` without the generation. */
+  readonly lineage: string;
 
   /**
    * Reads the options. Throws `RateLimitConfigError`.
@@ -134,8 +136,8 @@ export class CompiledLimit {
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
-    const code = generation > 0 ? `${algorithm.code}.${generation}` : algorithm.code;
-    this.id = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
+    this.lineage = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, algorithm.code].join(':');
+    this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
   }
 
   /** The most units that can be allowed at once. */
@@ -143,11 +145,20 @@ export class CompiledLimit {
     return this.parameters.quota;
   }
 
-  /** The same limit with a part of its rate and quota, at least one unit: what one of several instances may allow. */
+  /**
+   * The same limit with a part of its rate and quota, at least one unit, and no prefetched units: what one of several instances
+   * may allow by itself.
+   */
   share(part: number): CompiledLimit {
     const { prefetch: _, carry: _none, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     return new CompiledLimit(options, { ...settings, name: this.name });
+  }
+
+  /** The same limit where no units are prefetched: it is decided by what the user wrote. */
+  withoutPrefetch(): CompiledLimit {
+    const { prefetch: _, ...settings } = this.settings;
+    return new CompiledLimit(this.options, settings);
   }
 
   /** The same limit with counters of its own. */

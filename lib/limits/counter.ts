@@ -1,4 +1,5 @@
 import type { CompiledLimit } from './compiled-limit.js';
+import { boundedIdentity } from './identity.js';
 
 /** One limit's counter for one identity. */
 export interface Counter {
@@ -12,4 +13,14 @@ export interface Counter {
 export interface CheckEntry extends Counter {
   /** Units: a whole number >= 1. */
   readonly cost: number;
+}
+
+/** Tells a counter from all others, in this process. Its length is bounded. */
+export function counterId({ id }: CompiledLimit, identity: string): string {
+  return id + boundedIdentity(identity);
+}
+
+/** The same, but of all generations of the limit at once. */
+export function lineageId({ lineage }: CompiledLimit, identity: string): string {
+  return lineage + boundedIdentity(identity);
 }

@@ -12,7 +12,7 @@ import { WaitQueues } from '../limiter/wait-queues.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { CurrentRate, RatePatch, SetRateOptions } from '../overrides/override.js';
 import { Overrides } from '../overrides/overrides.js';
-import type { CheckEntry } from '../limits/counter.js';
+import { type CheckEntry, counterId } from '../limits/counter.js';
 import type { Store } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
@@ -79,7 +79,7 @@ export class LimiterService {
     const entries = checks.map((each) => this.entry(each));
     const seen = new Set<string>();
     for (const { limit, identity } of entries) {
-      const counter = `${limit.id}\n${identity}`;
+      const counter = counterId(limit, identity);
       if (seen.has(counter)) throw new RateLimitArgumentError(messages.sameKeyTwice(limit.name, identity));
       seen.add(counter);
     }

@@ -2,7 +2,6 @@ import {
   type DynamicModule,
   Global,
   Inject,
-  Logger,
   Module,
   type OnApplicationShutdown,
   type OnModuleInit,
@@ -12,6 +11,7 @@ import {
 import { ApplicationConfig, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { getLimiterToken, onLimiterRecorded } from '../config/limiter-tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
+import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
@@ -32,38 +32,17 @@ import {
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
 import type { RateLimitModuleOptions } from '../config/module-options.js';
-import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { type RateLimitSettings, readSettings } from '../config/settings.js';
-import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
-import { OVERRIDE_STORE } from '../config/tokens.js';
 import { Overrides } from '../overrides/overrides.js';
-import { RedisOverrideStore } from '../overrides/redis.override-store.js';
-import { createClient, isClient, type RedisClient, resends } from '../redis/client.js';
 import { RequestLimiter } from '../request/request-limiter.js';
-import { createStore } from './store-stack.js';
-import type { FallbackStore, StoreReport } from '../stores/layers/fallback.store.js';
+import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
-import { DecisionStream } from '../telemetry/decision-stream.js';
-import { ObservedStore } from '../telemetry/observed.store.js';
 import { bindContinuations } from './bind-continuations.js';
 import { requestProviders } from './request.providers.js';
 import { ruleProviders } from './rule.providers.js';
 import { Transports } from '../request/transports.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
-
-const logger = new Logger('RateLimitModule');
-
-/** Says once that the store fails, and once that it is back. */
-export function report(news: StoreReport): void {
-  const { node } = news;
-  if (news.state === 'replaced') logger.log(messages.nodeReplaced(news.node));
-  else if (news.state === 'recovered') {
-    logger.log(node === undefined ? messages.storeRecovered() : messages.nodeRecovered(node));
-  } else {
-    const { message } = news.error;
-    logger.error(node === undefined ? messages.storeFailing(message) : messages.nodeFailing(node, message));
-  }
-}
 
 const providers: Provider[] = [
   {
@@ -74,46 +53,8 @@ const providers: Provider[] = [
     },
     inject: [{ token: MODULE_OPTIONS_TOKEN, optional: true }],
   },
-  {
-    provide: RATE_LIMIT_REDIS,
-    useFactory: ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
-      if (redis !== undefined && !isClient(redis)) return createClient(redis, timeoutMs);
-      if (redis !== undefined && resends(redis)) logger.warn(messages.resends());
-      return redis;
-    },
-    inject: [RATE_LIMIT_SETTINGS],
-  },
-  {
-    provide: RATE_LIMIT_STORE,
-    useFactory: async (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
-      const { options, prefix, timeoutMs, maxKeys, maxBytes, refusalCache, localShare, telemetry } = settings;
-      let fallback: FallbackStore | undefined;
-      const ownsClient = redis !== options.redis;
-      const store = await createStore({
-        store: options.store,
-        redis,
-        ownsClient,
-        prefix,
-        timeoutMs,
-        maxKeys,
-        maxBytes,
-        refusalCache,
-        localShare,
-        report,
-        watch: (watched) => (fallback = watched),
-      });
-      return new ObservedStore(store, decisions, { telemetry, fallback });
-    },
-    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_REDIS],
-  },
-  {
-    provide: OVERRIDE_STORE,
-    useFactory: (settings: RateLimitSettings, redis?: RedisClient) =>
-      redis === undefined ? new MemoryOverrideStore() : new RedisOverrideStore(redis, settings),
-    inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
-  },
+  ...storeProviders,
   { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
-  DecisionStream,
   RateLimitHealthIndicator,
   MetadataScanner,
   ...ruleProviders,
@@ -191,7 +132,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
   /** Is called by Nest: reads all limits, and brings the store up. Throws `RateLimitConfigError`. */
   async onModuleInit(): Promise<void> {
-    if (this.settings.shadow) logger.warn(messages.shadowMode());
+    if (this.settings.shadow) moduleLogger.warn(messages.shadowMode());
     this.startUp.run();
     await Promise.all([this.keys.ready(), this.transports.open()]);
     await Promise.all([this.store.open?.(), this.rates.open()]);

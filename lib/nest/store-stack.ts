@@ -1,24 +1,34 @@
-import { createClient, isClient, isCluster, type RedisConnection, ignoreConnectionErrors } from '../redis/client.js';
-import { FallbackStore, type StoreReport } from '../stores/layers/fallback.store.js';
-import { MemoryStore } from '../stores/memory/memory.store.js';
 import { InstanceChannel } from '../redis/instance-channel.js';
-import { givenBackChannel } from '../stores/redis/keys.js';
-import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
-import { RedisStore } from '../stores/redis/redis.store.js';
+import { createClient, ignoreConnectionErrors, isClient, isCluster, type RedisConnection } from '../redis/client.js';
+import type { StoreReport } from '../stores/layers/circuits.js';
+import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
-import type { Store } from '../stores/store.js';
 import { PrefetchStore } from '../stores/layers/prefetch.store.js';
+import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
+import { StoreLayer } from '../stores/layers/store-layer.js';
+import { MemoryStore } from '../stores/memory/memory.store.js';
+import { givenBackChannel } from '../stores/redis/keys.js';
+import { RedisStore } from '../stores/redis/redis.store.js';
+import type { Store } from '../stores/store.js';
+import type { DecisionStream } from '../telemetry/decision-stream.js';
+import { ObservedStore } from '../telemetry/observed.store.js';
 
-export interface StoreSettings {
+/** Where an app counts: in process, unless one of these is given. */
+export interface CountingPlace {
+  /** Decides every check by itself, and never fails, as one that lets everything pass. */
+  readonly replacement?: Store | undefined;
   /** The user's own store; it stays open. */
   readonly store?: Store | undefined;
-  /** Where Redis is; without it everything is counted in this process. */
+  /** Where Redis is. */
   readonly redis?: RedisConnection | undefined;
   /**
    * Whether closing the store closes the connection.
    * @default whether it is made here
    */
   readonly ownsClient?: boolean | undefined;
+}
+
+export interface StoreSettings extends CountingPlace {
   readonly prefix: string;
   readonly timeoutMs: number;
   readonly maxKeys: number;
@@ -34,37 +44,78 @@ export interface StoreSettings {
    * @default 1
    */
   readonly localShare?: number | undefined;
-  /** Is told when Redis begins to fail and when it is back. */
+  /** Is called when Redis begins to fail and when it is back. */
   readonly report: (report: StoreReport) => void;
-  /** Is given the part of the store that falls back, if there is one. */
-  readonly watch?: ((store: FallbackStore) => void) | undefined;
+  /**
+   * Is told all decisions.
+   * @default they are told nowhere, and OpenTelemetry neither
+   */
+  readonly decisions?: DecisionStream | undefined;
+  /** Whether OpenTelemetry is told: if it is not installed, `true` is an error, and nothing means no. */
+  readonly telemetry?: boolean | undefined;
 }
 
-/** The store that an app asks: in process, or Redis with what happens while it fails, or the user's own. */
-export async function createStore(settings: StoreSettings): Promise<Store> {
-  const { store, redis, ownsClient, maxKeys, maxBytes, report, watch, refusalCache = false, ...rest } = settings;
-  const { localShare = 1, ...options } = rest;
+/** What a stack stands on. */
+interface Base {
+  readonly store: Store;
+  /** It can fail, and other instances count in it, too. */
+  readonly isShared: boolean;
+  /** The instances of the app tell each other what they do to its counters. */
+  readonly channel?: InstanceChannel;
+  readonly remembersRefusals?: boolean;
+}
+
+/** The layers of an app's store, with the channel on which its instances tell each other what they do to counters. */
+export class StoreStack extends StoreLayer {
+  constructor(
+    inner: Store,
+    private readonly channel: InstanceChannel | undefined,
+  ) {
+    super(inner);
+  }
+
+  override async close(): Promise<void> {
+    this.channel?.close();
+    await super.close();
+  }
+}
+
+/** Builds the store that an app asks, of the layers that it needs. */
+export async function createStoreStack(settings: StoreSettings): Promise<StoreStack> {
+  const { decisions, telemetry, report, localShare, store: own, maxKeys, maxBytes } = settings;
   // What is counted in process beside a store on a clock of its own goes by that clock, too.
-  const local = new MemoryStore({ maxKeys, maxBytes, clock: store instanceof MemoryStore ? store.clock : undefined });
-  const watched = (safe: FallbackStore) => {
-    watch?.(safe);
-    return safe;
-  };
-  if (store !== undefined)
-    return new InstanceScopeStore(
-      watched(new FallbackStore(store, local, { report, localShare, closesPrimary: false })),
-      local,
-    );
-  if (redis === undefined) return local;
+  const local = new MemoryStore({ maxKeys, maxBytes, clock: own instanceof MemoryStore ? own.clock : undefined });
+  const { store, isShared, channel, remembersRefusals } = await baseOf(settings, local);
+  const fallback = { report, localShare: localShare ?? 1, closesPrimary: own === undefined };
+  // From top to bottom. A limit may come at any time, from a function or a module that is loaded lazily: so the layers of
+  // `scope: 'instance'` and of `prefetch` are always there, and only hand on checks until one has such a limit.
+  const layers = [
+    decisions && ((inner: Store) => new ObservedStore(inner, decisions, telemetry)),
+    isShared && ((inner: Store) => new InstanceScopeStore(inner, local)),
+    channel && ((inner: Store) => new PrefetchStore(inner, channel)),
+    channel && remembersRefusals && ((inner: Store) => new RefusalCacheStore(inner, channel)),
+    isShared && ((inner: Store) => new FallbackStore(inner, local, fallback)),
+  ];
+  return new StoreStack(
+    layers.reduceRight<Store>((inner, layer) => (layer ? layer(inner) : inner), store),
+    channel,
+  );
+}
+
+async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {
+  const { replacement, store, redis, prefix, timeoutMs, refusalCache = false } = settings;
+  if (replacement !== undefined) return { store: replacement, isShared: false };
+  if (store !== undefined) return { store, isShared: true };
+  if (redis === undefined) return { store: local, isShared: false };
   const client = isClient(redis) ? redis : await createClient(redis);
-  const owns = ownsClient ?? client !== redis;
+  const ownsClient = settings.ownsClient ?? client !== redis;
   const release = ignoreConnectionErrors(client);
-  // A connection of our own may fail once more while it ends.
-  const remote = new RedisStore(client, { ...options, ownsClient: owns, ...(owns ? {} : { release }) });
-  const safe = watched(new FallbackStore(remote, local, { report, localShare }));
-  // In a Cluster a check of several slots can be refused for units that are given back a moment later.
-  const cached = refusalCache && !isCluster(client);
-  const channel = new InstanceChannel(client, givenBackChannel(options.prefix), options.timeoutMs);
-  const remembering = cached ? new RefusalCacheStore(safe, channel) : safe;
-  return new InstanceScopeStore(new PrefetchStore(remembering, channel), local);
+  return {
+    // A connection of our own may fail once more while it ends.
+    store: new RedisStore(client, { prefix, timeoutMs, ownsClient, ...(ownsClient ? {} : { release }) }),
+    isShared: true,
+    channel: new InstanceChannel(client, givenBackChannel(prefix), timeoutMs),
+    // In a Cluster a check of several slots can be refused for units that are given back a moment later.
+    remembersRefusals: refusalCache && !isCluster(client),
+  };
 }

@@ -5,7 +5,7 @@ import { ChannelListener } from '../redis/channel-listener.js';
 import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
 import { withDeadline } from '../redis/deadline.js';
 import { overridesKey } from '../stores/redis/keys.js';
-import { RATES_SCRIPT } from '../redis/rates-script.generated.js';
+import { OVERRIDES_SCRIPT } from './overrides-script.generated.js';
 import { Script } from '../redis/script.js';
 import { readWholeNumber } from '../redis/whole-number.js';
 import { asStoreError } from '../redis/store-error.js';
@@ -36,7 +36,7 @@ export class RedisOverrideStore implements OverrideStore {
     private readonly client: RedisClient,
     { prefix, timeoutMs }: RedisOverrideStoreOptions,
   ) {
-    this.script = new Script(client, RATES_SCRIPT);
+    this.script = new Script(client, OVERRIDES_SCRIPT);
     this.key = overridesKey(prefix);
     this.timeoutMs = timeoutMs;
     this.listener = new ChannelListener(client, this.key, this.refresh);

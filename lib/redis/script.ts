@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { isCluster, type RedisClient } from './client.js';
-import { SCRIPT } from './script.generated.js';
 
 /** Errors may come from another realm, as in a test runner. */
 function isNoScript(error: unknown): boolean {
@@ -14,7 +13,7 @@ export class Script {
 
   constructor(
     private readonly client: RedisClient,
-    private readonly source: string = SCRIPT,
+    private readonly source: string,
   ) {
     this.sha = createHash('sha1').update(source).digest('hex');
   }

@@ -1,13 +1,7 @@
-import {
-  type ExecutionContext,
-  HttpException,
-  Inject,
-  Injectable,
-  Logger,
-  ServiceUnavailableException,
-} from '@nestjs/common';
+import { type ExecutionContext, HttpException, Inject, Injectable, ServiceUnavailableException } from '@nestjs/common';
 import { Attempts } from '../errors/attempts.js';
 import { RateLimitStoreError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -24,7 +18,7 @@ import { ResponseHeaders } from './response-headers.js';
 /** Answers requests: with headers that describe their limits, and refusals with an exception. */
 @Injectable()
 export class Answers {
-  private readonly attempts = new Attempts(new Logger('RateLimit'));
+  private readonly attempts = new Attempts(logger);
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,

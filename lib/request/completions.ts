@@ -1,7 +1,8 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Outcome } from '../config/limit-definition.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { Attempts } from '../errors/attempts.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { Lease } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
@@ -14,8 +15,6 @@ import { clientClosedRequest } from './client-closed-request.js';
 import { Holds } from './holds.js';
 import type { LimitedRequest } from './limited-request.js';
 import { RequestCompletion } from './request-completion.js';
-
-const logger = new Logger('RateLimit');
 
 /** Completes requests: holds what a limit delays, and at the end gives back what does not count and releases what was held. */
 @Injectable()

@@ -1,7 +1,8 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { Attempts, type FailureLog } from '../errors/attempts.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -37,8 +38,6 @@ interface ExpressResponse extends ReadableResponse {
 }
 
 const EXPOSED = 'Access-Control-Expose-Headers';
-
-const logger = new Logger('RateLimit');
 
 const isHeaders = (made: unknown) => typeof made === 'object' && made !== null && !isPromise(made);
 

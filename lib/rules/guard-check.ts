@@ -1,6 +1,7 @@
-import { Inject, Injectable, Logger, Optional, type Type } from '@nestjs/common';
+import { Inject, Injectable, Optional, type Type } from '@nestjs/common';
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { RATE_LIMIT_GUARD_OPTION } from '../config/tokens.js';
+import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { isOwnGuard } from './bound-guards.js';
 
@@ -10,8 +11,6 @@ const GRAPHQL_OPTIONS = 'GqlModuleOptions';
 interface GraphqlOptions {
   readonly fieldResolverEnhancers?: readonly string[];
 }
-
-const logger = new Logger('RateLimitModule');
 
 /** Looks at start-up whether the guard will see what it has to see, once it is known which guards there are. */
 @Injectable()
@@ -56,7 +55,7 @@ export class GuardCheck {
       .map(({ providers }) => providers.get(GRAPHQL_OPTIONS)?.instance as GraphqlOptions | null | undefined)
       .filter((each) => each !== undefined && each !== null);
     if (options.length === 0 || options.some(letsGuardsReachFields)) return;
-    logger.warn(messages.unreachedFields(fields));
+    moduleLogger.warn(messages.unreachedFields(fields));
   }
 
   /** What an earlier guard refuses is not counted. An app that binds ours itself has chosen its position. */
@@ -65,7 +64,7 @@ export class GuardCheck {
     const guards: object[] = this.config.getGlobalGuards();
     const earlier = guards.slice(0, Math.max(guards.findIndex(isOwnGuard), 0));
     if (earlier.length === 0) return;
-    logger.warn(messages.earlierGuards(earlier.map((guard) => (guard.constructor as Type).name)));
+    moduleLogger.warn(messages.earlierGuards(earlier.map((guard) => (guard.constructor as Type).name)));
   }
 }
 

@@ -3,14 +3,15 @@ import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { type CarryOver, CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
 import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
 import { logger } from '../errors/logger.js';
+import { messages } from '../errors/messages.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { CommonLimitOptions, Count, LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
-import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import type { RedisClient } from '../redis/client.js';
+import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { prefetchTerms } from './prefetch-terms.js';
 import { Rule } from './rule.js';
 import { ValueCache } from '../util/value-cache.js';
@@ -64,11 +65,14 @@ export class RuleCompiler {
   /** What stores know of an equal limit holds for this one: they tell limits apart by these objects. */
   private readonly limits = new ValueCache<CompiledLimit>();
   private readonly log = new OnceLogger(logger);
+  private readonly prefetches: boolean;
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly keys: KeyResolverFactory,
+    @Inject(RATE_LIMIT_REDIS) redis: RedisClient | undefined,
   ) {
+    this.prefetches = redis !== undefined;
     const { defaults } = settings.options;
     if (defaults === undefined) return;
     for (const option of Object.keys(defaults)) {
@@ -124,7 +128,11 @@ export class RuleCompiler {
       generation,
       carry,
     };
-    const limit = this.limits.of([options, settings], () => new CompiledLimit(options, { location, ...settings }));
+    const limit = this.limits.of([options, settings], () => {
+      const compiled = new CompiledLimit(options, { location, ...settings });
+      // Stricter parameters are for stores that hand out units in advance, which only Redis has a layer for.
+      return this.prefetches || compiled.prefetch === undefined ? compiled : compiled.withoutPrefetch();
+    });
     return new Rule(limit, {
       key,
       byAddress: this.keys.byAddress(ipv6Prefix),

@@ -1,11 +1,20 @@
 import { toCheckResult } from '../limits/check-result.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { CheckEntry } from '../limits/counter.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import type { Charge, Refund, StoreDecision } from './store.js';
 
 /** What gives units back that a decision charged: those alone, and where they were charged. */
 export function refundOf({ limit, identity, units }: Charge, { ticket, chargedAt, source }: StoreDecision): Refund {
   return { limit, identity, units, ticket, chargedAt, source };
+}
+
+/** What gives back all that a check of these entries charged. */
+export function refundsOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): Refund[] {
+  return entries.flatMap(({ limit, identity, cost: units }, index) => {
+    const decision = decisions[index]!;
+    return decision.allowed ? [refundOf({ limit, identity, units }, decision)] : [];
+  });
 }
 
 /** Only what users are told: places and times are the store's own. */

@@ -32,7 +32,7 @@ export interface StoreDecision extends Decision {
 export interface Charge extends Counter {
   /** How many: a whole number >= 1. */
   readonly units: number;
-  /** Who charged what it belongs to, if it belongs to something. */
+  /** The source of the decision that it belongs to, if it belongs to one. */
   readonly source?: Decision['source'] | undefined;
 }
 

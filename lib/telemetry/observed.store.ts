@@ -1,94 +1,80 @@
 import type { Span } from '@opentelemetry/api';
 import type { WindowCount } from '../algorithms/algorithm.js';
-import type { FallbackStore } from '../stores/layers/fallback.store.js';
+import { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
+import { isRefusal } from '../limits/check-result.js';
 import { eventOf } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { tellSpan } from './span.js';
 
-export interface ObservedStoreOptions {
-  /** Whether OpenTelemetry is told: if it is not installed, `true` is an error, and nothing means no. */
-  readonly telemetry: boolean | undefined;
-  /** The part of the store that falls back, if there is one. */
-  readonly fallback: FallbackStore | undefined;
-}
-
-/** Asks a store, and tells of its decisions whoever wants to know. While nobody does, it only asks. */
-export class ObservedStore implements Store {
+/** Tells the decisions of the inner store to those that listen. Without any it only asks. */
+export class ObservedStore extends StoreLayer {
   private openTelemetry: OpenTelemetry | undefined;
 
+  /** `telemetry`: whether OpenTelemetry is told. If it is not installed, `true` is an error, and nothing means no. */
   constructor(
-    private readonly inner: Store,
+    inner: Store,
     private readonly stream: DecisionStream,
-    private readonly options: ObservedStoreOptions,
-  ) {}
-
-  /** Whether the store is left alone for the moment, since it failed repeatedly. */
-  get isBroken(): boolean {
-    return this.options.fallback?.isBroken === true;
+    private readonly telemetry: boolean | undefined,
+  ) {
+    super(inner);
   }
 
-  /** Asks what is left alone whether it is back. Never rejects. */
-  async probe(): Promise<void> {
-    await this.options.fallback?.probe();
-  }
-
-  async open(): Promise<void> {
-    const { telemetry, fallback } = this.options;
-    if (telemetry !== false) {
-      const isBroken =
-        fallback &&
-        (() => {
-          // Where nothing else is asked, the next measurement tells of it.
-          if (fallback.isBroken) void fallback.probe();
-          return fallback.isBroken;
-        });
-      this.openTelemetry = await OpenTelemetry.load(telemetry === true, isBroken);
+  override async open(): Promise<void> {
+    if (this.telemetry !== false) {
+      const canBreak = this.isBroken !== undefined;
+      this.openTelemetry = await OpenTelemetry.load(this.telemetry === true, canBreak ? this.measureBroken : undefined);
     }
-    await this.inner.open?.();
+    await super.open();
   }
 
-  async close(): Promise<void> {
-    await this.inner.close();
+  override async close(): Promise<void> {
+    await super.close();
     this.openTelemetry?.close();
     this.stream.close();
   }
 
-  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+  override check(checks: readonly Check[]): Promise<StoreDecision[][]> {
     const span = this.openTelemetry?.span();
     return this.listens(span) ? this.observeChecks(checks, span) : this.inner.check(checks);
   }
 
-  reserve(entry: ReserveEntry): Promise<StoreDecision> {
+  override reserve(entry: ReserveEntry): Promise<StoreDecision> {
     const span = this.openTelemetry?.span();
     return this.listens(span) ? this.observeReservation(entry, span) : this.inner.reserve(entry);
   }
 
-  refund(refunds: readonly Refund[]): Promise<void> {
+  override refund(refunds: readonly Refund[]): Promise<void> {
     return this.timed('refund', () => this.inner.refund(refunds));
   }
 
-  penalize(charge: Charge): Promise<void> {
+  override penalize(charge: Charge): Promise<void> {
     return this.timed('penalize', () => this.inner.penalize(charge));
   }
 
-  block(counter: Counter, durationMs: number): Promise<void> {
+  override block(counter: Counter, durationMs: number): Promise<void> {
     return this.timed('block', () => this.inner.block(counter, durationMs));
   }
 
-  renew(lease: HeldLease): Promise<boolean> {
+  override renew(lease: HeldLease): Promise<boolean> {
     return this.timed('renew', () => this.inner.renew(lease));
   }
 
-  reset(counters: readonly Counter[]): Promise<void> {
+  override reset(counters: readonly Counter[]): Promise<void> {
     return this.timed('reset', () => this.inner.reset(counters));
   }
 
-  history(counter: Counter): Promise<WindowCount[]> {
+  override history(counter: Counter): Promise<WindowCount[]> {
     return this.timed('history', () => this.inner.history(counter));
   }
+
+  /** Where nothing else is asked, the next measurement tells whether the store is back. */
+  private readonly measureBroken = (): boolean => {
+    if (this.isBroken === true) void this.probe();
+    return this.isBroken === true;
+  };
 
   private listens(span: Span | undefined): boolean {
     return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.observed;
@@ -101,7 +87,7 @@ export class ObservedStore implements Store {
     const answers = await this.timed(operation, ask, (decisions) => decisions.flat());
     const latencyMs = performance.now() - start;
     for (const [index, { entries, peek }] of checks.entries()) {
-      // Who only looks is told what would be decided, and nothing is.
+      // A look decides nothing.
       if (peek !== true) this.tell(entries, answers[index]!, latencyMs, span);
     }
     return answers;
@@ -121,7 +107,7 @@ export class ObservedStore implements Store {
     latencyMs: number,
     span: Span | undefined,
   ): void {
-    const charged = entries.every(({ limit }, index) => limit.shadow || decisions[index]!.allowed);
+    const charged = !entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
     const events = entries.map((entry, index) => eventOf(entry, decisions[index]!, charged, latencyMs));
     const metrics = this.openTelemetry?.metrics;
     metrics?.checked(decisions);

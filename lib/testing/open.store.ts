@@ -1,5 +1,5 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
-import { uncountedDecision } from '../stores/layers/fallback.store.js';
+import { uncountedDecision } from '../stores/layers/store-error-policies.js';
 import type { Check, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 import type { CheckEntry } from '../limits/counter.js';
 

@@ -1,8 +1,9 @@
-import { report } from '../nest/rate-limit.module.js';
+import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
-import { type RateLimitSettings } from '../config/settings.js';
-import { createStore } from '../nest/store-stack.js';
+import type { CountingPlace } from '../nest/store-stack.js';
+import { createAppStore } from '../nest/store.providers.js';
 import type { Store } from '../stores/store.js';
+import { DecisionStream } from '../telemetry/decision-stream.js';
 import { OpenStore } from './open.store.js';
 
 /** What is used of the builder that `Test.createTestingModule` of `@nestjs/testing` gives. */
@@ -10,7 +11,7 @@ export interface TestingBuilder {
   /** Begins to replace a provider. */
   overrideProvider(token: symbol): {
     /** Replaces it with what a factory makes. */
-    useFactory(options: { factory: (...args: never[]) => unknown; inject?: symbol[] }): unknown;
+    useFactory(options: { factory: (...args: never[]) => unknown; inject?: unknown[] }): unknown;
   };
 }
 
@@ -30,7 +31,7 @@ export class RateLimitTesting {
    * @returns the builder
    */
   static disable<Builder extends TestingBuilder>(builder: Builder): Builder {
-    return replace(builder, () => new OpenStore());
+    return replace(builder, { replacement: new OpenStore() });
   }
 
   /**
@@ -47,17 +48,16 @@ export class RateLimitTesting {
    * @returns the builder
    */
   static useStore<Builder extends TestingBuilder>(builder: Builder, store: Store): Builder {
-    return replace(builder, ({ prefix, timeoutMs, maxKeys, maxBytes }) =>
-      createStore({ store, prefix, timeoutMs, maxKeys, maxBytes, report }),
-    );
+    return replace(builder, { store });
   }
 }
 
-function replace<Builder extends TestingBuilder>(
-  builder: Builder,
-  makeStore: (settings: RateLimitSettings) => Store | Promise<Store>,
-): Builder {
+/** The store is built as in production, but that it counts in another place. */
+function replace<Builder extends TestingBuilder>(builder: Builder, place: CountingPlace): Builder {
   builder.overrideProvider(RATE_LIMIT_REDIS).useFactory({ factory: () => undefined });
-  builder.overrideProvider(RATE_LIMIT_STORE).useFactory({ factory: makeStore, inject: [RATE_LIMIT_SETTINGS] });
+  builder.overrideProvider(RATE_LIMIT_STORE).useFactory({
+    factory: (settings: RateLimitSettings, decisions: DecisionStream) => createAppStore(settings, decisions, place),
+    inject: [RATE_LIMIT_SETTINGS, DecisionStream],
+  });
   return builder;
 }

@@ -17,8 +17,9 @@ import { HttpApp, startUp } from '../e2e/http-app.js';
 import { clockStep, costOf, costShare } from '../support/arbitraries.js';
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { coolDown, type CoolDownOptions } from './toy.js';
+import { propertyRuns } from '../support/property-runs.js';
 
-const RUNS = Math.ceil(Number(process.env['PROPERTY_RUNS'] ?? 600) / 4);
+const RUNS = propertyRuns(60);
 
 const ownNames = algorithms.names;
 algorithms.add(coolDown as unknown as Algorithm);

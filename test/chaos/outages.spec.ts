@@ -7,8 +7,8 @@ import { CompiledLimit, type OnStoreError } from '../../lib/limits/compiled-limi
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { createStore } from '../../lib/nest/store-stack.js';
-import type { StoreReport } from '../../lib/stores/layers/fallback.store.js';
+import { createStoreStack } from '../../lib/nest/store-stack.js';
+import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { isLong, scenarioMs, until } from '../support/chaos.js';
 import { OwnTime } from '../support/own-time.mjs';
@@ -146,7 +146,7 @@ async function startStore(cleanups: Cleanups, { url }: { url: string }) {
   const reports: StoreReport[] = [];
   const report = (news: StoreReport) => reports.push(news);
   const prefix = freshPrefix();
-  const store = await createStore({ redis: url, prefix, timeoutMs: TIMEOUT_MS, maxKeys: 1000, report });
+  const store = await createStoreStack({ redis: url, prefix, timeoutMs: TIMEOUT_MS, maxKeys: 1000, report });
   cleanups.push(() => store.close());
   await store.open?.();
   return { store, states: () => reports.map(({ state }) => state) };

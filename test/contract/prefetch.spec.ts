@@ -4,8 +4,8 @@ import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit, type PrefetchTerms } from '../../lib/limits/compiled-limit.js';
 import type { InstanceChannel, Listener } from '../../lib/redis/instance-channel.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
 import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
+import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
 
 const RUNS = propertyRuns(60);
 
@@ -59,6 +59,13 @@ class Instances {
   async ask(instance = 0, cost = 1, peek = false) {
     const [decisions] = await this.of(instance).check([{ entries: [{ ...this.counter, cost }], peek }]);
     return decisions![0]!;
+  }
+
+  /** From now on the store says that it falls back. */
+  fallBack(): void {
+    const check = this.store.check.bind(this.store);
+    this.store.check = async (checks) =>
+      (await check(checks)).map((decisions) => decisions.map((decision) => ({ ...decision, source: 'fallback' })));
   }
 
   /** Units that the shared store has left. */
@@ -317,6 +324,35 @@ describe('units that an instance takes in advance', () => {
     { minLength: 2, maxLength: 30 },
   );
 
+  it('are only those that are used at once while the store falls back', async () => {
+    const app = start(prefetched(window, terms));
+    app.fallBack();
+    for (let i = 0; i < 40; i++) expect(await app.ask()).toMatchObject({ source: 'fallback', quota: 1000 });
+    expect(app.calls).toEqual(Array.from({ length: 40 }, () => 1));
+    await Promise.all(Array.from({ length: 40 }, () => app.ask()));
+    expect(await app.left()).toBe(1000 - 80);
+  });
+
+  it('come back at once when the store falls back while they are taken', async () => {
+    const app = start(prefetched(window, terms));
+    for (let i = 0; i < 7; i++) await app.ask();
+    app.fallBack();
+    await app.ask();
+    expect(app.calls).toEqual([1, 2, 4, 8]);
+    expect(await app.left()).toBe(1000 - 8);
+  });
+
+  it('would let more pass in all if other instances decided by the declared parameters', async () => {
+    const app = start(prefetched({ algo: 'gcra', rate: 100, interval: 1000 }, { units: 64, ttl: 300_000 }));
+    for (let i = 0; i < 10; i++) await app.ask();
+    await jest.advanceTimersByTimeAsync(290);
+    const entries = [{ ...app.counter, limit: app.limit.withoutPrefetch(), cost: 1 }];
+    const plain = async () => (await app.store.check([{ entries }]))[0]![0]!.allowed;
+    let allowed = 0;
+    while (await plain()) allowed++;
+    expect(allowed + (await exhaust(app))).toBeGreaterThan(100);
+  });
+
   it(
     'let no more pass in any stretch of time than the limit says, whoever holds them',
     async () => {
@@ -338,15 +374,60 @@ describe('units that an instance takes in advance', () => {
           } finally {
             await app.close();
           }
-          for (let first = 0; first < uses.length; first++) {
-            // Those of one moment are one stretch.
-            if (uses[first] === uses[first - 1]) continue;
-            for (let last = first; last < uses.length; last++) {
-              const stretchMs = uses[last]! - uses[first]!;
-              if (last - first + 1 <= most(options, stretchMs)) continue;
-              throw new Error(`${last - first + 1} units in ${stretchMs} ms, ${most(options, stretchMs)} are allowed`);
+          expectNoMore(uses, options);
+        }),
+        { numRuns: RUNS },
+      );
+    },
+    PROPERTY_TIMEOUT_MS,
+  );
+
+  const mixed = fc.array(
+    fc.record({
+      instance: fc.nat(1),
+      way: fc.constantFrom('alone', 'with another limit', 'reserved', 'by no prefetched unit', 'looked at'),
+      requests: fc.integer({ min: 1, max: 80 }),
+      pause: fc.record({ of: fc.constantFrom('ttl', 'interval'), share: fc.double({ min: 0, max: 1.1, noNaN: true }) }),
+    }),
+    { minLength: 2, maxLength: 30 },
+  );
+
+  it(
+    'let no more pass beside checks of all other kinds',
+    async () => {
+      const ample = new CompiledLimit(
+        { algo: 'fixed-window', rate: 1_000_000, interval: '1h' },
+        { location: 'test', name: 'ample' },
+      );
+      await fc.assert(
+        fc.asyncProperty(limits, mixed, async ({ units, share, ...options }, steps) => {
+          const ttl = Math.ceil(options.interval * share);
+          const app = new Instances(prefetched(options, { units, ttl: ttl * 1000 }), 2);
+          const entry = { ...app.counter, cost: 1 };
+          const ways = {
+            alone: async (instance: number) => [await app.ask(instance)],
+            'with another limit': async (instance: number) =>
+              (await app.of(instance).check([{ entries: [{ ...entry, limit: ample }, entry] }]))[0]!,
+            reserved: async (instance: number) => [await app.of(instance).reserve({ ...entry, maxWaitMs: 0 })],
+            'by no prefetched unit': async () => (await app.store.check([{ entries: [entry] }]))[0]!,
+            'looked at': async (instance: number) => {
+              await app.ask(instance, 1, true);
+              return [];
+            },
+          };
+          const uses: number[] = [];
+          try {
+            for (const { instance, way, requests, pause } of steps) {
+              for (let i = 0; i < requests; i++) {
+                const decisions = await ways[way](instance);
+                if (decisions.length > 0 && decisions.every(({ allowed }) => allowed)) uses.push(performance.now());
+              }
+              await jest.advanceTimersByTimeAsync(pause.share * (pause.of === 'ttl' ? ttl : options.interval));
             }
+          } finally {
+            await app.close();
           }
+          expectNoMore(uses, options);
         }),
         { numRuns: RUNS },
       );
@@ -354,6 +435,19 @@ describe('units that an instance takes in advance', () => {
     PROPERTY_TIMEOUT_MS,
   );
 });
+
+/** Throws if more was used in any stretch of time than a limit allows. `uses` are times in milliseconds. */
+function expectNoMore(uses: readonly number[], options: Parameters<typeof most>[0]): void {
+  for (let first = 0; first < uses.length; first++) {
+    // Those of one moment are one stretch.
+    if (uses[first] === uses[first - 1]) continue;
+    for (let last = first; last < uses.length; last++) {
+      const stretchMs = uses[last]! - uses[first]!;
+      if (last - first + 1 <= most(options, stretchMs)) continue;
+      throw new Error(`${last - first + 1} units in ${stretchMs} ms, ${most(options, stretchMs)} are allowed`);
+    }
+  }
+}
 
 /** The most units that a limit lets pass in a stretch of so many milliseconds, both ends included. */
 function most({ algo, rate, interval }: { algo: string; rate: number; interval: number }, stretchMs: number): number {

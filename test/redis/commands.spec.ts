@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { RATES_SCRIPT } from '../../lib/redis/rates-script.generated.js';
-import { SCRIPT } from '../../lib/redis/script.generated.js';
+import { OVERRIDES_SCRIPT } from '../../lib/overrides/overrides-script.generated.js';
+import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
 import { connectRedis } from '../support/stores.js';
 
 /** The oldest version that is promised. */
@@ -66,7 +66,7 @@ function isKnownToTheOldest(since: string): boolean {
 }
 
 describe('what the scripts ask of Redis', () => {
-  const calls = [SCRIPT, RATES_SCRIPT].flatMap(callsOf);
+  const calls = [SCRIPT, OVERRIDES_SCRIPT].flatMap(callsOf);
   let redis: Redis;
 
   beforeAll(async () => {
@@ -111,7 +111,7 @@ describe('what the scripts ask of Redis', () => {
   });
 
   it('is only what Lua has had in Redis for long: no flags, and nothing of `redis` but `call`', () => {
-    for (const script of [SCRIPT, RATES_SCRIPT]) {
+    for (const script of [SCRIPT, OVERRIDES_SCRIPT]) {
       expect(script.startsWith('#!')).toBe(false);
       expect(script).not.toMatch(/redis\.call(?!\()/);
       expect(new Set(script.match(/\bredis\.\w+/g))).toEqual(new Set(['redis.call']));

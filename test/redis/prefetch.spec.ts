@@ -1,12 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Test, type TestingModule } from '@nestjs/testing';
+import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { createStore } from '../../lib/nest/store-stack.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { createStoreStack } from '../../lib/nest/store-stack.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RateLimitTesting } from '../../lib/testing/index.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
@@ -18,6 +21,8 @@ const limit: LimitDefinition = {
   interval: '1h',
   prefetch: { units: 64, ttl: '10s' },
 };
+
+const inTestStore = (builder: TestingModuleBuilder) => RateLimitTesting.useStore(builder, new MemoryStore());
 
 describe('a lease', () => {
   let server: RedisServer;
@@ -94,7 +99,7 @@ describe('a lease', () => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
     const timeoutMs = 250;
     const common = { prefix: freshPrefix(), timeoutMs, maxKeys: 1000, report: () => undefined };
-    const store = await createStore({ ...common, redis: own.url });
+    const store = await createStoreStack({ ...common, redis: own.url });
     try {
       await store.open?.();
       const prefetched = new CompiledLimit(
@@ -127,6 +132,43 @@ describe('a lease', () => {
       await store.close();
       await own.stop();
     }
+  });
+
+  describe('is decided by stricter parameters only where units are prefetched', () => {
+    const bucket = { algo: 'gcra', rate: 100, interval: '1s', prefetch: { units: 10, ttl: '300ms' } } as const;
+
+    async function quotaOf(options: RateLimitModuleOptions, replace = (builder: TestingModuleBuilder) => builder) {
+      const module = RateLimitModule.forRoot({ prefix: freshPrefix(), define: { bucket }, ...options });
+      const app = await replace(Test.createTestingModule({ imports: [module] })).compile();
+      await app.init();
+      apps.push(app);
+      const { quota, source } = await app.get(LimiterService).for('bucket').consume(KEY);
+      return { quota, source };
+    }
+
+    it('on Redis', async () => {
+      expect(await quotaOf({ redis: server.url })).toEqual({ quota: 70, source: 'prefetch' });
+    });
+
+    it('not in process', async () => {
+      expect(await quotaOf({})).toEqual({ quota: 100, source: 'memory' });
+    });
+
+    it('not in a store of the user', async () => {
+      expect(await quotaOf({ store: new MemoryStore() })).toEqual({ quota: 100, source: 'memory' });
+    });
+
+    it('not in the store of a test', async () => {
+      expect(await quotaOf({ redis: server.url }, inTestStore)).toEqual({ quota: 100, source: 'memory' });
+    });
+
+    it('not while Redis fails', async () => {
+      const own = await startRedis();
+      await own.kill();
+      expect(await quotaOf({ redis: own.url })).toEqual({ quota: 100, source: 'fallback' });
+      await apps.pop()!.close();
+      await own.stop();
+    });
   });
 
   it.each<[string, object, RegExp]>([

@@ -6,8 +6,8 @@ import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { connect, createClient, isClient, isCluster, type RedisClient } from '../../lib/redis/client.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { SCRIPT } from '../../lib/redis/script.generated.js';
-import { createStore } from '../../lib/nest/store-stack.js';
+import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
+import { createStoreStack } from '../../lib/nest/store-stack.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
@@ -343,7 +343,7 @@ describe('a connection', () => {
   });
 
   it('that exists is used and not closed', async () => {
-    const store = await createStore({
+    const store = await createStoreStack({
       redis,
       prefix: freshPrefix(),
       timeoutMs: 5000,

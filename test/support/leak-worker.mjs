@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
-import { createStore } from '../../dist/nest/store-stack.js';
+import { createStoreStack } from '../../dist/nest/store-stack.js';
 import { runTask } from './process-task.mjs';
 
 /** Their counters are more than are kept in the process. */
@@ -14,7 +14,7 @@ const MAX_KEYS = 200;
 const CROWD = 100;
 
 await runTask(async ({ redis, prefix, limits, warmUp, rounds, checks, leak }) => {
-  const store = await createStore({
+  const store = await createStoreStack({
     redis,
     prefix,
     timeoutMs: 5000,

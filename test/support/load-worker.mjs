@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
-import { createStore } from '../../dist/nest/store-stack.js';
+import { createStoreStack } from '../../dist/nest/store-stack.js';
 import { OwnTime } from './own-time.mjs';
 import { runTask, tell } from './process-task.mjs';
 
@@ -20,7 +20,7 @@ await runTask(async (input, startTogether, stopped) => {
     reports.push(state);
     tell(state);
   };
-  const store = await createStore({ redis, prefix, timeoutMs, maxKeys: 1000, refusalCache, report });
+  const store = await createStoreStack({ redis, prefix, timeoutMs, maxKeys: 1000, refusalCache, report });
   const checked = counters.map(({ options, identity, onStoreError }, index) => {
     const limit = new CompiledLimit(options, { location: 'worker', name: `limit-${index}`, onStoreError });
     return { limit, identity, cost: 1 };

@@ -4,7 +4,7 @@
  */
 import { Redis } from 'ioredis';
 import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
-import { createStore } from '../../dist/nest/store-stack.js';
+import { createStoreStack } from '../../dist/nest/store-stack.js';
 
 const FEWEST_BURSTS = 3;
 
@@ -12,7 +12,7 @@ const { url, prefix, options, prefetch, forMs } = JSON.parse(process.argv[2]);
 
 const redis = new Redis(url, { lazyConnect: true, autoResendUnfulfilledCommands: false });
 await redis.connect();
-const store = await createStore({ redis, prefix, timeoutMs: 5000, maxKeys: 1000, report: () => undefined });
+const store = await createStoreStack({ redis, prefix, timeoutMs: 5000, maxKeys: 1000, report: () => undefined });
 await store.open();
 const limit = new CompiledLimit(options, { location: 'worker', name: 'prefetched', prefetch });
 const now = () => performance.timeOrigin + performance.now();

@@ -217,6 +217,31 @@ describe.each(frameworks)('RateLimitTesting over %s', (framework: Framework) => 
     });
   });
 
+  describe('decisions$', () => {
+    const replacements: [string, (from: TestingModuleBuilder) => TestingModuleBuilder, string[]][] = [
+      ['useStore', (from) => RateLimitTesting.useStore(from, createTestingStore()), ['allowed', 'refused']],
+      ['disable', (from) => RateLimitTesting.disable(from), ['allowed', 'allowed']],
+    ];
+
+    it.each(replacements)(
+      'tells of each decision with %s, and completes with the app',
+      async (_, replace, outcomes) => {
+        await start(replace(builder()));
+        const told: string[] = [];
+        let isComplete = false;
+        app!.get(LimiterService).decisions$.subscribe({
+          next: ({ limit, outcome, source }) => told.push(`${limit} ${outcome} ${source}`),
+          complete: () => (isComplete = true),
+        });
+        await statuses('few', 2);
+        await statuses('own', 2);
+        expect(told).toEqual(['few', 'own'].flatMap((name) => outcomes.map((outcome) => `${name} ${outcome} memory`)));
+        await app!.close();
+        expect(isComplete).toBe(true);
+      },
+    );
+  });
+
   it('does what the last call says', async () => {
     const store = createTestingStore();
     await start(RateLimitTesting.useStore(RateLimitTesting.disable(builder()), store));

@@ -4,8 +4,7 @@ import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { RATE_LIMIT_STORE } from '../../config/tokens.js';
 import type { Decision } from '../../limits/decision.js';
-import type { Store } from '../../stores/store.js';
-import type { ObservedStore } from '../../telemetry/observed.store.js';
+import type { StoreLayer } from '../../stores/layers/store-layer.js';
 
 /** What `@nestjs/terminus` is told; it knows `'degraded'` from version 12 on. */
 export type RateLimitHealthStatus = 'up' | 'degraded' | 'down';
@@ -48,7 +47,7 @@ export class RateLimitHealthIndicator {
   );
 
   /** @internal */
-  constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store & Partial<ObservedStore>) {}
+  constructor(@Inject(RATE_LIMIT_STORE) private readonly store: StoreLayer) {}
 
   /**
    * Asks the store, within the `timeout` of the module. Never rejects because of the store; with `RateLimitArgumentError` if the
@@ -63,8 +62,8 @@ export class RateLimitHealthIndicator {
     if (!STATUSES.includes(whileFailing)) {
       throw new RateLimitArgumentError(messages.wrongStatus(whileFailing, STATUSES));
     }
-    const [source] = await Promise.all([this.probe(), this.store.probe?.()]);
-    const fails = source === FAILING || this.store.isBroken;
+    const [source] = await Promise.all([this.probe(), this.store.probe()]);
+    const fails = source === FAILING || this.store.isBroken === true;
     const health: RateLimitHealth<Status> = fails
       ? { status: whileFailing, source: FAILING, message: messages.storeDown() }
       : { status: 'up', source };

@@ -10,9 +10,9 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import type { Counter } from '../../limits/counter.js';
 
-/** So many failures in a row, and who failed is not asked until a probe succeeds. */
+/** After so many failures in a row, the node is not asked until a probe succeeds. */
 const FAILURES = 5;
-/** How long who failed is left alone before it is probed with a check. */
+/** How long a node that failed is left alone before one check probes it. */
 const PROBE_AFTER_MS = 1000;
 
 const SHORTEST_QUIET_MS = 1000;
@@ -21,7 +21,7 @@ const LONGEST_QUIET_MS = 60_000;
 /** What a circuit tells of itself, once a change. */
 export type CircuitReport = { state: 'failing'; error: Error } | { state: 'recovered' };
 
-/** Stops asking who fails repeatedly, probes it with one call, and asks again when it answers. */
+/** Stops asking a node that fails repeatedly, probes it with one call, and asks again when it answers. */
 export class Circuit {
   /** One of the counters that it was asked for last: by this one it can be asked whether it is back. */
   counter: Counter | undefined;
@@ -35,7 +35,7 @@ export class Circuit {
   private quietMs = SHORTEST_QUIET_MS;
 
   constructor(
-    /** Who is asked. */
+    /** The node that is asked. */
     private readonly node: string,
     private readonly report: (report: CircuitReport) => void,
   ) {
@@ -46,7 +46,7 @@ export class Circuit {
     this.breaker.onBreak(() => (this.opened = true));
   }
 
-  /** Who is asked is left alone for the moment. */
+  /** The node is left alone for the moment. */
   get isOpen(): boolean {
     return this.breaker.state !== CircuitState.Closed;
   }
@@ -81,7 +81,7 @@ export class Circuit {
     const now = performance.now();
     this.failedAt = now;
     if (this.failing) return;
-    // Who fails again and again, but not always, is not told of each time.
+    // A node that fails again and again, but not always, is not reported each time.
     const again = now - this.recoveredAt < 10 * this.quietMs;
     this.quietMs = again ? Math.min(2 * this.quietMs, LONGEST_QUIET_MS) : SHORTEST_QUIET_MS;
     this.failing = true;

@@ -1,11 +1,13 @@
-import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { keyOf } from '../redis/keys.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
+import { isRefusal } from '../../limits/check-result.js';
 import { LONGEST_IDENTITY } from '../../limits/identity.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { allOrNothing, type Part } from '../all-or-nothing.js';
+import type { Check, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
+import { StoreLayer } from './store-layer.js';
 
 /** Counters with a lease at most; any more are asked about one by one. */
 const MAX_LEASES = 10_000;
@@ -16,7 +18,7 @@ const SWEEP_MS = 50;
  * Decides by units that were taken from the store in advance, for limits with a `lease`. What is not used in time is given
  * back, and at the end all of it. Resets and blocks by any instance end leases on all of them.
  */
-export class PrefetchStore implements Store, Listener {
+export class PrefetchStore extends StoreLayer implements Listener {
   private readonly leases = new Map<CompiledLimit, Map<string, PrefetchedUnits>>();
   private readonly returning = new Set<Promise<void>>();
   private readonly ask: Ask = (check) => this.inner.check([check]).then(([decisions]) => decisions![0]!);
@@ -25,24 +27,21 @@ export class PrefetchStore implements Store, Listener {
   private listens = false;
 
   constructor(
-    private readonly inner: Store,
+    inner: Store,
     private readonly channel: InstanceChannel,
-  ) {}
-
-  async open(): Promise<void> {
-    await this.inner.open?.();
+  ) {
+    super(inner);
   }
 
   /** Gives back all that is left before the store below is closed. */
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     clearInterval(this.timer);
     for (const lease of this.all()) lease.end();
     await Promise.all(this.returning);
-    this.channel.close();
     await this.inner.close();
   }
 
-  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+  override check(checks: readonly Check[]): Promise<StoreDecision[][]> {
     if (!checks.some(({ entries }) => entries.some(hasLease))) return this.inner.check(checks);
     const [only] = checks;
     if (checks.length === 1 && only !== undefined) {
@@ -52,39 +51,23 @@ export class PrefetchStore implements Store, Listener {
     return Promise.all(checks.map((check) => this.decide(check)));
   }
 
-  reserve(entry: ReserveEntry): Promise<StoreDecision> {
+  override reserve(entry: ReserveEntry): Promise<StoreDecision> {
     const decision = this.decideAtOnce({ entries: [entry] });
     return decision === undefined ? this.inner.reserve(entry) : Promise.resolve(decision);
   }
 
-  refund(refunds: readonly Refund[]): Promise<void> {
-    return this.inner.refund(refunds);
-  }
-
-  penalize(charge: Charge): Promise<void> {
-    return this.inner.penalize(charge);
-  }
-
-  async block(counter: Counter, durationMs: number): Promise<void> {
+  override async block(counter: Counter, durationMs: number): Promise<void> {
     const since = performance.now();
     this.existing(counter)?.end();
     await this.inner.block(counter, durationMs);
     await this.tell('end', [counter], since);
   }
 
-  renew(lease: HeldLease): Promise<boolean> {
-    return this.inner.renew(lease);
-  }
-
-  async reset(counters: readonly Counter[]): Promise<void> {
+  override async reset(counters: readonly Counter[]): Promise<void> {
     const since = performance.now();
     for (const counter of counters) this.existing(counter)?.drop();
     await this.inner.reset(counters);
     await this.tell('drop', counters, since);
-  }
-
-  history(counter: Counter): Promise<WindowCount[]> {
-    return this.inner.history(counter);
   }
 
   /** Another instance reset a counter, or blocked it. */
@@ -103,32 +86,42 @@ export class PrefetchStore implements Store, Listener {
     return this.existing(entry)?.use(entry.cost, performance.now());
   }
 
-  /** Takes what is leased first; if the check is refused, it is put back. */
+  /** Takes what is prefetched first; if the check is refused, it is put back. */
   private async decide(check: Check): Promise<StoreDecision[]> {
     const { entries, peek = false } = check;
-    const leased = entries.filter(hasLease);
-    if (leased.length === 0) return this.only(check);
+    const prefetched = entries.filter(hasLease);
+    if (prefetched.length === 0) return this.only(check);
     if (peek) return this.look(check);
+    const parts: Part[] = [
+      {
+        entries: prefetched,
+        ask: () => this.takeAll(prefetched),
+        giveBack: async (charged) => this.putBack(prefetched, charged),
+        afterwards: (charged) => charged.map((decision, index) => withUnits(decision, prefetched[index]!)),
+      },
+    ];
+    const others = entries.filter((entry) => !hasLease(entry));
     // What is asked in two steps has one deadline.
     const { since = performance.now() } = check;
-    const outcomes = await Promise.allSettled(leased.map((entry) => this.take(entry)));
-    const answers = new Map<CheckEntry, StoreDecision>();
-    for (const [index, outcome] of outcomes.entries()) {
-      if (outcome.status === 'fulfilled') answers.set(leased[index]!, outcome.value);
-    }
-    try {
-      const failure = outcomes.find((outcome) => outcome.status === 'rejected');
-      if (failure !== undefined) throw failure.reason;
-      const refused = leased.some((entry) => refuses(entry, answers.get(entry)!));
-      const others = entries.filter((entry) => !hasLease(entry));
-      const told = others.length === 0 ? [] : await this.only({ ...check, entries: others, peek: refused, since });
-      for (const [index, entry] of others.entries()) answers.set(entry, told[index]!);
-      if (refused || others.some((entry) => refuses(entry, answers.get(entry)!))) this.putBack(leased, answers);
-    } catch (error) {
-      this.putBack(leased, answers);
-      throw error;
-    }
-    return entries.map((entry) => answers.get(entry)!);
+    const asked = { ...check, entries: others, since };
+    if (others.length > 0)
+      parts.push({
+        entries: others,
+        ask: (peeks) => this.only({ ...asked, peek: peeks }),
+      });
+    return allOrNothing(entries, parts, peek);
+  }
+
+  /** Takes units of all counters at once, or of none. */
+  private async takeAll(entries: readonly CheckEntry[]): Promise<StoreDecision[]> {
+    const outcomes = await Promise.allSettled(entries.map((entry) => this.take(entry)));
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+    const taken = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined));
+    const isRefused = taken.some((decision, index) => decision && isRefusal(entries[index]!.limit, decision));
+    if (failure !== undefined || isRefused) this.putBack(entries, taken);
+    if (failure !== undefined) throw failure.reason;
+    const decisions = taken as StoreDecision[];
+    return isRefused ? decisions.map((decision, index) => withUnits(decision, entries[index]!)) : decisions;
   }
 
   private async take(entry: CheckEntry): Promise<StoreDecision> {
@@ -137,16 +130,14 @@ export class PrefetchStore implements Store, Listener {
     return lease.use(entry.cost, performance.now()) ?? lease.take(entry.cost);
   }
 
-  /** Nothing was charged after all, and what was to be is left. */
-  private putBack(leased: readonly CheckEntry[], answers: Map<CheckEntry, StoreDecision>): void {
-    for (const entry of leased) {
-      const decision = answers.get(entry);
+  private putBack(entries: readonly CheckEntry[], taken: readonly (StoreDecision | undefined)[]): void {
+    for (const [index, entry] of entries.entries()) {
+      const decision = taken[index];
       if (decision?.allowed !== true) continue;
       const { limit, identity, cost: units } = entry;
       const lease = this.existing(entry);
       if (lease !== undefined) lease.putBack(units, decision);
       else this.giveBack({ limit, identity, units, chargedAt: decision.chargedAt, source: decision.source });
-      answers.set(entry, { ...decision, remaining: Math.min(decision.quota, decision.remaining + units) });
     }
   }
 
@@ -229,6 +220,8 @@ function hasLease({ limit }: Counter): boolean {
   return limit.prefetch !== undefined;
 }
 
-function refuses({ limit }: CheckEntry, { allowed }: StoreDecision): boolean {
-  return !allowed && !limit.shadow;
+/** What a decision says once its units are put back. */
+function withUnits(decision: StoreDecision, { cost }: CheckEntry): StoreDecision {
+  if (!decision.allowed) return decision;
+  return { ...decision, remaining: Math.min(decision.quota, decision.remaining + cost) };
 }

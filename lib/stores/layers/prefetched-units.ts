@@ -33,6 +33,7 @@ export class PrefetchedUnits {
   private resetAt = 0;
   private chargedAt: number | undefined;
   private source: StoreDecision['source'] = 'prefetch';
+  private quota: number;
   /** What becomes of units that are being taken once those who wait have theirs. */
   private fate: 'keep' | 'end' | 'drop' = 'keep';
 
@@ -42,7 +43,9 @@ export class PrefetchedUnits {
     private readonly ask: Ask,
     /** Units that come back. */
     private readonly giveBack: (refund: Refund) => void,
-  ) {}
+  ) {
+    this.quota = limit.quota;
+  }
 
   /** Nothing is held or waited for. */
   get isIdle(): boolean {
@@ -65,7 +68,7 @@ export class PrefetchedUnits {
   /** What the counter says once what is held here is counted in. */
   adjusted(decision: StoreDecision, cost: number, now: number): StoreDecision {
     const left = now < this.until ? this.left : 0;
-    const remaining = Math.min(this.limit.quota, decision.remaining + left);
+    const remaining = Math.min(decision.quota, decision.remaining + left);
     if (decision.allowed || cost > decision.remaining + left) return { ...decision, remaining };
     return { ...decision, allowed: true, remaining, retryAfterMs: 0 };
   }
@@ -143,7 +146,8 @@ export class PrefetchedUnits {
     }
     this.keep(units, decision, askedAt);
     this.serve(asked.length);
-    if (this.hasFate('end')) this.end();
+    // In process, limits are decided as they were declared: units that are used later than charged would be too many.
+    if (this.hasFate('end') || decision.source === 'fallback') this.end();
     if (this.hasFate('drop')) this.drop();
   }
 
@@ -165,12 +169,14 @@ export class PrefetchedUnits {
     return Math.max(asked[0]!.cost, Math.min(most, quota, Math.max(demand, ahead)));
   }
 
-  private keep(units: number, { chargedAt, source, resetAfterMs }: StoreDecision, askedAt: number): void {
+  private keep(units: number, decision: StoreDecision, askedAt: number): void {
+    const { chargedAt, source, resetAfterMs, quota } = decision;
     const { prefetch, algorithm } = this.limit;
     const ttlMs = prefetch!.ttl / 1000;
     this.size = units;
     this.left = units;
     this.chargedAt = chargedAt;
+    this.quota = quota;
     this.source = source === 'fallback' ? source : 'prefetch';
     this.resetAt = performance.now() + resetAfterMs;
     // From when it was asked, which is before it was charged; a reset is told in whole milliseconds, rounded up.
@@ -191,12 +197,12 @@ export class PrefetchedUnits {
   }
 
   private decision(now: number): StoreDecision {
-    const { limit, chargedAt, source, left, remaining, resetAt } = this;
+    const { limit, quota, chargedAt, source, left, remaining, resetAt } = this;
     const decision: StoreDecision = {
       allowed: true,
       limit: limit.name,
-      quota: limit.quota,
-      remaining: Math.min(limit.quota, remaining + left),
+      quota,
+      remaining: Math.min(quota, remaining + left),
       retryAfterMs: 0,
       resetAfterMs: Math.max(0, Math.ceil(resetAt - now)),
       delayMs: 0,

@@ -1,20 +1,26 @@
-import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
-import { boundedIdentity } from '../../limits/identity.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
-import type { Counter } from '../../limits/counter.js';
+import { isRefusal } from '../../limits/check-result.js';
+import { type Counter, counterId } from '../../limits/counter.js';
+import type { Check, Refund, Store, StoreDecision } from '../store.js';
+import { StoreLayer } from './store-layer.js';
 
 /** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
 class Refusal extends Kept {
   constructor(
     key: string,
+    /** A limit whose rate was changed is another one. */
+    private readonly limits: readonly CompiledLimit[],
     readonly decisions: readonly StoreDecision[],
     readonly until: number,
     readonly receivedAt: number,
   ) {
     super(key);
+  }
+
+  isOf({ entries }: Check): boolean {
+    return entries.every(({ limit }, index) => limit === this.limits[index]);
   }
 }
 
@@ -28,22 +34,21 @@ const DECISION_BYTES = 300;
  * Remembers refusals: the same check is refused again without a call until its wait is over. Units come back sooner only by
  * a refund, a reset or an unblock, of which every instance tells all others; while it cannot hear them, it asks.
  */
-export class RefusalCacheStore implements Store, Listener {
+export class RefusalCacheStore extends StoreLayer implements Listener {
   private readonly refusals = new BoundedMap<Refusal>(MAX_REFUSALS, MAX_BYTES);
-  /** A limit whose rate was changed is another one. */
-  private readonly serials = new WeakMap<CompiledLimit, number>();
-  private lastSerial = 0;
   private hears = false;
   /** Grows whenever what was asked before may be refused no longer. */
   private epoch = 0;
 
   constructor(
-    private readonly inner: Store,
+    inner: Store,
     private readonly channel: InstanceChannel,
-  ) {}
+  ) {
+    super(inner);
+  }
 
-  async open(): Promise<void> {
-    await this.inner.open?.();
+  override async open(): Promise<void> {
+    await super.open();
     this.channel.listen(this);
   }
 
@@ -57,13 +62,12 @@ export class RefusalCacheStore implements Store, Listener {
     this.forget();
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.onDisconnect();
-    this.channel.close();
-    await this.inner.close();
+    await super.close();
   }
 
-  async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+  override async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
     if (!this.hears) return this.inner.check(checks);
     const now = performance.now();
     const remembered = this.refusals.size === 0 ? undefined : checks.map((check) => this.recall(check, now));
@@ -77,46 +81,29 @@ export class RefusalCacheStore implements Store, Listener {
     return remembered!.map((decisions) => decisions ?? answers[next++]!);
   }
 
-  reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    return this.inner.reserve(entry);
-  }
-
-  async refund(refunds: readonly Refund[]): Promise<void> {
+  override async refund(refunds: readonly Refund[]): Promise<void> {
     const since = performance.now();
     await this.inner.refund(refunds);
     await this.tell(refunds, since);
   }
 
-  penalize(charge: Charge): Promise<void> {
-    return this.inner.penalize(charge);
-  }
-
-  async block(counter: Counter, durationMs: number): Promise<void> {
+  override async block(counter: Counter, durationMs: number): Promise<void> {
     const since = performance.now();
     await this.inner.block(counter, durationMs);
     await this.tell([counter], since);
   }
 
-  renew(lease: HeldLease): Promise<boolean> {
-    return this.inner.renew(lease);
-  }
-
-  async reset(counters: readonly Counter[]): Promise<void> {
+  override async reset(counters: readonly Counter[]): Promise<void> {
     const since = performance.now();
     await this.inner.reset(counters);
     await this.tell(counters, since);
   }
 
-  history(counter: Counter): Promise<WindowCount[]> {
-    return this.inner.history(counter);
-  }
-
   private recall(check: Check, now: number): StoreDecision[] | undefined {
     if (check.peek === true) return undefined;
-    const key = this.keyOf(check);
-    const refusal = this.refusals.get(key);
+    const refusal = this.refusals.get(keyOf(check));
     if (refusal === undefined) return undefined;
-    if (refusal.until <= now) {
+    if (refusal.until <= now || !refusal.isOf(check)) {
       this.refusals.delete(refusal);
       return undefined;
     }
@@ -133,32 +120,18 @@ export class RefusalCacheStore implements Store, Listener {
   private remember(check: Check, decisions: readonly StoreDecision[], askedAt: number): void {
     if (check.peek === true || !check.entries.every(({ limit }) => limit.remembersRefusals)) return;
     const refused = decisions.filter(({ allowed }) => !allowed);
-    const enforced = check.entries.some(({ limit }, index) => !limit.shadow && decisions[index]?.allowed === false);
+    const enforced = check.entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
     if (!enforced || decisions.some(({ source }) => source !== 'redis')) return;
     // From when it was asked: the server decided later, so it holds at least so long.
     const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
     const receivedAt = performance.now();
     if (until <= receivedAt) return;
-    const key = this.keyOf(check);
+    const key = keyOf(check);
     const before = this.refusals.get(key);
     if (before !== undefined) this.refusals.delete(before);
     const bytes = 2 * key.length + DECISION_BYTES * decisions.length;
-    this.refusals.put(new Refusal(key, decisions, until, receivedAt), bytes, false);
-  }
-
-  private keyOf({ entries }: Check): string {
-    return entries
-      .map(({ limit, identity, cost }) => {
-        const whom = boundedIdentity(identity);
-        return `${this.serialOf(limit)} ${cost} ${whom.length} ${whom}`;
-      })
-      .join('\n');
-  }
-
-  private serialOf(limit: CompiledLimit): number {
-    let serial = this.serials.get(limit);
-    if (serial === undefined) this.serials.set(limit, (serial = ++this.lastSerial));
-    return serial;
+    const limits = check.entries.map(({ limit }) => limit);
+    this.refusals.put(new Refusal(key, limits, decisions, until, receivedAt), bytes, false);
   }
 
   private forget(): void {
@@ -172,4 +145,14 @@ export class RefusalCacheStore implements Store, Listener {
     this.forget();
     await this.channel.publish('', since);
   }
+}
+
+/** Tells checks apart: the length of each counter's id says where it ends. */
+function keyOf({ entries }: Check): string {
+  return entries
+    .map(({ limit, identity, cost }) => {
+      const id = counterId(limit, identity);
+      return `${cost} ${id.length} ${id}`;
+    })
+    .join('\n');
 }

@@ -1,0 +1,60 @@
+import type { Provider } from '@nestjs/common';
+import type { RateLimitSettings } from '../config/settings.js';
+import { OVERRIDE_STORE, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { moduleLogger } from '../errors/logger.js';
+import { messages } from '../errors/messages.js';
+import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
+import { RedisOverrideStore } from '../overrides/redis.override-store.js';
+import { createClient, isClient, type RedisClient, resends } from '../redis/client.js';
+import type { StoreReport } from '../stores/layers/circuits.js';
+import { DecisionStream } from '../telemetry/decision-stream.js';
+import { type CountingPlace, createStoreStack, type StoreStack } from './store-stack.js';
+
+/** Builds the store of an app that counts in this place, whatever its options say of it. */
+export function createAppStore(
+  settings: RateLimitSettings,
+  decisions: DecisionStream,
+  place: CountingPlace,
+): Promise<StoreStack> {
+  return createStoreStack({ ...settings, ...place, report, decisions });
+}
+
+/** Logs once that the store fails, and once that it is back. */
+function report(news: StoreReport): void {
+  const { node } = news;
+  if (news.state === 'replaced') moduleLogger.log(messages.nodeReplaced(news.node));
+  else if (news.state === 'recovered') {
+    moduleLogger.log(node === undefined ? messages.storeRecovered() : messages.nodeRecovered(node));
+  } else {
+    const { message } = news.error;
+    moduleLogger.error(node === undefined ? messages.storeFailing(message) : messages.nodeFailing(node, message));
+  }
+}
+
+/** The connection, the store, and what is kept beside it. */
+export const storeProviders: Provider[] = [
+  {
+    provide: RATE_LIMIT_REDIS,
+    useFactory: ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
+      if (redis !== undefined && !isClient(redis)) return createClient(redis, timeoutMs);
+      if (redis !== undefined && resends(redis)) moduleLogger.warn(messages.resends());
+      return redis;
+    },
+    inject: [RATE_LIMIT_SETTINGS],
+  },
+  {
+    provide: RATE_LIMIT_STORE,
+    useFactory: (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
+      const { options } = settings;
+      return createAppStore(settings, decisions, { store: options.store, redis, ownsClient: redis !== options.redis });
+    },
+    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_REDIS],
+  },
+  {
+    provide: OVERRIDE_STORE,
+    useFactory: (settings: RateLimitSettings, redis?: RedisClient) =>
+      redis === undefined ? new MemoryOverrideStore() : new RedisOverrideStore(redis, settings),
+    inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
+  },
+  DecisionStream,
+];

@@ -1,0 +1,96 @@
+import type { Counter } from '../../limits/counter.js';
+import type { Store } from '../store.js';
+import { Circuit, type CircuitReport } from './circuit.js';
+
+/** A change of a store, or of one of its nodes. */
+export type StoreReport = (CircuitReport & { readonly node?: string }) | { state: 'replaced'; readonly node: string };
+
+/** While a node fails, the others that may have taken over are looked for this often. */
+const LOOK_AFTER_MS = 1000;
+
+/** The circuits of a store: one of each node that has counters, and one of the store as a whole, which has no name. */
+export class Circuits {
+  private readonly circuits = new Map<string, Circuit>();
+  private lookedAt = -Infinity;
+
+  constructor(
+    private readonly store: Store,
+    private readonly report: (report: StoreReport) => void,
+  ) {}
+
+  /** Whether the store, or a node of it, is left alone for the moment. */
+  get isBroken(): boolean {
+    return [...this.circuits].some(([node, { isOpen }]) => isOpen && this.isCurrent(node));
+  }
+
+  /** Asks the nodes that are left alone whether they are back. Never rejects. */
+  async probe(): Promise<void> {
+    const left = [...this.circuits.values()].filter(({ isOpen }) => isOpen);
+    const asking = left.flatMap(({ counter }) => {
+      if (counter === undefined) return [];
+      const check = { entries: [{ ...counter, cost: 1 }], peek: true };
+      return [this.ask([counter], () => this.store.check([check])).catch(() => undefined)];
+    });
+    await Promise.all(asking);
+    this.forgetReplaced();
+  }
+
+  /** Calls the store for these counters, unless a node that has some of them is left alone. */
+  ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
+    const { store } = this;
+    if (store.nodeOf === undefined) return this.of('', counters[0]).run(call);
+    const nodes = new Map(counters.map((counter) => [store.nodeOf!(counter), counter]));
+    // What could not be opened is there now.
+    let guarded = async () => {
+      const answer = await call();
+      this.of('').recovered();
+      this.lookForReplaced();
+      return answer;
+    };
+    for (const [node, counter] of nodes) {
+      const next = guarded;
+      guarded = () => this.of(node, counter).run(next);
+    }
+    return guarded();
+  }
+
+  /** The store could not be opened. */
+  absent(error: unknown): void {
+    this.of('').absent(error instanceof Error ? error : new Error(String(error)));
+  }
+
+  private isCurrent(node: string): boolean {
+    return this.store.hasNode?.(node) ?? true;
+  }
+
+  private lookForReplaced(): void {
+    for (const { isFailing } of this.circuits.values()) {
+      if (!isFailing) continue;
+      const now = performance.now();
+      if (now - this.lookedAt < LOOK_AFTER_MS) return;
+      this.lookedAt = now;
+      return this.forgetReplaced();
+    }
+  }
+
+  /** Forgets nodes that have no counters any more, as a master that failed and was replaced: no call would find it back. */
+  private forgetReplaced(): void {
+    for (const [node, { isFailing }] of this.circuits) {
+      if (node === '' || this.isCurrent(node)) continue;
+      this.circuits.delete(node);
+      if (isFailing) this.report({ state: 'replaced', node });
+    }
+  }
+
+  private of(node: string, counter?: Counter): Circuit {
+    let circuit = this.circuits.get(node);
+    if (circuit === undefined) {
+      this.forgetReplaced();
+      const named = node === '' ? {} : { node };
+      circuit = new Circuit(node, (report) => this.report({ ...report, ...named }));
+      this.circuits.set(node, circuit);
+    }
+    circuit.counter = counter ?? circuit.counter;
+    return circuit;
+  }
+}

@@ -1,0 +1,44 @@
+import { Attempts } from '../../errors/attempts.js';
+import type { RateLimitStoreError } from '../../errors/errors.js';
+import { logger } from '../../errors/logger.js';
+import { messages } from '../../errors/messages.js';
+import { STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../../limits/compiled-limit.js';
+import type { CheckEntry } from '../../limits/counter.js';
+import type { Charge, StoreDecision } from '../store.js';
+
+const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);
+
+/** What `onStoreError` of each limit says. */
+export class StoreErrorPolicies {
+  /** A function of the user's that fails may do so for each check. */
+  private readonly attempts = new Attempts(logger);
+
+  /** What happens to units of a limit whose store gave this error: a shadow limit refuses nothing. */
+  of(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+    const policy = this.chosen(charge, error);
+    return policy === 'deny' && charge.limit.shadow ? 'allow' : policy;
+  }
+
+  /** A function that fails must not make a request fail. */
+  private chosen({ limit, identity, units }: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+    const { onStoreError, name } = limit;
+    if (typeof onStoreError !== 'function') return onStoreError;
+    const choose = () => onStoreError(error, { limit: name, key: identity, cost: units });
+    const told = { message: messages.policyFailed(name), wrong: messages.wrongPolicy };
+    return this.attempts.call(choose, isPolicy, told) ?? 'local';
+  }
+}
+
+/** What lets a request pass without counting it. */
+export function uncountedDecision({ limit }: CheckEntry): StoreDecision {
+  return {
+    allowed: true,
+    limit: limit.name,
+    quota: limit.quota,
+    remaining: limit.quota,
+    retryAfterMs: 0,
+    resetAfterMs: 0,
+    delayMs: 0,
+    source: 'fallback',
+  };
+}

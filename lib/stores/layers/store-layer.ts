@@ -1,0 +1,64 @@
+import type { WindowCount } from '../../algorithms/algorithm.js';
+import type { Counter } from '../../limits/counter.js';
+import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+
+/** A store around another one, which it asks: a layer overrides what it changes. */
+export abstract class StoreLayer implements Store {
+  readonly nodeOf?: (counter: Counter) => string;
+  readonly hasNode?: (node: string) => boolean;
+
+  constructor(protected readonly inner: Store) {
+    if (inner.nodeOf !== undefined) this.nodeOf = (counter) => inner.nodeOf!(counter);
+    if (inner.hasNode !== undefined) this.hasNode = (node) => inner.hasNode!(node);
+  }
+
+  /** Whether a server is left alone for the moment, since it failed repeatedly; nothing where none can be. */
+  get isBroken(): boolean | undefined {
+    return this.inner instanceof StoreLayer ? this.inner.isBroken : undefined;
+  }
+
+  /** Asks the servers that are left alone whether they are back. Never rejects. */
+  async probe(): Promise<void> {
+    if (this.inner instanceof StoreLayer) await this.inner.probe();
+  }
+
+  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+    return this.inner.check(checks);
+  }
+
+  reserve(entry: ReserveEntry): Promise<StoreDecision> {
+    return this.inner.reserve(entry);
+  }
+
+  refund(refunds: readonly Refund[]): Promise<void> {
+    return this.inner.refund(refunds);
+  }
+
+  penalize(charge: Charge): Promise<void> {
+    return this.inner.penalize(charge);
+  }
+
+  block(counter: Counter, durationMs: number): Promise<void> {
+    return this.inner.block(counter, durationMs);
+  }
+
+  renew(lease: HeldLease): Promise<boolean> {
+    return this.inner.renew(lease);
+  }
+
+  reset(counters: readonly Counter[]): Promise<void> {
+    return this.inner.reset(counters);
+  }
+
+  history(counter: Counter): Promise<WindowCount[]> {
+    return this.inner.history(counter);
+  }
+
+  async open(): Promise<void> {
+    await this.inner.open?.();
+  }
+
+  close(): Promise<void> {
+    return this.inner.close();
+  }
+}

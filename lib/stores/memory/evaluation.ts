@@ -1,0 +1,58 @@
+import type { StoreDecision } from '../store.js';
+import type { View } from './counter-view.js';
+
+/** Whether the cost of a view fits, blocked or not. */
+export function fits({ limit, state, cost }: View): boolean {
+  return cost <= limit.quota && limit.algorithm.fits(limit.parameters, state, cost);
+}
+
+/** Whether units can be had within `longest`, and how long they have to be waited for; in microseconds. */
+export function evaluateReservation(view: View, longest: number): void {
+  const { limit, state, block, cost } = view;
+  const { algorithm, parameters } = limit;
+  if (cost > limit.quota || block !== undefined) return;
+  view.allowed = fits(view);
+  if (view.allowed) {
+    view.delay = algorithm.queue?.delay(parameters, state, cost) ?? 0;
+    view.allowed = view.delay <= longest;
+  } else if (algorithm.reservation !== undefined) {
+    view.delay = algorithm.retryAfter(parameters, state, cost);
+    view.allowed = view.delay <= longest && algorithm.reservation.canBorrow(parameters, state, cost);
+  }
+}
+
+/** What a store says of a view. */
+export function decisionOf(view: View): StoreDecision {
+  const { limit, cost, state, block } = view;
+  const { algorithm, parameters, name, quota } = limit;
+  const blocked = block === undefined ? 0 : block.until - state.now;
+  const decision: StoreDecision = {
+    allowed: view.allowed,
+    limit: name,
+    quota,
+    remaining: blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state)),
+    retryAfterMs: view.allowed ? 0 : retryAfterMs(view, blocked),
+    resetAfterMs: toMs(Math.max(algorithm.resetAfter(parameters, state), blocked)),
+    delayMs: view.allowed && algorithm.queue ? toMs(algorithm.queue.delay(parameters, state, cost)) : 0,
+    source: 'memory',
+  };
+  const tickets = view.allowed ? (algorithm.queue ?? algorithm.holding) : undefined;
+  if (tickets !== undefined) decision.ticket = tickets.ticket(parameters, state, cost);
+  return decision;
+}
+
+function retryAfterMs(view: View, blocked: number): number {
+  const { limit, cost, state, delay } = view;
+  if (delay !== undefined) return toMs(delay);
+  if (cost > limit.quota) return Infinity;
+  const needed = fits(view) ? 0 : limit.algorithm.retryAfter(limit.parameters, state, cost);
+  return toMs(Math.max(needed, blocked));
+}
+
+/** Waits beyond this, 36,000 years, are all the same; the script does so too. */
+const LONGEST_MS = 2 ** 50;
+
+/** Whole milliseconds, rounded up. */
+export function toMs(micros: number): number {
+  return Math.min(Math.ceil(micros / 1000), LONGEST_MS);
+}

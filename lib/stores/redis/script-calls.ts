@@ -1,0 +1,58 @@
+import { RateLimitStoreError } from '../../errors/errors.js';
+import { messages } from '../../errors/messages.js';
+import { CONNECT_TIMEOUT_MS, type RedisClient } from '../../redis/client.js';
+import { withDeadline } from '../../redis/deadline.js';
+import { Script } from '../../redis/script.js';
+import { asStoreError } from '../../redis/store-error.js';
+import { Program, type TestClock } from './program.js';
+import { SCRIPT } from './script.generated.js';
+
+/** Calls of the script, each within a deadline, with what this process knows of the server's clock. */
+export class ScriptCalls {
+  private readonly script: Script;
+  /** How far the server's clock is ahead of ours, in microseconds, as far as it matters: to find calendar windows. */
+  private clockOffset = 0;
+
+  constructor(
+    private readonly client: RedisClient,
+    private readonly prefix: string,
+    readonly timeoutMs: number,
+    private readonly clock: TestClock | undefined,
+    script = SCRIPT,
+  ) {
+    this.script = new Script(client, script);
+  }
+
+  /** Loads the script, until `CONNECT_TIMEOUT_MS` after `since`. */
+  async load(since: number): Promise<void> {
+    try {
+      await withDeadline(this.script.load(), since + CONNECT_TIMEOUT_MS - performance.now(), CONNECT_TIMEOUT_MS);
+    } catch (error) {
+      throw asStoreError(error);
+    }
+  }
+
+  program(): Program {
+    return new Program(this.prefix, this.clock?.now() ?? Date.now() * 1000 + this.clockOffset, this.clock);
+  }
+
+  run(program: Program): Promise<unknown> {
+    return this.guarded(() => this.script.run(program.keys, [program.toString()], this.timeoutMs));
+  }
+
+  /** Learns the server's time, in microseconds. */
+  setClock(serverTime: number): void {
+    this.clockOffset = serverTime - Date.now() * 1000;
+  }
+
+  /** Asks Redis only if it is there, and waits no longer than the deadline. */
+  async guarded<T>(call: () => Promise<T>): Promise<T> {
+    const { status } = this.client;
+    if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
+    try {
+      return await withDeadline(call(), this.timeoutMs);
+    } catch (error) {
+      throw asStoreError(error);
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { propertyRuns } from '../../support/property-runs.js';
+import { expect } from '@jest/globals';
+import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
+import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
+import type { Check, StoreDecision } from '../../../lib/stores/store.js';
+import { algorithmNames } from '../../support/arbitraries.js';
+import { compile } from '../../support/stores.js';
+
+export const RUNS = propertyRuns(60);
+
+export const SECOND = 1000;
+
+export const HOUR = 3_600_000;
+
+export const DAY = 24 * HOUR;
+
+export const everyAlgorithm = [...algorithmNames, 'concurrency' as const];
+
+/** Five units at once, of which one comes back every 2 s where they come back one by one. */
+export const five: Record<(typeof everyAlgorithm)[number], AlgorithmOptions> = {
+  'fixed-window': { algo: 'fixed-window', rate: 5, interval: '10s' },
+  'calendar-window': { algo: 'calendar-window', rate: 5, period: 'minute' },
+  'sliding-window': { algo: 'sliding-window', rate: 5, interval: '10s' },
+  'sliding-log': { algo: 'sliding-log', rate: 5, interval: '10s' },
+  'token-bucket': { algo: 'token-bucket', rate: 5, interval: '10s' },
+  'leaky-bucket': { algo: 'leaky-bucket', rate: 5, interval: '10s', queue: 4 },
+  gcra: { algo: 'gcra', rate: 5, interval: '10s' },
+  concurrency: { algo: 'concurrency', limit: 5, ttl: '10s' },
+};
+
+export const atOnce: AlgorithmOptions = { algo: 'token-bucket', rate: 5, interval: '10s', refill: 'intervally' };
+
+export const identity = 'ip:203.0.113.7';
+
+/** A limit that refuses for so long whom it has refused. */
+export const blocking = (options: AlgorithmOptions, blockForMs: number, name = 'blocking', shadow = false) =>
+  new CompiledLimit(options, { location: 'test', name, shadow, blockFor: blockForMs * 1000 });
+
+export const start = Date.parse('2026-09-21T10:00:00Z');
+
+export const counterOf = (limit: CompiledLimit) => ({ limit, identity });
+
+export const limited = (algo: 'token-bucket' | 'gcra', rate: number, burst: number) =>
+  compile({ algo, rate, interval: '10s', burst }, 'one');
+
+export const queue = (units: number) =>
+  compile({ ...five['leaky-bucket'], queue: units - 1 } as AlgorithmOptions, 'one');
+
+export const checkOf = (entries: [limit: CompiledLimit, cost: number][]): Check => ({
+  entries: entries.map(([limit, cost]) => ({ limit, identity, cost })),
+});
+
+export const PENALTY = 90 * SECOND;
+
+export const blocked = (ms: number) => ({ allowed: false, remaining: 0, retryAfterMs: ms, resetAfterMs: ms });
+
+export const sum = (values: number[]) => values.reduce((all, each) => all + each, 0);
+
+/** A slice of 2 s. */
+export const slice = (from: number, count: number) => ({ start: start + from, end: start + from + 2000, count });
+
+/** Nothing that a decision says is out of its bounds. */
+export function expectSound(limit: CompiledLimit, decision: StoreDecision): void {
+  const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, quota } = decision;
+  expect(quota).toBe(limit.quota);
+  expect(remaining).toBeGreaterThanOrEqual(0);
+  expect(remaining).toBeLessThanOrEqual(quota);
+  expect(resetAfterMs).toBeGreaterThanOrEqual(0);
+  expect(delayMs).toBeGreaterThanOrEqual(0);
+  if (allowed) expect(retryAfterMs).toBe(0);
+  else expect(retryAfterMs).toBeGreaterThan(0);
+}

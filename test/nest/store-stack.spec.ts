@@ -1,0 +1,98 @@
+import { describe, expect, it } from '@jest/globals';
+import { createStoreStack, type StoreSettings } from '../../lib/nest/store-stack.js';
+import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import type { Store } from '../../lib/stores/store.js';
+import { DecisionStream } from '../../lib/telemetry/decision-stream.js';
+import { connectRedis, freshPrefix } from '../support/stores.js';
+
+/** The names of a store's layers, from top to bottom. */
+function layersOf(store: Store): string[] {
+  const below = store instanceof StoreLayer ? layersOf((store as unknown as { inner: Store }).inner) : [];
+  return [store.constructor.name, ...below];
+}
+
+async function layersWith(more: Partial<StoreSettings>): Promise<string[]> {
+  const common = { prefix: freshPrefix(), timeoutMs: 250, maxKeys: 1000, report: () => undefined };
+  const stack = await createStoreStack({ ...common, ...more });
+  const layers = layersOf(stack);
+  await stack.close();
+  return layers.slice(1);
+}
+
+const decisions = new DecisionStream();
+
+describe('the layers of a store', () => {
+  it('are none in process but that of the observers', async () => {
+    expect(await layersWith({ decisions, refusalCache: true })).toEqual(['ObservedStore', 'MemoryStore']);
+  });
+
+  it('are none over a store that decides in place of all others', async () => {
+    expect(await layersWith({ decisions, replacement: new MemoryStore() })).toEqual(['ObservedStore', 'MemoryStore']);
+  });
+
+  it('are those for failures and for limits of one instance over a store of the user', async () => {
+    const layers = ['InstanceScopeStore', 'FallbackStore', 'MemoryStore'];
+    expect(await layersWith({ store: new MemoryStore(), refusalCache: true })).toEqual(layers);
+  });
+
+  it('are all over Redis', async () => {
+    const redis = await connectRedis();
+    const below = ['FallbackStore', 'RedisStore'];
+    expect(await layersWith({ redis, decisions, refusalCache: true })).toEqual([
+      'ObservedStore',
+      'InstanceScopeStore',
+      'PrefetchStore',
+      'RefusalCacheStore',
+      ...below,
+    ]);
+    expect(await layersWith({ redis })).toEqual(['InstanceScopeStore', 'PrefetchStore', ...below]);
+    redis.disconnect();
+  });
+});
+
+describe('a layer', () => {
+  class Plain extends StoreLayer {}
+
+  it('hands on every call that it does not change', async () => {
+    const calls: unknown[][] = [];
+    const told = new Proxy({} as Store, {
+      get:
+        (_, name) =>
+        (...given: unknown[]) => {
+          calls.push([name, ...given]);
+          return Promise.resolve(name);
+        },
+    });
+    const layer = new Plain(told) as unknown as Record<string, (...given: unknown[]) => unknown>;
+    const names = ['check', 'reserve', 'refund', 'penalize', 'renew', 'reset', 'history', 'nodeOf', 'hasNode'];
+    for (const name of names) expect(await layer[name]!('given')).toBe(name);
+    await layer['block']!('counter', 5);
+    await layer['open']!();
+    await layer['close']!();
+    expect(calls).toEqual([...names.map((name) => [name, 'given']), ['block', 'counter', 5], ['open'], ['close']]);
+  });
+
+  it('has nodes only over a store that has some', () => {
+    const layer = new Plain(new MemoryStore());
+    expect([layer.nodeOf, layer.hasNode]).toEqual([undefined, undefined]);
+  });
+
+  it('tells whether a layer below leaves its store alone, if one can', async () => {
+    class Broken extends StoreLayer {
+      probes = 0;
+      override get isBroken() {
+        return true;
+      }
+      override async probe() {
+        this.probes++;
+      }
+    }
+    const broken = new Broken(new MemoryStore());
+    const layer = new Plain(broken);
+    expect([layer.isBroken, new Plain(new MemoryStore()).isBroken]).toEqual([true, undefined]);
+    await layer.probe();
+    await new Plain(new MemoryStore()).probe();
+    expect(broken.probes).toBe(1);
+  });
+});
