@@ -5,7 +5,8 @@ import type { Counter } from '../../limits/counter.js';
 import { asStoreError } from '../../redis/store-error.js';
 import { batches } from './batches.js';
 import type { ScriptCalls } from './script-calls.js';
-import { Reply, type Program } from './program.js';
+import type { Program } from './program.js';
+import { Reply } from './reply.js';
 import { groupBy, type Slots } from './slots.js';
 
 /** What is on its way to Redis. */

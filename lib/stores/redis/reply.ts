@@ -1,0 +1,108 @@
+import type { WindowCount } from '../../algorithms/algorithm.js';
+import { messages } from '../../errors/messages.js';
+import type { CheckEntry } from '../../limits/counter.js';
+import { readWholeNumber } from '../../redis/whole-number.js';
+import type { Check, StoreDecision } from '../store.js';
+
+/** Stands for a check or an operation that was not done. */
+const UNDECIDED = -1;
+/** The wait of a refusal that never ends. */
+const NEVER = -1;
+/** The outcome in the lowest two bits of a decision; between them, 1 is allowed. */
+const REFUSED = 0;
+const ALLOWED_TO_BE_HELD = 2;
+/** The numbers of one window. */
+const WINDOW = 3;
+
+/**
+ * Reads the script's reply in the order in which the program was written. Every method throws a `TypeError` for what the script
+ * never replies: a reply that was cut or mixed up on its way must not decide anything.
+ */
+export class Reply {
+  private readonly values: readonly unknown[];
+  private at = 0;
+  /** The server's time in microseconds, once it has told that a calendar window was another one's. */
+  serverTime: number | undefined;
+
+  constructor(reply: unknown) {
+    if (!Array.isArray(reply)) throw new TypeError(messages.noReply(reply));
+    this.values = reply;
+  }
+
+  /** Says that all has been read. */
+  end(): void {
+    if (this.at < this.values.length) throw this.wrong();
+  }
+
+  /** What an operation on one counter replied, or nothing if it was not done. */
+  operation(): number | undefined {
+    return this.undecided() ? undefined : this.next(0, 1);
+  }
+
+  /** The decisions of a check, or nothing if it was not decided. */
+  check({ entries, peek = false, refundable = false }: Check): StoreDecision[] | undefined {
+    if (this.undecided()) return undefined;
+    const decisions = entries.map((entry) => this.decision(entry));
+    if (refundable && !peek) {
+      const chargedAt = this.next();
+      for (const decision of decisions) decision.chargedAt = chargedAt;
+    }
+    return decisions;
+  }
+
+  /** The windows of a counter, the newest first, or nothing if they were not read. */
+  history(): WindowCount[] | undefined {
+    if (this.undecided()) return undefined;
+    const length = this.next(0, Math.floor(this.values.length / WINDOW));
+    return Array.from({ length }, () => ({
+      start: this.next(),
+      end: this.next(),
+      count: this.next(),
+    })).toReversed();
+  }
+
+  private decision({ limit, cost }: CheckEntry): StoreDecision {
+    const { quota } = limit;
+    const first = this.next();
+    const outcome = first % 4;
+    const allowed = outcome !== REFUSED;
+    if (outcome > ALLOWED_TO_BE_HELD || (allowed && cost > quota)) throw this.wrong(this.at - 1);
+    const decision: StoreDecision = {
+      allowed,
+      limit: limit.name,
+      quota,
+      remaining: this.next(0, quota),
+      retryAfterMs: 0,
+      resetAfterMs: (first - outcome) / 4,
+      delayMs: 0,
+      source: 'redis',
+    };
+    if (!allowed) {
+      const never = cost > quota;
+      const wait = this.next(never ? NEVER : 0, never ? NEVER : undefined);
+      decision.retryAfterMs = never ? Infinity : wait;
+    } else if (outcome === ALLOWED_TO_BE_HELD) {
+      decision.delayMs = this.next();
+      decision.ticket = this.next();
+    }
+    return decision;
+  }
+
+  private undecided(): boolean {
+    const value = this.values[this.at];
+    if (value !== UNDECIDED && value !== String(UNDECIDED)) return false;
+    this.at++;
+    this.serverTime = this.next();
+    return true;
+  }
+
+  private next(least = 0, most = Number.MAX_SAFE_INTEGER): number {
+    const value = readWholeNumber(this.values[this.at++]);
+    if (value === undefined || value < least || value > most) throw this.wrong(this.at - 1);
+    return value;
+  }
+
+  private wrong(at = this.at): TypeError {
+    return new TypeError(messages.wrongReply(at, this.values[at]));
+  }
+}
