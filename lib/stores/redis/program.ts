@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry } from '../store.js';
-import type { CheckEntry, Counter } from '../../limits/counter.js';
+import type { Counter } from '../../limits/counter.js';
 import { extraKeysOf, keyOf } from './keys.js';
 
 const CONSUME = 0;
