@@ -8,6 +8,9 @@ import type { CheckEntry } from '../../lib/limits/counter.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { TestClock } from '../../lib/testing/test-clock.js';
 
+/** A year after the epoch: times before that are negative, which Redis never tells. */
+const EARLIEST = Date.UTC(1971) * 1000;
+
 /** The kit's clock to the microsecond. It begins on an even, but not a round, moment. */
 export class ManualClock extends TestClock {
   declare micros: number;
@@ -19,9 +22,9 @@ export class ManualClock extends TestClock {
     this.micros = 1_790_000_123_456_789;
   }
 
-  /** Milliseconds and parts of them, also backwards. */
+  /** Milliseconds and parts of them, also backwards, but not to a time that no server has. */
   advanceMs(ms: number): void {
-    this.micros += Math.round(ms * 1000);
+    this.micros = Math.max(EARLIEST, this.micros + Math.round(ms * 1000));
   }
 }
 
