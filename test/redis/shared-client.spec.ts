@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 async function open(redis: NonNullable<RateLimitModuleOptions['redis']>): Promise<TestingModule> {
-  const define = { leased: { algo: 'gcra', rate: 100, interval: '1h', lease: { units: 10, ttl: '1s' } } } as const;
+  const define = { prefetched: { algo: 'gcra', rate: 100, interval: '1h', prefetch: { units: 10, ttl: '1s' } } } as const;
   const module = RateLimitModule.forRoot({ redis, prefix: freshPrefix(), timeout: '5s', define });
   const app = await Test.createTestingModule({ imports: [module] })
     .setLogger(silent)
@@ -56,12 +56,12 @@ describe('a connection that apps share', () => {
     // A first command opens what else a client has.
     await client.get('any');
     const first = await open(client);
-    await first.get(LimiterService).for('leased').consume('user:1');
+    await first.get(LimiterService).for('prefetched').consume('user:1');
     await first.close();
     const before = emitters().map(listeners);
     for (let i = 0; i < 3; i++) {
       const app = await open(client);
-      await app.get(LimiterService).for('leased').consume('user:1');
+      await app.get(LimiterService).for('prefetched').consume('user:1');
       await app.close();
     }
     expect(emitters().map(listeners)).toEqual(before);
@@ -92,7 +92,7 @@ describe('an app whose Redis refuses the connection', () => {
     await whileNoTimeIsOver(async () => {
       const app = await open(to(port));
       cleanups.push(() => app.close());
-      const decision = await app.get(LimiterService).for('leased').consume('user:1');
+      const decision = await app.get(LimiterService).for('prefetched').consume('user:1');
       expect(decision).toMatchObject({ allowed: true, source: 'fallback' });
     });
   });
