@@ -50,7 +50,11 @@ describe.each(frameworks)('an app that shuts down, with %s', (framework: Framewo
   afterEach(() => app.store.close());
 
   const start = async () => {
-    app = await HttpApp.start(framework, { limits: { define: { held } }, controllers: [WaitingController], providers: [LateService] });
+    app = await HttpApp.start(framework, {
+      limits: { define: { held } },
+      controllers: [WaitingController],
+      providers: [LateService],
+    });
     return app;
   };
 

@@ -19,7 +19,9 @@ afterEach(async () => {
 });
 
 async function open(redis: NonNullable<RateLimitModuleOptions['redis']>): Promise<TestingModule> {
-  const define = { prefetched: { algo: 'gcra', rate: 100, interval: '1h', prefetch: { units: 10, ttl: '1s' } } } as const;
+  const define = {
+    prefetched: { algo: 'gcra', rate: 100, interval: '1h', prefetch: { units: 10, ttl: '1s' } },
+  } as const;
   const module = RateLimitModule.forRoot({ redis, prefix: freshPrefix(), timeout: '5s', define });
   const app = await Test.createTestingModule({ imports: [module] })
     .setLogger(silent)
