@@ -15,7 +15,8 @@ export interface OverrideRecord {
 /** Reads a record. Throws if it is none. */
 export function readRecord(json: string): OverrideRecord {
   const record = parse(json);
-  const { patch, version, generation, inherit, expiresAt, quota, previousQuota } = record;
+  // Instances of an earlier release, which may share the hash, call the mode `state`.
+  const { patch, version, generation, inherit = record['state'], expiresAt, quota, previousQuota } = record;
   const numbers = [version, generation, quota, previousQuota, ...(expiresAt === null ? [] : [expiresAt])];
   if (
     typeof patch !== 'object' ||
@@ -25,7 +26,7 @@ export function readRecord(json: string): OverrideRecord {
   ) {
     throw new Error(messages.notARecord(json));
   }
-  return record as unknown as OverrideRecord;
+  return { ...record, inherit } as unknown as OverrideRecord;
 }
 
 /** Whether the record's patch holds at `now`, in milliseconds. */

@@ -36,7 +36,8 @@ local function answer(limit, state, cost, fits, delay, ticket)
   if remaining < 0 then remaining = 0 end
   if state.blocked_until then micros, remaining = max(micros, state.blocked_until - now), 0 end
   local millis = (micros + -micros % 1000) / 1000
-  if millis > LONGEST then millis = LONGEST end
+  -- Beyond, that may be no whole number.
+  if micros > MAX_OWED then millis = milliseconds(micros) end
   reply[size + 2] = remaining
   if fits and not ticket then
     reply[size + 1] = millis * 4 + 1

@@ -243,6 +243,18 @@ describe('changed rates on Redis', () => {
       await until(() => app.quota(), 20);
     });
 
+    it('from records of a release that named the inherit mode `state`', async () => {
+      const app = await start();
+      await app.service.setRate('login', { rate: 20 }, { inherit: 'reset' });
+      await writeSilently({ patch: { rate: 30 }, version: 2, generation: 1, inherit: undefined, state: 'additive' });
+      const { override } = await app.service.getRate('login');
+      expect(override).toEqual({ patch: { rate: 30 }, version: 2, inherit: 'additive', expiresAt: undefined });
+      expect(await app.quota()).toBe(30);
+      await app.service.setRate('login', { rate: 40 });
+      expect(await stored('login')).toMatchObject({ version: 3, generation: 1, inherit: 'keep', previousQuota: 10 });
+      expect(warnings()).toEqual([]);
+    });
+
     it('when they are asked for', async () => {
       const app = await start();
       await writeSilently({ patch: { rate: 20 }, version: 7 });

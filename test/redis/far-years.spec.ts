@@ -120,3 +120,18 @@ describe.each(years)('in the year %i the stores decide alike', (year) => {
     PROPERTY_TIMEOUT_MS,
   );
 });
+
+it.each([
+  { algo: 'gcra', rate: 3, interval: 31_557_599_999, burst: 50_000 },
+  { algo: 'token-bucket', rate: 3, interval: 31_557_599_999, burst: 50_000 },
+  { algo: 'leaky-bucket', rate: 3, interval: 31_557_599_999, queue: 50_000 },
+] as const)('waits of thousands of years are whole milliseconds: $algo', async (options) => {
+  const { clock, memory, remote } = openStores(startOf(2026));
+  const limit = make(options);
+  for (let cost = 1; cost < 3000; cost += 97) {
+    clock.advanceMs(0.001);
+    const here = comparable([[await ask(memory, limit, { identity: IDENTITY, cost })]]);
+    expectEqual(comparable([[await ask(remote, limit, { identity: IDENTITY, cost })]]), here);
+  }
+  await memory.close();
+});
