@@ -3,6 +3,29 @@ import type { Algorithm } from './algorithm.js';
 /** What only some algorithms can do. */
 export type Capability = 'reservation' | 'queue' | 'holding' | 'prefetch' | 'history';
 
+/** The parts of an algorithm that it may leave out. */
+type OptionalParts = {
+  [Part in keyof Algorithm as object extends Pick<Algorithm, Part> ? Part : never]-?: undefined;
+};
+
+/**
+ * What an algorithm leaves out is its own `undefined`: so a property that `Object.prototype` was given is no capability of it, and
+ * all algorithms are objects of one shape, which makes them faster to read.
+ */
+const ABSENT: OptionalParts = {
+  extraKeys: undefined,
+  work: undefined,
+  bytes: undefined,
+  withQuota: undefined,
+  scaleUsed: undefined,
+  keepFor: undefined,
+  reservation: undefined,
+  queue: undefined,
+  holding: undefined,
+  prefetch: undefined,
+  history: undefined,
+};
+
 /** The algorithms, by their names. */
 export class AlgorithmRegistry {
   private readonly byName = new Map<unknown, Algorithm>();
@@ -38,9 +61,9 @@ export class AlgorithmRegistry {
     return this.all.filter(({ options }) => options.includes(option)).map(({ name }) => name);
   }
 
-  /** Adds an algorithm. What `Object.prototype` was given is no capability of it. */
+  /** Adds an algorithm. */
   add(algorithm: Algorithm): void {
-    this.byName.set(algorithm.name, Object.assign(Object.create(null) as object, algorithm));
+    this.byName.set(algorithm.name, { ...ABSENT, ...algorithm } as Algorithm);
   }
 
   private get all(): Algorithm[] {
