@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
+import { givenOptions } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { listOf, messages } from '../errors/messages.js';
 import { keySchemes, type LimitKey } from './index.js';
@@ -46,7 +47,8 @@ export class KeyResolverFactory {
     for (const scheme of keySchemes) {
       const parameter = scheme.parse(given, location);
       if (parameter === undefined) continue;
-      const { needsRoute, needsUser = false } = scheme;
+      const { needsRoute } = scheme;
+      const { needsUser = false } = givenOptions(scheme, ['needsUser']);
       const identify = scheme.resolve(parameter, { ipv6Prefix, proxyWarning, instances });
       return { given, ...scheme.describe(parameter, given), needsRoute, needsUser, identify };
     }
