@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
+import { givenOptions } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { listOf, messages } from '../errors/messages.js';
 import { keySchemes, type LimitKey } from './index.js';
@@ -40,17 +41,18 @@ export class KeyResolverFactory {
     return byIp(ipv6Prefix, this.proxyWarning);
   }
 
-  /** Reads a key. Throws `RateLimitConfigError`. */
-  bind(given: LimitKey, location: string, ipv6Prefix: number): BoundKey {
+  /** Reads a key. Throws `RateLimitConfigError`, with the `forms` that it could be. */
+  bind(given: LimitKey, location: string, ipv6Prefix: number, forms = formsOf(keySchemes)): BoundKey {
     const { instances, proxyWarning } = this;
     for (const scheme of keySchemes) {
       const parameter = scheme.parse(given, location);
       if (parameter === undefined) continue;
-      const { needsRoute, needsUser = false } = scheme;
+      const { needsRoute } = scheme;
+      const { needsUser = false } = givenOptions(scheme, ['needsUser']);
       const identify = scheme.resolve(parameter, { ipv6Prefix, proxyWarning, instances });
       return { given, ...scheme.describe(parameter, given), needsRoute, needsUser, identify };
     }
-    throw new RateLimitConfigError(messages.wrongOption(location, 'key', given, formsOf(keySchemes)));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'key', given, forms));
   }
 
   /** Resolves when all classes that were named as a `key` so far have an instance. */

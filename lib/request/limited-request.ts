@@ -25,7 +25,11 @@ export interface GuardContinuation {
 /** One request on its way through its limits: what is known of it, and what has been checked so far. */
 export class LimitedRequest {
   /** The check of each phase. A second guard or middleware on the same request takes part in the first one's. */
-  readonly checks: { [phase in Phase]?: Promise<void> } = {};
+  readonly checks: { [phase in Phase]: Promise<void> | undefined } = {
+    middleware: undefined,
+    guard: undefined,
+    authenticated: undefined,
+  };
   /** All rules of the checks so far, also those that do not apply to the request. */
   readonly applicable: Rule[] = [];
   /** What the store was asked so far. A limit keeps the rate here that it was checked with. */

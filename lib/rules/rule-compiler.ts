@@ -109,7 +109,8 @@ export class RuleCompiler {
     );
     check(location, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
-    const key = this.keys.bind(orElse(common.key, 'ip'), location, ipv6Prefix);
+    const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
+    const key = this.keys.bind(orElse(common.key, 'ip'), location, ipv6Prefix, forms);
     const { phase = key.needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
@@ -163,6 +164,11 @@ function withDefaults(own: CommonLimitOptions, defaults: LimitDefaults): CommonL
   return Object.assign(own, Object.fromEntries(left));
 }
 
+/** Says what a `key` can be in a middleware. */
+function earlyForms(): string {
+  return `${formsOf(keySchemes.filter(({ needsRoute }) => !needsRoute))} in phase 'middleware'`;
+}
+
 /** A middleware sees a request before anything is known of it but its address and its headers. */
 function refuseWhatNeedsARoute(
   key: BoundKey,
@@ -174,10 +180,7 @@ function refuseWhatNeedsARoute(
     throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
   };
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
-  if (key.needsRoute) {
-    const forms = formsOf(keySchemes.filter(({ needsRoute }) => !needsRoute));
-    refuse('key', key.given, `${forms} in phase 'middleware'`);
-  }
+  if (key.needsRoute) refuse('key', key.given, earlyForms());
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");

@@ -4,6 +4,7 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
 import { givenOptions } from '../../lib/algorithms/options.js';
 import { readSettings } from '../../lib/config/settings.js';
 import { readRecord } from '../../lib/overrides/override-record.js';
@@ -99,6 +100,41 @@ describe('an `Object.prototype` that was written to', () => {
     const after = readSettings({});
     expect(JSON.stringify(after)).toBe(JSON.stringify(before));
     expect(Object.keys(after.options)).toEqual([]);
+  });
+
+  it('makes no key one of a user', async () => {
+    @Controller()
+    class ListController {
+      @Get()
+      @RateLimit({ ...limits['gcra']!, key: 'header:x-api-key', onMissingKey: 'refuse' })
+      list() {}
+    }
+    pollute('needsUser', true);
+    const app = await HttpApp.start('express', { controllers: [ListController] });
+    const { status } = await app.get('/');
+    await app.close();
+    expect(status).toBe(400);
+  });
+
+  it.each([
+    ['middleware', '/none', 404],
+    ['guard', '/', 200],
+    ['authenticated', '/', 200],
+  ] as const)('replaces no check of a request: %s', async (phase, path, allowed) => {
+    @Controller()
+    class ListController {
+      @Get()
+      list() {}
+    }
+    const app = await HttpApp.start('express', {
+      controllers: [ListController],
+      limits: { limits: [{ ...limits['gcra']!, phase }] },
+      configure: (nest) => void nest.use(rateLimitMiddleware(nest)),
+    });
+    pollute(phase, Promise.resolve());
+    const statuses = await app.statuses(3, path);
+    await app.close();
+    expect(statuses).toEqual([allowed, allowed, 429]);
   });
 
   it('leaves what a class of options has, and what equals it', () => {
