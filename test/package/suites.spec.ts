@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
 /** The spec files that a configuration of Jest names, with `{a,b}` written out. */
@@ -17,5 +17,10 @@ describe('configurations of Jest', () => {
 
     expect(specs.length).toBeGreaterThan(10);
     expect(specs.filter((spec) => !existsSync(spec))).toEqual([]);
+  });
+
+  it('mutation tests make no store on Redis', async () => {
+    const specs = await specsOf('jest.mutation.config.mjs');
+    expect(specs.filter((spec) => readFileSync(spec, 'utf8').includes('new RedisStore(redis'))).toEqual([]);
   });
 });
