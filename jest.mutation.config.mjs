@@ -13,7 +13,7 @@ export default {
     '<rootDir>/test/contract/{eviction,fallback-operations,memory-store,one-deadline,prefetch,stores}.spec.ts',
     '<rootDir>/test/e2e/{answers,custom-transport,defaults,graphql,keys,middleware,refusals}.spec.ts',
     '<rootDir>/test/e2e/{routes,scopes,shut-down,start-up,websockets,wiring}.spec.ts',
-    '<rootDir>/test/nest/{limiter.service,limits-that-live,transports}.spec.ts',
+    '<rootDir>/test/nest/{limiter.service,transports}.spec.ts',
     '<rootDir>/test/waiting/{changed-limits,giving-up,wait-queue}.spec.ts',
   ],
   moduleNameMapper: {

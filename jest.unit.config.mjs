@@ -3,13 +3,13 @@ import config from './jest.config.mjs';
 
 /** The specs that start nothing, by folder: no Redis, no app that listens, no other process. */
 const UNITS = {
-  algorithms: ['calendar', 'leases', 'models'],
-  contract: ['fallback-operations', 'memory-store', 'one-deadline', 'prefetch'],
+  algorithms: ['calendar', 'fixed-window', 'leases', 'models'],
+  contract: ['all-or-nothing', 'fallback-operations', 'memory-store', 'one-deadline', 'prefetch'],
   docs: ['blocks-of-peers', 'fine-print'],
   nest: ['hold-times', 'limit-types', 'limiter.service', 'openapi', 'transports'],
-  package: ['version'],
+  package: ['layers', 'suites', 'version'],
   testing: ['expectations', 'test-clock'],
-  waiting: ['changed-limits', 'giving-up', 'memory', 'places'],
+  waiting: ['changed-limits', 'giving-up', 'memory', 'wait-queue'],
 };
 
 const { globalSetup: _setup, globalTeardown: _teardown, coverageThreshold: _threshold, ...shared } = config;

@@ -46,7 +46,7 @@ const SEPARATORS = /[%:\r\n]/g;
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
   readonly location: string;
-  /** What shares its counters: the place of its declaration, or nothing if its name alone does. */
+  /** The namespace of its counters; nothing if its name alone tells them apart. */
   readonly namespace?: string;
   /** Its name; that of its algorithm with its rate unless given. */
   readonly name?: string | undefined;
@@ -76,7 +76,7 @@ export interface LimitSettings {
 export class CompiledLimit {
   /** Its name, the default one included. */
   readonly name: string;
-  /** What shares its counters: the place of its declaration, or an empty string if its name alone does. */
+  /** The namespace of its counters; empty if its name alone tells them apart. */
   readonly namespace: string;
   /** How it decides. */
   readonly algorithm: Algorithm;

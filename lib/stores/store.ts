@@ -14,7 +14,7 @@ export interface Check {
   readonly entries: readonly CheckEntry[];
   /** Only look: decide, but charge and write nothing. */
   readonly peek?: boolean;
-  /** What it charges may be given back later: the decisions say `at` what time it was charged. */
+  /** What it charges may be given back later: the decisions say when it was charged (`chargedAt`). */
   readonly refundable?: boolean;
   /** When it was asked, if it has waited since: milliseconds of the process's clock. Its deadline counts from then. */
   readonly since?: number;
@@ -22,7 +22,7 @@ export interface Check {
 
 /** A decision as stores make it: with what is needed to give back what it took. */
 export interface StoreDecision extends Decision {
-  /** The place in a `leaky-bucket`'s queue or behind earlier reservations, on the store's clock; the lease of a `concurrency`. */
+  /** The number of a reservation or of a departure slot, a time on the store's clock; or of a lease of `concurrency`. */
   ticket?: number;
   /** When it was charged, in microseconds on the store's clock, if that was asked for. */
   chargedAt?: number;
@@ -36,17 +36,17 @@ export interface Charge extends Counter {
   readonly source?: Decision['source'] | undefined;
 }
 
-/** Units to give back. None are: the counter is only brought under the limit's parameters. */
+/** Units to give back; 0 units only bring the counter under the limit's parameters. */
 export interface Refund extends Charge {
-  /** The place that the decision named. */
+  /** The ticket of the decision. */
   readonly ticket?: number | undefined;
-  /** The time that the decision named: what counts no longer by now is not given back once more. */
+  /** The `chargedAt` of the decision: units that count no longer by now are not given back once more. */
   readonly chargedAt?: number | undefined;
 }
 
 /** Units that a `concurrency` limit holds. */
 export interface HeldLease extends Charge {
-  /** The place that the decision named. */
+  /** The ticket of the decision. */
   readonly ticket: number;
 }
 

@@ -14,9 +14,9 @@ const identity = 'user:1';
 const options = { algo: 'fixed-window', rate: 100, interval: '1h' } as const;
 const remembered = new CompiledLimit(options, { location: 'test', name: 'remembered', remembersRefusals: true });
 const plain = new CompiledLimit(options, { location: 'test', name: 'plain' });
-const leased = new CompiledLimit(options, {
+const prefetched = new CompiledLimit(options, {
   location: 'test',
-  name: 'leased',
+  name: 'prefetched',
   prefetch: { units: 10, ttl: 1_000_000 },
 });
 
@@ -45,24 +45,24 @@ describe('of a server that says nothing', () => {
 
   it.each<[string, (store: Store) => Promise<unknown>]>([
     ['a check', (asked) => asked.check([{ entries: [entryOf(plain)] }])],
-    ['a check of a leased limit', (asked) => asked.check([{ entries: [entryOf(leased)] }])],
+    ['a check of a prefetched limit', (asked) => asked.check([{ entries: [entryOf(prefetched)] }])],
     [
-      'a check of a leased limit and another one',
-      (asked) => asked.check([{ entries: [entryOf(leased), entryOf(plain)] }]),
+      'a check of a prefetched limit and another one',
+      (asked) => asked.check([{ entries: [entryOf(prefetched), entryOf(plain)] }]),
     ],
-    ['a look', (asked) => asked.check([{ entries: [entryOf(leased), entryOf(plain)], peek: true }])],
+    ['a look', (asked) => asked.check([{ entries: [entryOf(prefetched), entryOf(plain)], peek: true }])],
     ['a reservation', (asked) => asked.reserve({ ...entryOf(plain), maxWaitMs: 0 })],
     ['a refund', (asked) => asked.refund([{ limit: remembered, identity, units: 1 }])],
-    ['a refund to a leased limit', (asked) => asked.refund([{ limit: leased, identity, units: 1 }])],
+    ['a refund to a prefetched limit', (asked) => asked.refund([{ limit: prefetched, identity, units: 1 }])],
     ['a penalty', (asked) => asked.penalize({ limit: remembered, identity, units: 1 })],
     ['a block', (asked) => asked.block({ limit: remembered, identity }, 1000)],
-    ['a block of a leased limit', (asked) => asked.block({ limit: leased, identity }, 1000)],
+    ['a block of a prefetched limit', (asked) => asked.block({ limit: prefetched, identity }, 1000)],
     [
       'a reset',
       (asked) =>
         asked.reset([
           { limit: remembered, identity },
-          { limit: leased, identity },
+          { limit: prefetched, identity },
         ]),
     ],
     ['a renewal', (asked) => asked.renew({ limit: plain, identity, units: 1, ticket: 1 })],

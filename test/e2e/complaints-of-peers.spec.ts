@@ -186,7 +186,7 @@ describe('calls without a response', () => {
     expect(error).toMatchObject({ result: { allowed: false, tightest: { limit: 'everyone', retryAfterMs: 60_000 } } });
   });
 
-  it.each(transports)('never count %s for somebody named undefined', async (_, type, args) => {
+  it.each(transports)('never count %s under the identity undefined', async (_, type, args) => {
     const { guard, check } = await start();
     const call = async () => guard.canActivate(contextOf(type, args(), 'refused'));
     for (let calls = 0; calls < 3; calls++) {
@@ -227,7 +227,7 @@ describe('RedisStore', () => {
       expect(other.retryAfterMs).toBeGreaterThan(retryAfterMs - 30_000);
     });
 
-    it('gives a key that lost its time to live a new one, and blocks nobody for ever', async () => {
+    it('gives a key without a time to live a new one, so no block lasts for ever', async () => {
       const clock = new ManualClock();
       const prefix = freshPrefix();
       const store = open(prefix, clock);

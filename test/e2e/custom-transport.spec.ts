@@ -119,7 +119,7 @@ describe('a reader of a transport', () => {
     expect(await left('slots')).toBe(1);
   });
 
-  it('as an object: what it leaves out is as for any other transport', async () => {
+  it('as an object: parts that it leaves out are as for any other transport', async () => {
     const { handler, left } = await start({ readers: [plainReader] });
     const [host, slow] = [handler('host'), handler('slow')];
     expect(await host(message('198.51.100.1'))).toBeUndefined();

@@ -84,7 +84,7 @@ describe.each(frameworks)('over %s', (framework) => {
       expect(left(await get('/'))).toEqual({ 'fixed-window:5/1h:custom': 4 });
     });
 
-    it('say nothing of what is the usual key of the app', async () => {
+    it('leave out the usual key of the app', async () => {
       const controllers = [routeWith(five, { ...five, key: 'ip' })];
       const { get } = bound(await start({ controllers, limits: { defaults: { key: 'user' } } }));
       expect(left(await get('/', { 'x-user': '1' }))).toEqual({ 'fixed-window:5/1h': 4, 'fixed-window:5/1h:ip': 4 });
@@ -132,7 +132,7 @@ describe.each(frameworks)('over %s', (framework) => {
       expect(await nest.get(LimiterService).for(five).consume('x')).toMatchObject({ remaining: 3 });
     });
 
-    it('say what counts', async () => {
+    it('hold the option count', async () => {
       const controllers = [routeWith({ ...five, name: 'own' })];
       const { get } = bound(await start({ controllers, limits: { defaults: { count: 'failed' } } }));
       for (let request = 0; request < 7; request++) expect((await get('/')).status).toBe(200);

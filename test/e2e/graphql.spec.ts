@@ -332,7 +332,7 @@ describe.each(frameworks)('GraphQL over %s', (framework) => {
     expect(await ask('{ partner }')).toEqual({ data: { partner: 1 } });
   });
 
-  it('says what else was wrong with the codes of Nest', async () => {
+  it('reports other errors with the codes of Nest', async () => {
     const { ask } = await start(framework);
     expect(await ask('{ login }')).toMatchObject({ errors: [{ extensions: { code: 'UNAUTHENTICATED' } }] });
     expect(await ask('{ never }')).toMatchObject({ errors: [refusal('never', ['never'], null)] });
@@ -412,7 +412,7 @@ describe.each(frameworks)('GraphQL over %s', (framework) => {
   });
 });
 
-it('the exception stays what it is for filters of the app', async () => {
+it('filters of the app get the exception itself', async () => {
   const caught: unknown[] = [];
   @Catch(RateLimitExceededException)
   class Filter implements ExceptionFilter {

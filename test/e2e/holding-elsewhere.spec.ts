@@ -201,7 +201,7 @@ describe('a process that is killed', () => {
     if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 110_000);
   }, 120_000);
 
-  it('holds what it held until ttl is over, and no longer', async () => {
+  it('holds its units until ttl is over, and no longer', async () => {
     const limit = { algo: 'concurrency', limit: 1, ttl: 2000 } as const;
     const [prefix, key] = [freshPrefix(), 'jobs'];
     const input = { url: process.env['TEST_REDIS_URL'], prefix, name: 'jobs', limit, key };

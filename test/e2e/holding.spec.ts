@@ -235,7 +235,7 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
   }
 
   describe('blockFor', () => {
-    it('refuses whom it refused for so long, though the window would be over', async () => {
+    it('refuses for the whole of blockFor, though the window is over', async () => {
       const { get, clock, service } = await start();
       const statusAndWait = async () => {
         const { status, headers } = await get('/login');
@@ -277,7 +277,7 @@ describe.each(kinds)('over %s with %s', (framework, kind) => {
       ]);
     });
 
-    it('refuses nobody in shadow mode, and reports it', async () => {
+    it('refuses no request in shadow mode, and reports it', async () => {
       const { get, clock } = await start();
       const told = async () => {
         const { status, headers } = await get('/watched');

@@ -209,7 +209,7 @@ describe.each(['TCP', 'Redis'] as const)('over %s', (transport) => {
       expect(await ask('all')).toBe(1);
     });
 
-    it('counts by what a function reads of the message', async () => {
+    it('counts by a function of the message', async () => {
       const { ask } = await start(transport, how);
       const tenants = ['one', 'two', 'one'];
       const answers: unknown[] = [];
@@ -217,7 +217,7 @@ describe.each(['TCP', 'Redis'] as const)('over %s', (transport) => {
       expect(answers).toEqual(['done', 'done', refusal(['tenant'], 60_000)]);
     });
 
-    it('checks after the guards what has to know the user', async () => {
+    it('checks limits by user after the guards', async () => {
       const { ask } = await start(transport, how);
       expect([await ask('late'), await ask('late')]).toEqual(['done', refusal(['late'], 60_000)]);
       expect(await ask('login')).toMatchObject({ error: { status: 'error', statusCode: 401 } });

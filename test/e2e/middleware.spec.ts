@@ -267,7 +267,7 @@ describe.each(frameworks)('the middleware over %s', (framework) => {
       expect(await refused.json()).toEqual({ own: 'flood' });
     });
 
-    it('gives back what does not count in the end', async () => {
+    it('gives back units of requests that do not count in the end', async () => {
       const { url } = await start({ limits: [{ ...flood, rate: 1, count: 'failed' }] });
       for (let request = 0; request < 3; request++) expect((await fetch(`${url}/`)).status).toBe(200);
       expect((await fetch(`${url}/failing`)).status).toBe(500);
@@ -314,7 +314,7 @@ describe.each(frameworks)('the middleware over %s', (framework) => {
       },
     );
 
-    it('leaves what is no matter of it to the guard', async () => {
+    it('leaves the limits of other phases to the guard', async () => {
       const { url } = await start({ limits: [guarded] });
       const missing = await fetch(`${url}/nowhere`);
       expect(missing.status).toBe(404);

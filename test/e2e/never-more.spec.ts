@@ -76,7 +76,7 @@ describe.each(frameworks)('never more than a limit says, over %s', (framework) =
     return socket;
   }
 
-  it('a client that is gone before it is known who it was does not pass', async () => {
+  it('a client that leaves before its address is read does not pass', async () => {
     await start();
     for (let i = 0; i < 10; i++) {
       const socket = await send('POST /codes HTTP/1.1');
@@ -93,7 +93,7 @@ describe.each(frameworks)('never more than a limit says, over %s', (framework) =
     { name: 'all', algo: 'sliding-log', rate: 5, interval: '1m' },
     { name: 'all', algo: 'token-bucket', rate: 5, interval: '1m' },
     { name: 'all', algo: 'gcra', rate: 5, interval: '1m' },
-  ])('what a held request was charged in an earlier window is not given back, $algo', async (limit) => {
+  ])('units of a held request from an earlier window are not given back, $algo', async (limit) => {
     await start({ limits: { limits: [limit] } });
     await app.get('/shaped');
     const held = await Promise.all(Array.from({ length: 4 }, () => send('GET /shaped HTTP/1.1')));
@@ -105,7 +105,7 @@ describe.each(frameworks)('never more than a limit says, over %s', (framework) =
     expect(await app.statuses(2, '/free')).toEqual([429, 429]);
   });
 
-  it('what it was charged in this one is', async () => {
+  it('units of a held request from the same window are given back', async () => {
     await start({ limits: { limits: [{ name: 'all', algo: 'fixed-window', rate: 5, interval: '1m' }] } });
     await app.get('/shaped');
     const check = jest.spyOn(app.store, 'check');
@@ -130,7 +130,7 @@ describe.each(frameworks)('never more than a limit says, over %s', (framework) =
       expect(await app.statuses(2, '/by-plan', { 'x-plan': 'free' })).toEqual([200, 429]);
     });
 
-    it('replaces a farther limit of its name, which keeps what it was charged no longer', async () => {
+    it('replaces a farther limit of its name, whose units are given back', async () => {
       await start({
         limits: { limits: [{ ...burst, rate: 1 }] },
         providers: [{ provide: APP_GUARD, useClass: UserGuard }],

@@ -297,7 +297,7 @@ describe.each(kinds)('outcomes over %s with %s', (framework, kind) => {
     }
   });
 
-  it('what was settled is given back as well, and nothing of others', async () => {
+  it('settled units are given back, too, and none of other requests', async () => {
     const { statuses, remaining } = await counting('failed');
     expect(await statuses(1, '/answer/401')).toEqual([401]);
     for (const actual of [0, 1, 3]) expect(await statuses(1, `/settled/${actual}`)).toEqual([200]);
@@ -400,7 +400,7 @@ describe.each(kinds)('outcomes over %s with %s', (framework, kind) => {
       expect((await get('/model')).status).toBe(200);
     });
 
-    it('refuses what is no cost, or what no limit of the request has', async () => {
+    it('refuses a wrong cost, and a limit that the request does not have', async () => {
       const { get } = await start();
       const errors: unknown[] = [];
       const trying = (...args: unknown[]) =>

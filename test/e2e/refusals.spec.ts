@@ -116,7 +116,7 @@ describe.each(frameworks)('refusals over %s', (framework) => {
   });
 
   describe('functions', () => {
-    it('make the message of the request and of what its limits said', async () => {
+    it('make the message of the request and of the decisions', async () => {
       const response = await refused({}, { ...short, message: pathAndWait });
       expect(await response.json()).toEqual({ ...usual('short'), message: '/things/7 in 10000 ms' });
     });

@@ -236,7 +236,7 @@ describe.each(frameworks)('routes over %s', (framework) => {
       }
     }
 
-    it('counts a user whom a guard of the route finds, and before it all who knock', async () => {
+    it('counts a user after the guard of the route, and every request before it', async () => {
       const { get } = bound(await start({ controllers: [AccountController] }));
       const anonymous = await get('/');
       expect([anonymous.status, left(anonymous)]).toEqual([401, { early: 4 }]);

@@ -174,7 +174,7 @@ describe.each(frameworks)('what adds up over %s', (framework) => {
     expect(await told('/more/inherited')).toEqual({ module: 8, base: 9, hourly: 19, own: 9, method: 9 });
   });
 
-  it('takes away only what a derived class names', async () => {
+  it('skips only the limits that a derived class names', async () => {
     await start(options);
     expect(await told('/skips/inherited')).toEqual({ module: 9, base: 9, method: 9 });
     expect(await told('/none/inherited')).toEqual({ method: 9 });
@@ -264,7 +264,7 @@ describe.each(frameworks)('what tells counters apart over %s', (framework) => {
     ]);
   });
 
-  it('tells classes of one path apart by what else they answer', async () => {
+  it('tells classes of one path apart by their other routes', async () => {
     const [a, b] = await run({ controllers: [part('a', 'x'), part('b', 'x')] }, '/a', '/b');
     expect([a, b]).toEqual([{ class: 9 }, { class: 9 }]);
     expect(await run({ controllers: [part('b', 'y'), part('a', 'z')] }, '/b')).toEqual([{ class: 8 }]);
@@ -364,7 +364,7 @@ it('changes the rate of all routes that count for themselves', async () => {
   }
 });
 
-it('counts routes for themselves in classes that nobody named, whatever other methods they have', async () => {
+it('counts each route by itself in a class without a namespace, beside other methods', async () => {
   @Controller()
   class HelpedController {
     @Get('one')
@@ -472,7 +472,7 @@ describe('other handlers', () => {
     });
   });
 
-  it('of which nothing is known need a name that somebody wrote, or a scope', async () => {
+  it('of an unknown transport need a class name or a namespace', async () => {
     class BotUpdate {
       @RateLimit(counted)
       start() {}

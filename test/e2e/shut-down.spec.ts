@@ -93,7 +93,7 @@ describe.each(frameworks)('an app that shuts down, with %s', (framework: Framewo
     await lease.release();
   });
 
-  it('lets code take what is there meanwhile, and wait for nothing', async () => {
+  it('lets code take units meanwhile, and never wait for them', async () => {
     const { nest } = await start();
     const late = nest.get(LateService);
     await nest.close();

@@ -48,7 +48,7 @@ describe('a form of key that a test adds', () => {
     return app;
   }
 
-  it('counts by what it finds, under a name of its own', async () => {
+  it('counts by its parameter, under a name of its own', async () => {
     const started = await start({ key: byToken });
     expect(await started.statuses(2, '/?token=a')).toEqual([200, 429]);
     expect(await started.statuses(2, '/?token=b')).toEqual([200, 429]);
@@ -57,7 +57,7 @@ describe('a form of key that a test adds', () => {
     );
   });
 
-  it('does what onMissingKey says of a request without one', async () => {
+  it('follows onMissingKey for a request without one', async () => {
     const refusing = await start({ key: byToken, onMissingKey: 'refuse' });
     const response = await refusing.get('/');
     expect([response.status, ((await response.json()) as { message: string }).message]).toEqual([
@@ -68,7 +68,7 @@ describe('a form of key that a test adds', () => {
     expect(await (await start({ key: byToken })).statuses(2, '/')).toEqual([200, 429]);
   });
 
-  it('is listed where a key is of no form, and says itself what is wrong with one of its own', async () => {
+  it('is listed for a key of no form, and reports a wrong key of its own form', async () => {
     await expect(startUp({ limits: [{ ...minute, key: 7 as never }] })).rejects.toThrow(
       "wants 'ip', 'user', 'global', 'header:<name>', a function, a class that implements KeyResolver or 'query:<name>'",
     );

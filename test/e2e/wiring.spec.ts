@@ -178,7 +178,7 @@ describe('the interceptor', () => {
     expect((await start([module])).intercepts()).toBe(false);
   });
 
-  it('runs before those of modules that are imported earlier, so that no cache answers what is not counted', async () => {
+  it('runs before those of modules that are imported earlier, so no cache answers uncounted requests', async () => {
     @Module({ providers: [{ provide: APP_INTERCEPTOR, useClass: CacheInterceptor }] })
     class CacheModule {}
     const { statuses } = await start([
@@ -443,7 +443,7 @@ const warnings = () => {
 describe('the order of global guards', () => {
   const auth = { provide: APP_GUARD, useClass: NobodyGuard };
 
-  it('is warned of once if others run before, with what to do', async () => {
+  it('warns once of guards before the rate limits, and names the remedy', async () => {
     const warned = warnings();
     const { statuses } = await start([
       boundModule(auth),

@@ -91,7 +91,7 @@ describe('a function that makes new limits each time', () => {
     return firstValueFrom(await app.get(RateLimitInterceptor, { strict: false }).intercept(context, next));
   }
 
-  it('uses the units that were leased for an equal one', async () => {
+  it('uses the units that were prefetched for an equal one', async () => {
     for (let i = 0; i < 2000; i++) expect(await call('leased')).toBe('handled');
     expect(await calls()).toBeLessThan(50);
   });

@@ -214,7 +214,7 @@ describe('transports', () => {
       await expect(guard.canActivate(contextOf('http', [{ ip: '203.0.113.7' }, {}]))).resolves.toBe(true);
     });
 
-    it('any other error stays what it is', async () => {
+    it('any other error is left as it is', async () => {
       const bug = new TypeError('a bug');
       const { guard } = await start({ store: failing(bug) });
       await expect(guard.canActivate(contextOf('http', [{ ip: '203.0.113.7' }, {}]))).rejects.toBe(bug);

@@ -114,7 +114,7 @@ describe.each(Object.keys(stores))('a shadow for code on %s', (kind) => {
     await redis.quit();
   });
 
-  it('consume and peek let all pass, and say what remains', async () => {
+  it('consume and peek allow every call, and report the units that remain', async () => {
     const limiter = service.for(few);
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: 0 });
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: 0, retryAfterMs: 0, delayMs: 0 });
@@ -125,7 +125,7 @@ describe.each(Object.keys(stores))('a shadow for code on %s', (kind) => {
     expect(delays).toEqual([0, 0, 0]);
   });
 
-  it('check lets all pass, and shows who would have refused', async () => {
+  it('check allows every call, and shows the refusal of each limit', async () => {
     const checks = [{ limit: few, key: 'b' }];
     expect(await service.check(checks)).toMatchObject({ allowed: true, decisions: [{ allowed: true }] });
     expect(await service.check(checks)).toMatchObject({ allowed: true, decisions: [{ allowed: false }] });
@@ -157,7 +157,7 @@ describe.each(Object.keys(stores))('a shadow for code on %s', (kind) => {
     await expect(service.for(few).acquire('s', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
   });
 
-  it('hold runs the work whatever is held, and releases what it held', async () => {
+  it('hold runs the work above the limit, too, and releases its units', async () => {
     const limiter = service.for(slots);
     const seen: boolean[] = [];
     await limiter.hold('d', async (outer) => {

@@ -9,17 +9,17 @@ import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
 import { StoreLayer } from './store-layer.js';
 
-/** Counters with a lease at most; any more are asked about one by one. */
-const MAX_LEASES = 10_000;
+/** Counters with prefetched units at most; any more are asked about one by one. */
+const MAX_COUNTERS = 10_000;
 /** How often what was not used in time is given back. */
 const SWEEP_MS = 50;
 
 /**
- * Decides by units that were taken from the store in advance, for limits with a `lease`. What is not used in time is given
- * back, and at the end all of it. Resets and blocks by any instance end leases on all of them.
+ * Decides by units that were taken from the store in advance, for limits with `prefetch`. Units that are not used in time are
+ * given back, and at the end all of them. Resets and blocks by any instance end what every instance holds.
  */
 export class PrefetchStore extends StoreLayer implements Listener {
-  private readonly leases = new Map<CompiledLimit, Map<string, PrefetchedUnits>>();
+  private readonly units = new Map<CompiledLimit, Map<string, PrefetchedUnits>>();
   private readonly returning = new Set<Promise<void>>();
   private readonly ask: Ask = (check) => this.inner.check([check]).then(([decisions]) => decisions![0]!);
   private timer: NodeJS.Timeout | undefined;
@@ -36,13 +36,13 @@ export class PrefetchStore extends StoreLayer implements Listener {
   /** Gives back all that is left before the store below is closed. */
   override async close(): Promise<void> {
     clearInterval(this.timer);
-    for (const lease of this.all()) lease.end();
+    for (const units of this.all()) units.end();
     await Promise.all(this.returning);
     await this.inner.close();
   }
 
   override check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    if (!checks.some(({ entries }) => entries.some(hasLease))) return this.inner.check(checks);
+    if (!checks.some(({ entries }) => entries.some(prefetches))) return this.inner.check(checks);
     const [only] = checks;
     if (checks.length === 1 && only !== undefined) {
       const decision = this.decideAtOnce(only);
@@ -73,9 +73,9 @@ export class PrefetchStore extends StoreLayer implements Listener {
   /** Another instance reset a counter, or blocked it. */
   onMessage(message?: string): void {
     if (!message) return;
-    for (const lease of this.all()) {
-      if (message === announcement('drop', lease)) lease.drop();
-      else if (message === announcement('end', lease)) lease.end();
+    for (const units of this.all()) {
+      if (message === announcement('drop', units)) units.drop();
+      else if (message === announcement('end', units)) units.end();
     }
   }
 
@@ -89,7 +89,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   /** Takes what is prefetched first; if the check is refused, it is put back. */
   private async decide(check: Check): Promise<StoreDecision[]> {
     const { entries, peek = false } = check;
-    const prefetched = entries.filter(hasLease);
+    const prefetched = entries.filter(prefetches);
     if (prefetched.length === 0) return this.only(check);
     if (peek) return this.look(check);
     const parts: Part[] = [
@@ -100,7 +100,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
         afterwards: (charged) => charged.map((decision, index) => withUnits(decision, prefetched[index]!)),
       },
     ];
-    const others = entries.filter((entry) => !hasLease(entry));
+    const others = entries.filter((entry) => !prefetches(entry));
     // What is asked in two steps has one deadline.
     const { since = performance.now() } = check;
     const asked = { ...check, entries: others, since };
@@ -125,9 +125,9 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   private async take(entry: CheckEntry): Promise<StoreDecision> {
-    const lease = this.leaseOf(entry);
-    if (lease === undefined) return this.ask({ entries: [entry], refundable: true });
-    return lease.use(entry.cost, performance.now()) ?? lease.take(entry.cost);
+    const units = this.unitsFor(entry);
+    if (units === undefined) return this.ask({ entries: [entry], refundable: true });
+    return units.use(entry.cost, performance.now()) ?? units.take(entry.cost);
   }
 
   private putBack(entries: readonly CheckEntry[], taken: readonly (StoreDecision | undefined)[]): void {
@@ -135,8 +135,8 @@ export class PrefetchStore extends StoreLayer implements Listener {
       const decision = taken[index];
       if (decision?.allowed !== true) continue;
       const { limit, identity, cost: units } = entry;
-      const lease = this.existing(entry);
-      if (lease !== undefined) lease.putBack(units, decision);
+      const prefetched = this.existing(entry);
+      if (prefetched !== undefined) prefetched.putBack(units, decision);
       else this.giveBack({ limit, identity, units, chargedAt: decision.chargedAt, source: decision.source });
     }
   }
@@ -157,35 +157,35 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   private existing({ limit, identity }: Counter): PrefetchedUnits | undefined {
-    return this.leases.get(limit)?.get(identity);
+    return this.units.get(limit)?.get(identity);
   }
 
-  private leaseOf(counter: Counter): PrefetchedUnits | undefined {
+  private unitsFor(counter: Counter): PrefetchedUnits | undefined {
     const { limit, identity } = counter;
     const known = this.existing(counter);
-    // A long identity takes memory for as long as the lease is there.
-    if (known !== undefined || this.count >= MAX_LEASES || identity.length > LONGEST_IDENTITY) return known;
-    let leases = this.leases.get(limit);
-    if (leases === undefined) this.leases.set(limit, (leases = new Map()));
-    const lease = new PrefetchedUnits(limit, identity, this.ask, (refund) => this.giveBack(refund));
-    leases.set(identity, lease);
+    // A long identity takes memory for as long as the units are there.
+    if (known !== undefined || this.count >= MAX_COUNTERS || identity.length > LONGEST_IDENTITY) return known;
+    let ofLimit = this.units.get(limit);
+    if (ofLimit === undefined) this.units.set(limit, (ofLimit = new Map()));
+    const units = new PrefetchedUnits(limit, identity, this.ask, (refund) => this.giveBack(refund));
+    ofLimit.set(identity, units);
     this.count++;
     if (!this.listens) this.channel.listen(this);
     this.listens = true;
     this.timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
-    return lease;
+    return units;
   }
 
   private sweep(): void {
     const now = performance.now();
-    for (const [limit, leases] of this.leases) {
-      for (const [identity, lease] of leases) {
-        lease.expire(now);
-        if (!lease.isIdle || now < lease.until + limit.prefetch!.ttl / 1000) continue;
-        leases.delete(identity);
+    for (const [limit, ofLimit] of this.units) {
+      for (const [identity, units] of ofLimit) {
+        units.expire(now);
+        if (!units.isIdle || now < units.until + limit.prefetch!.ttl / 1000) continue;
+        ofLimit.delete(identity);
         this.count--;
       }
-      if (leases.size === 0) this.leases.delete(limit);
+      if (ofLimit.size === 0) this.units.delete(limit);
     }
     if (this.count > 0) return;
     clearInterval(this.timer);
@@ -193,7 +193,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   private *all(): Iterable<PrefetchedUnits> {
-    for (const leases of this.leases.values()) yield* leases.values();
+    for (const ofLimit of this.units.values()) yield* ofLimit.values();
   }
 
   /** Units that cannot be given back come back by themselves in time. */
@@ -206,8 +206,8 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   private async tell(what: 'end' | 'drop', counters: readonly Counter[], since: number): Promise<void> {
-    const leased = counters.filter(hasLease);
-    await Promise.all(leased.map((counter) => this.channel.publish(announcement(what, counter), since)));
+    const prefetched = counters.filter(prefetches);
+    await Promise.all(prefetched.map((counter) => this.channel.publish(announcement(what, counter), since)));
   }
 }
 
@@ -216,7 +216,7 @@ function announcement(what: 'end' | 'drop', counter: Counter): string {
   return keyOf(what, counter);
 }
 
-function hasLease({ limit }: Counter): boolean {
+function prefetches({ limit }: Counter): boolean {
   return limit.prefetch !== undefined;
 }
 

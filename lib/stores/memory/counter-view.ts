@@ -69,7 +69,7 @@ function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: En
 
 /**
  * Begins the block of a check that is refused. The counter begins anew when it ends: what was used is forgotten at once. What
- * is still to come stays: leases that are held, places in a queue, and what is owed beyond the quota. If the same check would
+ * is still to come stays: leases that are held, departure slots, and what is owed beyond the quota. If the same check would
  * have to wait longer for that, the block lasts as long, so that nothing that is asked meanwhile lengthens its wait.
  */
 export function beginBlock(view: View): void {

@@ -56,7 +56,7 @@ export class Counters {
     const refusedFirst = !view.allowed && blocks && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) beginBlock(view);
     const charged = charges && view.allowed && !peek;
-    // A delay and a place are those that it finds; what remains is what it leaves.
+    // The delay and the ticket are from before the charge; `remaining` is from after it.
     const isPlaced = issuesTickets(algorithm);
     if (charged && !isPlaced) algorithm.take(parameters, state, cost);
     const decision = decisionOf(view);

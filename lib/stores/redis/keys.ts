@@ -5,7 +5,7 @@ import type { Counter } from '../../limits/counter.js';
 const PLAIN = /^[\w.:@-]{1,64}$/;
 
 /**
- * The key of a counter: `prefix:{identity}:scope:name:code`. The braces make the identity the hash tag, so that all limits of
+ * The key of a counter: `prefix:{identity}:namespace:name:code`. The braces make the identity the hash tag, so that all limits of
  * one identity lie in one slot of a Cluster and can be decided atomically.
  */
 export function keyOf(prefix: string, { limit, identity }: Counter): string {
