@@ -15,106 +15,115 @@ const ANSWERS = [
   { status: 429, remaining: expect.stringContaining('"hello";r=0'), retryAfter: expect.stringMatching(/^3\d{3}$/) },
 ];
 
+type Step = (folder: string) => Promise<void>;
+
+const TESTS: Record<string, Step> = {
+  'passes npm run test': async (folder) => void (await npm(['run', 'test'], folder, RUN_TIMEOUT_MS)),
+  'passes npm run test:e2e': async (folder) => void (await npm(['run', 'test:e2e'], folder, RUN_TIMEOUT_MS)),
+};
+
+/** The steps of each project, in the order in which they are taken: some need the build of one before. */
+const PROJECTS: Record<string, Record<string, Step>> = {
+  'nest-11': {
+    ...TESTS,
+    'is built and started': async (folder) => {
+      await npm(['run', 'build'], folder, RUN_TIMEOUT_MS);
+      await expectStart(folder);
+    },
+    'has one copy of Nest, and no ioredis': expectOneNest,
+    'starts where require takes no ES modules': async (folder) => {
+      const started = await node(['--no-experimental-require-module', 'dist/main.js'], folder);
+      expect(JSON.parse(started)).toEqual(ANSWERS);
+    },
+    'passes Jest that knows ES modules': async (folder) => {
+      const jest = ['node_modules/jest/bin/jest.js', '--config', 'test/jest-e2e.json'];
+      await node(['--experimental-vm-modules', ...jest], folder);
+    },
+    'compiles with the resolution that knows no exports, its declarations checked': async (folder) => {
+      const manifest = await readFile(join(folder, 'node_modules/typescript/package.json'), 'utf8');
+      expect((JSON.parse(manifest) as { version: string }).version).toMatch(/^5\.7\./);
+      const resolution = { module: 'commonjs', moduleResolution: 'node10', resolvePackageJsonExports: false };
+      const checks = { skipLibCheck: false, lib: ['ES2023'], types: ['node'], incremental: false };
+      const project = { extends: './tsconfig.build.json', compilerOptions: { ...resolution, ...checks } };
+      await writeFile(join(folder, 'tsconfig.node10.json'), JSON.stringify(project));
+      await node(['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.node10.json'], folder);
+    },
+  },
+  'nest-12': {
+    ...TESTS,
+    'is built and started': async (folder) => {
+      await node([join(PACKAGE_FOLDER, 'node_modules/.bin/tsc6'), '-p', 'tsconfig.build.json'], folder);
+      await expectStart(folder);
+    },
+    'has one copy of Nest, and no ioredis': expectOneNest,
+  },
+};
+
+/** Longer than all steps of a project together: each has a limit of its own. */
+const ALL_TIMEOUT_MS = 180_000 + INSTALL_TIMEOUT_MS + 10 * RUN_TIMEOUT_MS;
+
 let packed: string;
-let tarball: string;
+const folders: string[] = [];
+const outcomes = new Map<string, Map<string, PromiseSettledResult<void>>>();
 
 beforeAll(async () => {
   await ensureBuilt();
   packed = await mkdtemp(join(tmpdir(), 'sluice-tarball-'));
   const { filename } = await pack('--pack-destination', packed);
-  tarball = join(packed, filename);
-}, 180_000);
+  const tarball = join(packed, filename);
+  await Promise.all(
+    Object.entries(PROJECTS).map(async ([name, steps]) => {
+      outcomes.set(name, await takeSteps(await install(name, tarball), steps));
+    }),
+  );
+}, ALL_TIMEOUT_MS);
 
-afterAll(() => rm(packed, { recursive: true, force: true }));
+afterAll(() => Promise.all([packed, ...folders].map((folder) => rm(folder, { recursive: true, force: true }))));
 
 /**
  * What the Nest CLI generates lies in `projects`, with limits on it and without the packages that neither build nor test need:
- * CommonJS, ts-jest and TypeScript 5.7 for Nest 11, ES modules and vitest for Nest 12.
+ * CommonJS, ts-jest and TypeScript 5.7 for Nest 11, ES modules and vitest for Nest 12. The two projects run side by side.
  */
-describe.each(['nest-11', 'nest-12'])('a generated project of %s', (name) => {
-  let folder: string;
-
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), `sluice-${name}-`));
-    await cp(join(PACKAGE_FOLDER, 'test/package/projects', name), folder, { recursive: true });
-    const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock', '--ignore-scripts'];
-    await npm(['install', ...flags, tarball], folder, INSTALL_TIMEOUT_MS);
-  }, INSTALL_TIMEOUT_MS + 90_000);
-
-  afterAll(async () => {
-    if (folder) await rm(folder, { recursive: true, force: true });
+describe.each(Object.keys(PROJECTS))('a generated project of %s', (name) => {
+  it.each(Object.keys(PROJECTS[name]!))('%s', (step) => {
+    const outcome = outcomes.get(name)!.get(step)!;
+    if (outcome.status === 'rejected') throw outcome.reason;
   });
-
-  it.each(['test', 'test:e2e'])(
-    'passes npm run %s',
-    async (script) => {
-      await npm(['run', script], folder, RUN_TIMEOUT_MS);
-    },
-    RUN_TIMEOUT_MS,
-  );
-
-  it(
-    'is built and started',
-    async () => {
-      if (name === 'nest-11') await npm(['run', 'build'], folder, RUN_TIMEOUT_MS);
-      else await node([join(PACKAGE_FOLDER, 'node_modules/.bin/tsc6'), '-p', 'tsconfig.build.json'], folder);
-      const started = await npm(['run', 'start:prod', '--silent'], folder, RUN_TIMEOUT_MS);
-      expect(JSON.parse(started)).toEqual(ANSWERS);
-    },
-    RUN_TIMEOUT_MS,
-  );
-
-  it('has one copy of Nest, and no ioredis', async () => {
-    const installed = await installedPackages(folder);
-    const copiesOf = (wanted: string) => installed.filter((path) => path.endsWith(`node_modules/${wanted}`));
-    expect(copiesOf('@nestjs/common')).toEqual(['node_modules/@nestjs/common']);
-    expect(copiesOf('@nestjs/core')).toEqual(['node_modules/@nestjs/core']);
-    expect(copiesOf('nestjs-sluice')).toEqual(['node_modules/nestjs-sluice']);
-    expect(copiesOf('ioredis')).toEqual([]);
-  });
-
-  if (name === 'nest-11') {
-    it(
-      'starts where require takes no ES modules',
-      async () => {
-        const started = await node(['--no-experimental-require-module', 'dist/main.js'], folder);
-        expect(JSON.parse(started)).toEqual(ANSWERS);
-      },
-      RUN_TIMEOUT_MS,
-    );
-
-    it(
-      'passes Jest that knows ES modules',
-      async () => {
-        const jest = ['node_modules/jest/bin/jest.js', '--config', 'test/jest-e2e.json'];
-        await node(['--experimental-vm-modules', ...jest], folder);
-      },
-      RUN_TIMEOUT_MS,
-    );
-
-    it(
-      'compiles with the resolution that knows no exports, its declarations checked',
-      async () => {
-        const manifest = await readFile(join(folder, 'node_modules/typescript/package.json'), 'utf8');
-        expect((JSON.parse(manifest) as { version: string }).version).toMatch(/^5\.7\./);
-        const resolution = { module: 'commonjs', moduleResolution: 'node10', resolvePackageJsonExports: false };
-        const compilerOptions = {
-          ...resolution,
-          skipLibCheck: false,
-          lib: ['ES2023'],
-          types: ['node'],
-          incremental: false,
-        };
-        await writeFile(
-          join(folder, 'tsconfig.node10.json'),
-          JSON.stringify({ extends: './tsconfig.build.json', compilerOptions }),
-        );
-        await node(['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.node10.json'], folder);
-      },
-      RUN_TIMEOUT_MS,
-    );
-  }
 });
+
+/** The folder of a copy of a project, with its packages and the tarball installed. */
+async function install(name: string, tarball: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `sluice-${name}-`));
+  folders.push(folder);
+  await cp(join(PACKAGE_FOLDER, 'test/package/projects', name), folder, { recursive: true });
+  const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock', '--ignore-scripts'];
+  await npm(['install', ...flags, tarball], folder, INSTALL_TIMEOUT_MS);
+  return folder;
+}
+
+/** One after the other, so that no step waits for the processor with more than those of the other project. */
+async function takeSteps(folder: string, steps: Record<string, Step>) {
+  const ends = new Map<string, PromiseSettledResult<void>>();
+  for (const [step, take] of Object.entries(steps)) {
+    const [end] = await Promise.allSettled([take(folder)]);
+    ends.set(step, end);
+  }
+  return ends;
+}
+
+async function expectStart(folder: string): Promise<void> {
+  const started = await npm(['run', 'start:prod', '--silent'], folder, RUN_TIMEOUT_MS);
+  expect(JSON.parse(started)).toEqual(ANSWERS);
+}
+
+async function expectOneNest(folder: string): Promise<void> {
+  const installed = await installedPackages(folder);
+  const copiesOf = (wanted: string) => installed.filter((path) => path.endsWith(`node_modules/${wanted}`));
+  expect(copiesOf('@nestjs/common')).toEqual(['node_modules/@nestjs/common']);
+  expect(copiesOf('@nestjs/core')).toEqual(['node_modules/@nestjs/core']);
+  expect(copiesOf('nestjs-sluice')).toEqual(['node_modules/nestjs-sluice']);
+  expect(copiesOf('ioredis')).toEqual([]);
+}
 
 /** Runs Node without our own options, and resolves with what was written to stdout. */
 function node(args: readonly string[], cwd: string): Promise<string> {

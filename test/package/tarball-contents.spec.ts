@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { npm, pack, packIn, PACKAGE_FOLDER } from '../support/npm.js';
+import { buildAndPackIn, pack, PACKAGE_FOLDER } from '../support/npm.js';
 import { brokenLinks } from '../support/pages.js';
 
 describe('the package', () => {
@@ -73,8 +73,7 @@ describe('npm pack in a clone', () => {
     await symlink(join(PACKAGE_FOLDER, 'node_modules'), join(clone, 'node_modules'));
     await mkdir(join(clone, 'dist'));
     await writeFile(join(clone, 'dist/left-over.js'), '');
-    await npm(['pack', '--dry-run'], clone, 170_000);
-    paths = (await packIn(clone, '--dry-run')).files.map(({ path }) => path);
+    paths = (await buildAndPackIn(clone, '--dry-run')).files.map(({ path }) => path);
   }, 240_000);
 
   afterAll(() => rm(clone, { recursive: true, force: true }));

@@ -27,15 +27,19 @@ export async function pack(...args: string[]): Promise<PackedPackage> {
   if (!existsSync(join(PACKAGE_FOLDER, 'dist/cjs/package.json'))) {
     throw new Error('dist/cjs is missing: run `npm run build` before the package tests.');
   }
-  return packIn(PACKAGE_FOLDER, ...args);
+  return packed(['--ignore-scripts', ...args], PACKAGE_FOLDER, 60_000);
 }
 
-/** The same for the package in a folder, as it is built there. */
-export async function packIn(folder: string, ...args: string[]): Promise<PackedPackage> {
-  const json = await npm(['pack', '--json', '--ignore-scripts', ...args], folder, 60_000);
-  const [packed] = Object.values(JSON.parse(json) as Record<string, PackedPackage>);
-  if (!packed) throw new Error(`npm pack answered ${json}`);
-  return packed;
+/** The same for the package in a folder, after the scripts that build it anew. What they write is not among the JSON. */
+export function buildAndPackIn(folder: string, ...args: string[]): Promise<PackedPackage> {
+  return packed(['--foreground-scripts=false', ...args], folder, 170_000);
+}
+
+async function packed(args: readonly string[], folder: string, timeoutMs: number): Promise<PackedPackage> {
+  const json = await npm(['pack', '--json', ...args], folder, timeoutMs);
+  const [first] = Object.values(JSON.parse(json) as Record<string, PackedPackage>);
+  if (!first) throw new Error(`npm pack answered ${json}`);
+  return first;
 }
 
 /** Our environment without what `npm test` tells its children about the package and the run they belong to. */
