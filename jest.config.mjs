@@ -2,7 +2,8 @@ import { availableParallelism } from 'node:os';
 
 export default {
   testEnvironment: 'node',
-  roots: ['<rootDir>/test'],
+  // Those of lib/ are found for the coverage: a file that no spec loads has none.
+  roots: ['<rootDir>/lib', '<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
   // Projects of their own, which a spec copies and installs.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/projects/'],
