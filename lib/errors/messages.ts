@@ -156,6 +156,7 @@ export const messages = {
     `the reader of the transport '${transport}' gave ${show(got)} for a call, wants the object that stands for it, no promise`,
   wrongAnswer: (got: unknown) =>
     `it gave ${show(got)}, wants a string of 'message' and an object of 'body', no promise`,
+  noDecision: (got: unknown) => `the store gave ${show(got)} for a reservation, wants a decision`,
   timedOut: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
   neverFits: (name: string, cost: number, quota: number) =>
     `limit '${name}' never allows ${cost} units at once, wants at most ${quota}`,

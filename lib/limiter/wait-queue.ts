@@ -1,4 +1,5 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { messages } from '../errors/messages.js';
 import { refundOf } from '../stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
@@ -155,9 +156,12 @@ export class WaitQueue {
     const { identity, store } = this.options;
     const limits = waiters.map((waiter) => waiter.limit());
     const answers = await Promise.allSettled(
-      waiters.map(({ cost, leftMs }, index) =>
-        store.reserve({ limit: limits[index]!, identity, cost, maxWaitMs: Math.min(leftMs, MAX_INTERVAL_MS) }),
-      ),
+      // A store of the user's own may also throw, or give no decision: then that call fails, and not the process.
+      waiters.map(async ({ cost, leftMs }, index) => {
+        const maxWaitMs = Math.min(leftMs, MAX_INTERVAL_MS);
+        const answer: unknown = await store.reserve({ limit: limits[index]!, identity, cost, maxWaitMs });
+        return asDecision(answer);
+      }),
     );
     let refused: Omit<Refusal, 'retryAt'> | undefined;
     for (const [index, answer] of answers.entries()) {
@@ -196,6 +200,11 @@ export class WaitQueue {
   private refundOf({ limit, units, decision }: ReservedUnits): Refund {
     return refundOf({ limit, identity: this.options.identity, units }, decision);
   }
+}
+
+function asDecision(answer: unknown): StoreDecision {
+  if (typeof answer === 'object' && answer !== null && 'allowed' in answer) return answer as StoreDecision;
+  throw new TypeError(messages.noDecision(answer));
 }
 
 /** The units that can be reserved ahead of their time. */

@@ -128,3 +128,21 @@ it('new calls do not overtake waiting ones while units are refunded', async () =
   await queues.onModuleDestroy();
   await store.close();
 });
+
+function throwing(): never {
+  throw new Error('no such table');
+}
+
+describe('a store of the app that breaks its contract', () => {
+  it.each<[string, () => unknown, RegExp]>([
+    ['gives no decision', () => Promise.resolve(), /the store gave undefined for a reservation, wants a decision/],
+    ['throws at once', throwing, /no such table/],
+  ])('fails the calls that wait, and not the process: it %s', async (_, reserve, message) => {
+    const store = Object.assign(new MemoryStore(), { reserve }) as MemoryStore;
+    const { limiter, queues } = waitingFor(store, { algo: 'gcra', rate: 4, interval: '1h' });
+    await expect(limiter.acquire(KEY)).rejects.toThrow(message);
+    await expect(limiter.acquire(KEY)).rejects.toThrow(message);
+    await queues.onModuleDestroy();
+    await store.close();
+  });
+});
