@@ -91,6 +91,7 @@ export async function untilUsedUp(
   prefix: string,
   counters: readonly LoadedCounter[],
 ): Promise<void> {
+  client.on('error', () => undefined);
   const store = new RedisStore(client, { prefix, timeoutMs: 5000, ownsClient: true });
   await store.open();
   await until('all quotas are used up', async () => {
