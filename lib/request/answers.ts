@@ -3,6 +3,7 @@ import { Attempts } from '../errors/attempts.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
+import { isRefusal } from '../limits/check-result.js';
 import { isPromise } from '../util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
@@ -63,7 +64,7 @@ export class Answers {
   ): RateLimitExceededException {
     const { context } = request;
     const answer = request.entries[result.decisions.indexOf(result.tightest)]?.rule.answer;
-    const refused = limits.filter(({ shadow }, index) => !shadow && result.decisions[index]?.allowed === false);
+    const refused = limits.filter((limit, index) => isRefusal(limit, result.decisions[index]!));
     const names = refused.map(({ name }) => name);
     const message = this.message(answer, context, result);
     const usual = this.setsProblemType(request) ? quotaExceeded(message, names) : exceededBody(message, names);

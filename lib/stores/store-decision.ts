@@ -20,7 +20,7 @@ export function refundsOf(entries: readonly CheckEntry[], decisions: readonly St
 /** Only what users are told: tickets and times of charges are the store's own. */
 export function toDecision(answer: StoreDecision): Decision {
   if (answer.ticket === undefined && answer.chargedAt === undefined) return answer;
-  const { ticket: _place, chargedAt: _at, ...decision } = answer;
+  const { ticket: _ticket, chargedAt: _chargedAt, ...decision } = answer;
   return decision;
 }
 

@@ -1,3 +1,5 @@
+import { polled } from './until.js';
+
 /** How long each scenario of `test/chaos` goes on: in seconds, from `CHAOS_SECONDS`; without it each is as short as can be. */
 const seconds = Number(process.env['CHAOS_SECONDS'] ?? 0);
 
@@ -9,12 +11,7 @@ export function scenarioMs(shortMs: number): number {
   return isLong ? seconds * 1000 : shortMs;
 }
 
-const POLL_MS = 10;
-
-/** Asks again and again until something is so. Its polls are counted: on a busy machine each takes longer. */
+/** Asks again and again until something is so. */
 export async function until(what: string, test: () => unknown, timeoutMs = 20_000): Promise<void> {
-  for (let left = timeoutMs / POLL_MS; !(await test()); left--) {
-    if (left <= 0) throw new Error(`${what}: not within ${timeoutMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
+  if (!(await polled(test, timeoutMs, 10))) throw new Error(`${what}: not within ${timeoutMs} ms`);
 }

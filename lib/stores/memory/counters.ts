@@ -57,11 +57,11 @@ export class Counters {
     if (refusedFirst) beginBlock(view);
     const charged = charges && view.allowed && !peek;
     // The delay and the ticket are from before the charge; `remaining` is from after it.
-    const isPlaced = issuesTickets(algorithm);
-    if (charged && !isPlaced) algorithm.take(parameters, state, cost);
+    const getsTicket = issuesTickets(algorithm);
+    if (charged && !getsTicket) algorithm.take(parameters, state, cost);
     const decision = decisionOf(view);
     if (refundable && !peek) decision.chargedAt = state.now;
-    if (charged && isPlaced) {
+    if (charged && getsTicket) {
       algorithm.take(parameters, state, cost);
       decision.remaining = Math.max(0, algorithm.remaining(parameters, state));
       decision.resetAfterMs = toMs(algorithm.resetAfter(parameters, state));

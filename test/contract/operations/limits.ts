@@ -5,26 +5,19 @@ import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
 import type { Check, StoreDecision } from '../../../lib/stores/store.js';
 import { algorithmNames } from '../../support/arbitraries.js';
 import { compile } from '../../support/stores.js';
+import { five as rates } from '../checks/limits.js';
 
 export const RUNS = propertyRuns(60);
 
 export const SECOND = 1000;
 
-export const HOUR = 3_600_000;
-
-export const DAY = 24 * HOUR;
+export { DAY, HOUR } from '../checks/limits.js';
 
 export const everyAlgorithm = [...algorithmNames, 'concurrency' as const];
 
 /** Five units at once, of which one comes back every 2 s where they come back one by one. */
 export const five: Record<(typeof everyAlgorithm)[number], AlgorithmOptions> = {
-  'fixed-window': { algo: 'fixed-window', rate: 5, interval: '10s' },
-  'calendar-window': { algo: 'calendar-window', rate: 5, period: 'minute' },
-  'sliding-window': { algo: 'sliding-window', rate: 5, interval: '10s' },
-  'sliding-log': { algo: 'sliding-log', rate: 5, interval: '10s' },
-  'token-bucket': { algo: 'token-bucket', rate: 5, interval: '10s' },
-  'leaky-bucket': { algo: 'leaky-bucket', rate: 5, interval: '10s', queue: 4 },
-  gcra: { algo: 'gcra', rate: 5, interval: '10s' },
+  ...rates,
   concurrency: { algo: 'concurrency', limit: 5, ttl: '10s' },
 };
 
