@@ -202,6 +202,8 @@ export const messages = {
   storeFailed: (reason: string) =>
     `the store failed: ${reason}` +
     (LACKS_A_RIGHT.test(reason) ? ' (what a user of Redis needs: docs/guides/redis-users.md)' : ''),
+  noDecisions: (got: unknown, entries: number) =>
+    `the store answered ${show(got)} to a check, wants a list of ${entries} decisions`,
   noReply: (got: unknown) => `the script replied ${show(got)}, which it never says`,
   wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which it never says there`,
   wrongPatch: (location: string, got: unknown, own: readonly string[]) =>

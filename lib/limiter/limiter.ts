@@ -9,9 +9,10 @@ import { Lease, type LeasedDecision, withLease } from './lease.js';
 import type { AcquireOptions, ReserveOptions } from './limiter-options.js';
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
-import type { Counter } from '../limits/counter.js';
+import type { CheckEntry, Counter } from '../limits/counter.js';
+import { decide } from '../stores/decide.js';
 import type { Decision } from '../limits/decision.js';
-import type { Store, StoreDecision } from '../stores/store.js';
+import type { CheckAnswer, Store, StoreDecision } from '../stores/store.js';
 import type { WaitQueues } from './wait-queues.js';
 
 /**
@@ -38,16 +39,13 @@ export class Limiter {
   }
 
   /** Takes `cost` units if they fit. A refusal is a decision, not an error. Allowed decisions of `concurrency` have a `lease`. */
-  async consume(key: string, cost?: number): Promise<LeasedDecision> {
-    const counter = this.counter(key);
-    const units = this.cost(cost);
-    return this.decision(await this.decide(counter, units, false), counter, units);
+  consume(key: string, cost?: number): Promise<LeasedDecision> {
+    return this.decide(key, cost, false);
   }
 
   /** Returns the decision that `consume` would make; takes and writes nothing. */
-  async peek(key: string, cost?: number): Promise<Decision> {
-    const counter = this.counter(key);
-    return toCallerDecision(await this.decide(counter, this.cost(cost), true), counter.limit);
+  peek(key: string, cost?: number): Promise<Decision> {
+    return this.decide(key, cost, true);
   }
 
   /**
@@ -173,9 +171,18 @@ export class Limiter {
     return all.slice(0, windows);
   }
 
-  private async decide(counter: Counter, cost: number, peek: boolean): Promise<StoreDecision> {
-    const [decisions] = await this.store.check([{ entries: [{ ...counter, cost }], peek }]);
-    return decisions?.[0] as StoreDecision;
+  private decide(key: string, cost: number | undefined, peek: boolean): Promise<LeasedDecision> {
+    return new Promise((resolve, reject) => {
+      // What is thrown here rejects.
+      const { limit } = this.rule;
+      assertKey(key);
+      const entry = { limit, identity: key, cost: this.cost(cost) };
+      decide(
+        this.store,
+        { entries: [entry], peek },
+        new CallerAnswer(entry, peek, this.store, this.queues, resolve, reject),
+      );
+    });
   }
 
   /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */
@@ -212,5 +219,27 @@ export class Limiter {
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {
     if (algorithm.holding === undefined) return;
     throw new RateLimitArgumentError(messages.onlyHeld(this.name, algorithm.name, what));
+  }
+}
+
+/** Resolves a promise with the decision that code is told. */
+class CallerAnswer implements CheckAnswer {
+  constructor(
+    private readonly entry: CheckEntry,
+    private readonly peek: boolean,
+    private readonly store: Store,
+    private readonly queues: WaitQueues,
+    private readonly resolve: (decision: LeasedDecision) => void,
+    readonly failed: (error: unknown) => void,
+  ) {}
+
+  decided(decisions: StoreDecision[]): void {
+    const { limit, identity, cost } = this.entry;
+    const answer = decisions[0]!;
+    const decision = toCallerDecision(answer, limit);
+    const holds = !this.peek && limit.algorithm.holding !== undefined;
+    this.resolve(
+      holds ? withLease(decision, answer, { limit, identity, units: cost }, this.store, this.queues) : decision,
+    );
   }
 }

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { assertCost, assertKey } from '../limits/arguments.js';
+import { decided } from '../stores/decide.js';
 import { checkResultOf } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -83,7 +84,7 @@ export class LimiterService {
       if (seen.has(counter)) throw new RateLimitArgumentError(messages.sameKeyTwice(limit.name, identity));
       seen.add(counter);
     }
-    const [decisions = []] = await this.store.check([{ entries }]);
+    const decisions = await decided(this.store, { entries });
     const result = checkResultOf(
       decisions,
       entries.map(({ limit }) => limit),

@@ -18,17 +18,15 @@ export class Script {
     this.sha = createHash('sha1').update(source).digest('hex');
   }
 
-  /** A script that had to be loaded is not run once the time is over: its caller has given up. */
-  async run(keys: readonly string[], args: readonly string[], timeoutMs: number): Promise<unknown> {
+  /** Runs it. A script that had to be loaded is not run once the time is over: its caller has given up. */
+  run(keys: readonly string[], args: readonly string[], timeoutMs: number): Promise<unknown> {
     const deadline = performance.now() + timeoutMs;
-    try {
-      return await this.call(keys, args);
-    } catch (error) {
+    return this.call(keys, args).catch(async (error: unknown) => {
       if (!isNoScript(error)) throw error;
       await this.load();
       if (performance.now() > deadline) throw error;
       return this.call(keys, args);
-    }
+    });
   }
 
   /** Loads the script, on every master of a Cluster. Loaded scripts are not evicted, unlike those that EVAL brings. */

@@ -3,6 +3,7 @@ import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { withExpectedWait } from '../limiter/hold-times.js';
 import type { Rule, RuleEntry } from '../rules/rule.js';
+import { decided } from '../stores/decide.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { isPromise, mapAll } from '../util/awaitable.js';
 import { Answers } from './answers.js';
@@ -31,7 +32,7 @@ export class RequestCheck {
     if (entries.length === 0) return undefined;
     const refundable = mayReplaceLimits || entries.some(({ rule }) => rule.mayGiveBack);
     try {
-      const [decisions] = (await this.store.check([{ entries, refundable }])) as [StoreDecision[]];
+      const decisions = await decided(this.store, { entries, refundable });
       return { entries, decisions: withExpectedWaits(entries, decisions), store: this.store, refundable };
     } catch (error) {
       throw error instanceof RateLimitStoreError ? this.answers.unavailable(request, error) : error;

@@ -1,7 +1,17 @@
 import type { Span } from '@opentelemetry/api';
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { StoreLayer } from '../stores/layers/store-layer.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
+import { decide } from '../stores/decide.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../stores/store.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
 import { eventOf } from './decision-event.js';
@@ -36,9 +46,10 @@ export class ObservedStore extends StoreLayer {
     this.stream.close();
   }
 
-  override check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+  override decide(check: Check, answer: CheckAnswer): void {
     const span = this.openTelemetry?.span();
-    return this.listens(span) ? this.observeChecks(checks, span) : this.inner.check(checks);
+    const asked = this.listens(span) ? new ObservedAnswer(this, check, answer, span) : answer;
+    decide(this.inner, check, asked);
   }
 
   override reserve(entry: ReserveEntry): Promise<StoreDecision> {
@@ -80,17 +91,16 @@ export class ObservedStore extends StoreLayer {
     return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.observed;
   }
 
-  private async observeChecks(checks: readonly Check[], span: Span | undefined): Promise<StoreDecision[][]> {
-    const start = performance.now();
-    const operation = checks.every(({ peek }) => peek === true) ? 'peek' : 'check';
-    const ask = () => this.inner.check(checks);
-    const answers = await this.timed(operation, ask, (decisions) => decisions.flat());
-    const latencyMs = performance.now() - start;
-    for (const [index, { entries, peek }] of checks.entries()) {
-      // A look decides nothing.
-      if (peek !== true) this.tell(entries, answers[index]!, latencyMs, span);
-    }
-    return answers;
+  /** Tells of a check that was answered. */
+  checked({ entries, peek }: Check, decisions: readonly StoreDecision[], latencyMs: number, span?: Span): void {
+    this.openTelemetry?.metrics?.took(peek === true ? 'peek' : 'check', latencyMs, decisions);
+    // A look decides nothing.
+    if (peek !== true) this.tell(entries, decisions, latencyMs, span);
+  }
+
+  /** Tells of a check that was not. */
+  failed({ peek }: Check, latencyMs: number, error: unknown): void {
+    this.openTelemetry?.metrics?.failed(peek === true ? 'peek' : 'check', latencyMs, error);
   }
 
   private async observeReservation(entry: ReserveEntry, span: Span | undefined): Promise<StoreDecision> {
@@ -134,5 +144,27 @@ export class ObservedStore extends StoreLayer {
       metrics.failed(operation, performance.now() - start, error);
       throw error;
     }
+  }
+}
+
+/** Hands an answer on, and tells of it first. */
+class ObservedAnswer implements CheckAnswer {
+  private readonly start = performance.now();
+
+  constructor(
+    private readonly store: ObservedStore,
+    private readonly check: Check,
+    private readonly answer: CheckAnswer,
+    private readonly span: Span | undefined,
+  ) {}
+
+  decided(decisions: StoreDecision[]): void {
+    this.store.checked(this.check, decisions, performance.now() - this.start, this.span);
+    this.answer.decided(decisions);
+  }
+
+  failed(error: unknown): void {
+    this.store.failed(this.check, performance.now() - this.start, error);
+    this.answer.failed(error);
   }
 }

@@ -27,6 +27,8 @@ export class Circuit {
   counter: Counter | undefined;
   private readonly breaker: CircuitBreakerPolicy;
   private failing = false;
+  /** It has failed since it answered last. */
+  private hasFailed = false;
   /** Since it failed, it was left alone. */
   private opened = false;
   private failedAt = -Infinity;
@@ -56,6 +58,11 @@ export class Circuit {
     return this.failing;
   }
 
+  /** It answers, as far as is known, so that no answer changes anything. */
+  get isWell(): boolean {
+    return !this.failing && !this.hasFailed;
+  }
+
   async run<T>(call: () => Promise<T>): Promise<T> {
     // While one call probes, the others do not wait for its answer.
     if (this.breaker.state === CircuitState.HalfOpen) throw this.broken();
@@ -79,6 +86,7 @@ export class Circuit {
   /** It failed in a call. */
   failed(error: Error): void {
     const now = performance.now();
+    this.hasFailed = true;
     this.failedAt = now;
     if (this.failing) return;
     // A node that fails again and again, but not always, is not reported each time.
@@ -90,6 +98,7 @@ export class Circuit {
 
   /** It answered, in a call or otherwise. */
   recovered(): void {
+    this.hasFailed = false;
     if (!this.failing) return;
     const now = performance.now();
     if (!this.opened && now - this.failedAt < this.quietMs) return;

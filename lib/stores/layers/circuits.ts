@@ -1,4 +1,6 @@
+import { RateLimitStoreError } from '../../errors/errors.js';
 import type { Counter } from '../../limits/counter.js';
+import { decided } from '../decide.js';
 import type { Store } from '../store.js';
 import { Circuit, type CircuitReport } from './circuit.js';
 
@@ -12,6 +14,7 @@ const LOOK_AFTER_MS = 1000;
 export class Circuits {
   private readonly circuits = new Map<string, Circuit>();
   private lookedAt = -Infinity;
+  private healthy = true;
 
   constructor(
     private readonly store: Store,
@@ -23,20 +26,36 @@ export class Circuits {
     return [...this.circuits].some(([node, { isOpen }]) => isOpen && this.isCurrent(node));
   }
 
+  /** Whether no call has failed lately: then an answer changes nothing. */
+  get isHealthy(): boolean {
+    return this.healthy;
+  }
+
   /** Asks the nodes that are left alone whether they are back. Never rejects. */
   async probe(): Promise<void> {
     const left = [...this.circuits.values()].filter(({ isOpen }) => isOpen);
     const asking = left.flatMap(({ counter }) => {
       if (counter === undefined) return [];
       const check = { entries: [{ ...counter, cost: 1 }], peek: true };
-      return [this.ask([counter], () => this.store.check([check])).catch(() => undefined)];
+      return [this.ask([counter], () => decided(this.store, check)).catch(() => undefined)];
     });
     await Promise.all(asking);
     this.forgetReplaced();
   }
 
   /** Calls the store for these counters, unless a node that has some of them is left alone. */
-  ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
+  async ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
+    try {
+      const answer = await this.guarded(counters, call);
+      if (!this.healthy) this.healthy = [...this.circuits.values()].every(({ isWell }) => isWell);
+      return answer;
+    } catch (error) {
+      if (error instanceof RateLimitStoreError) this.healthy = false;
+      throw error;
+    }
+  }
+
+  private guarded<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
     const { store } = this;
     if (store.nodeOf === undefined) return this.of('', counters[0]).run(call);
     const nodes = new Map(counters.map((counter) => [store.nodeOf!(counter), counter]));
@@ -56,6 +75,7 @@ export class Circuits {
 
   /** The store could not be opened. */
   absent(error: unknown): void {
+    this.healthy = false;
     this.of('').absent(error instanceof Error ? error : new Error(String(error)));
   }
 

@@ -1,8 +1,9 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
-import type { CompiledLimit, StoreErrorPolicy } from '../../limits/compiled-limit.js';
-import type { CheckEntry, Counter } from '../../limits/counter.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { Counter } from '../../limits/counter.js';
+import { answerWith, decide, decided } from '../decide.js';
+import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
 import { StoreErrorPolicies, uncountedDecision } from './store-error-policies.js';
 import { StoreLayer } from './store-layer.js';
@@ -66,21 +67,24 @@ export class FallbackStore extends StoreLayer {
     if (this.closesPrimary) await super.close();
   }
 
-  override async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    // Of many nodes one can fail, and then only the checks that need it.
-    if (checks.length > 1 && this.inner.nodeOf !== undefined) {
-      const answers = await Promise.all(checks.map((check) => this.check([check])));
-      return answers.flat();
-    }
-    try {
-      return await this.circuits.ask(checks.length === 1 ? checks[0]!.entries : [], () => this.inner.check(checks));
-    } catch (error) {
-      if (!(error instanceof RateLimitStoreError)) throw error;
-      const all = checks.flatMap(({ entries }) => entries);
-      const policies = new Map(all.map((entry) => [entry, this.policies.of({ ...entry, units: entry.cost }, error)]));
-      if (all.some((entry) => policies.get(entry) === 'deny')) throw error;
-      return Promise.all(checks.map((check) => this.fallBack(check, policies)));
-    }
+  override decide(check: Check, answer: CheckAnswer): void {
+    if (this.circuits.isHealthy) decide(this.inner, check, new WatchedAnswer(this, check, answer));
+    else this.ask(check, answer, () => decided(this.inner, check));
+  }
+
+  /** Has the circuits count a call that failed, and decides the check otherwise. */
+  tellFailure(check: Check, answer: CheckAnswer, error: unknown): void {
+    this.ask(check, answer, async () => {
+      throw error;
+    });
+  }
+
+  /** Asks through the circuits. */
+  private ask(check: Check, answer: CheckAnswer, call: () => Promise<StoreDecision[]>): void {
+    answerWith(
+      this.circuits.ask(check.entries, call).catch((error: unknown) => this.fallBack(check, error)),
+      answer,
+    );
   }
 
   override async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
@@ -144,13 +148,15 @@ export class FallbackStore extends StoreLayer {
     return this.circuits.ask([counter], () => this.inner.history(counter));
   }
 
-  private async fallBack(
-    { entries, ...rest }: Check,
-    policies: ReadonlyMap<CheckEntry, StoreErrorPolicy>,
-  ): Promise<StoreDecision[]> {
-    const counted = entries.filter((entry) => policies.get(entry) === 'local');
+  /** Decides a check that got no answer, as the limits say. */
+  private async fallBack(check: Check, error: unknown): Promise<StoreDecision[]> {
+    if (!(error instanceof RateLimitStoreError)) throw error;
+    const { entries, ...rest } = check;
+    const policies = entries.map((entry) => this.policies.of({ ...entry, units: entry.cost }, error));
+    if (policies.includes('deny')) throw error;
+    const counted = entries.filter((_, index) => policies[index] === 'local');
     const shares = counted.map((entry) => this.share(entry));
-    const [local = []] = counted.length > 0 ? await this.local.check([{ ...rest, entries: shares }]) : [];
+    const local = counted.length > 0 ? await decided(this.local, { ...rest, entries: shares }) : [];
     return entries.map((entry) => {
       const decision = local[counted.indexOf(entry)] ?? uncountedDecision(entry);
       return { ...decision, source: 'fallback' };
@@ -166,5 +172,22 @@ export class FallbackStore extends StoreLayer {
     let limit = this.shares.get(counter.limit);
     if (limit === undefined) this.shares.set(counter.limit, (limit = counter.limit.share(this.localShare)));
     return { ...counter, limit };
+  }
+}
+
+/** Hands an answer on, and has a failure told to the circuits. */
+class WatchedAnswer implements CheckAnswer {
+  constructor(
+    private readonly store: FallbackStore,
+    private readonly check: Check,
+    private readonly answer: CheckAnswer,
+  ) {}
+
+  decided(decisions: StoreDecision[]): void {
+    this.answer.decided(decisions);
+  }
+
+  failed(error: unknown): void {
+    this.store.tellFailure(this.check, this.answer, error);
   }
 }

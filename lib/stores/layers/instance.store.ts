@@ -1,7 +1,8 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { allOrNothing, type Part } from '../all-or-nothing.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { answerWith, decide, decided } from '../decide.js';
+import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { refundsOf } from '../store-decision.js';
 import { StoreLayer } from './store-layer.js';
 
@@ -14,9 +15,11 @@ export class InstanceScopeStore extends StoreLayer {
     super(inner);
   }
 
-  override check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    if (!checks.some(({ entries }) => entries.some(isOwn))) return this.inner.check(checks);
-    return Promise.all(checks.map((check) => this.decide(check)));
+  override decide(check: Check, answer: CheckAnswer): void {
+    const { entries } = check;
+    if (entries.every(isOwn)) decide(this.own, check, answer);
+    else if (!entries.some(isOwn)) decide(this.inner, check, answer);
+    else answerWith(this.decideInParts(check), answer);
   }
 
   override reserve(entry: ReserveEntry): Promise<StoreDecision> {
@@ -57,7 +60,7 @@ export class InstanceScopeStore extends StoreLayer {
   }
 
   /** The instance's own limits are charged first, since that takes no time. */
-  private decide({ entries, peek = false, refundable = false }: Check): Promise<StoreDecision[]> {
+  private decideInParts({ entries, peek = false, refundable = false }: Check): Promise<StoreDecision[]> {
     const parts = [
       partOf(this.own, entries.filter(isOwn), true),
       partOf(
@@ -85,7 +88,7 @@ function isOwn({ limit }: Counter): boolean {
 function partOf(store: Store, entries: readonly CheckEntry[], refundable: boolean): Part {
   return {
     entries,
-    ask: async (peek) => (await store.check([{ entries, peek, refundable }]))[0]!,
+    ask: (peek) => decided(store, { entries, peek, refundable }),
     giveBack: (charged) => store.refund(refundsOf(entries, charged)),
   };
 }

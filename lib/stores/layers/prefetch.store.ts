@@ -4,7 +4,8 @@ import type { InstanceChannel, Listener } from '../../redis/instance-channel.js'
 import { isRefusal } from '../../limits/check-result.js';
 import { LONGEST_IDENTITY } from '../../limits/identity.js';
 import { allOrNothing, type Part } from '../all-or-nothing.js';
-import type { Check, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { answerWith, decide, decided } from '../decide.js';
+import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
 import { StoreLayer } from './store-layer.js';
@@ -21,7 +22,7 @@ const SWEEP_MS = 50;
 export class PrefetchStore extends StoreLayer implements Listener {
   private readonly units = new Map<CompiledLimit, Map<string, PrefetchedUnits>>();
   private readonly returning = new Set<Promise<void>>();
-  private readonly ask: Ask = (check) => this.inner.check([check]).then(([decisions]) => decisions![0]!);
+  private readonly ask: Ask = (check) => decided(this.inner, check).then(([decision]) => decision!);
   private timer: NodeJS.Timeout | undefined;
   private count = 0;
   private listens = false;
@@ -41,14 +42,14 @@ export class PrefetchStore extends StoreLayer implements Listener {
     await this.inner.close();
   }
 
-  override check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    if (!checks.some(({ entries }) => entries.some(prefetches))) return this.inner.check(checks);
-    const [only] = checks;
-    if (checks.length === 1 && only !== undefined) {
-      const decision = this.decideAtOnce(only);
-      if (decision !== undefined) return Promise.resolve([[decision]]);
+  override decide(check: Check, answer: CheckAnswer): void {
+    if (!check.entries.some(prefetches)) {
+      decide(this.inner, check, answer);
+      return;
     }
-    return Promise.all(checks.map((check) => this.decide(check)));
+    const decision = this.decideAtOnce(check);
+    if (decision === undefined) answerWith(this.decideInParts(check), answer);
+    else answer.decided([decision]);
   }
 
   override reserve(entry: ReserveEntry): Promise<StoreDecision> {
@@ -87,10 +88,9 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   /** Takes what is prefetched first; if the check is refused, it is put back. */
-  private async decide(check: Check): Promise<StoreDecision[]> {
+  private async decideInParts(check: Check): Promise<StoreDecision[]> {
     const { entries, peek = false } = check;
     const prefetched = entries.filter(prefetches);
-    if (prefetched.length === 0) return this.only(check);
     if (peek) return this.look(check);
     const parts: Part[] = [
       {
@@ -107,7 +107,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     if (others.length > 0)
       parts.push({
         entries: others,
-        ask: (peeks) => this.only({ ...asked, peek: peeks }),
+        ask: (peeks) => decided(this.inner, { ...asked, peek: peeks }),
       });
     return allOrNothing(entries, parts, peek);
   }
@@ -144,16 +144,11 @@ export class PrefetchStore extends StoreLayer implements Listener {
   /** What others hold is not known, but what is held here counts as left. */
   private async look(check: Check): Promise<StoreDecision[]> {
     const now = performance.now();
-    const decisions = await this.only(check);
+    const decisions = await decided(this.inner, check);
     return decisions.map((decision, index) => {
       const entry = check.entries[index]!;
       return this.existing(entry)?.adjusted(decision, entry.cost, now) ?? decision;
     });
-  }
-
-  private async only(check: Check): Promise<StoreDecision[]> {
-    const [decisions = []] = await this.inner.check([check]);
-    return decisions;
   }
 
   private existing({ limit, identity }: Counter): PrefetchedUnits | undefined {

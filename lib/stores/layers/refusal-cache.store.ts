@@ -3,7 +3,8 @@ import type { InstanceChannel, Listener } from '../../redis/instance-channel.js'
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
-import type { Check, Refund, Store, StoreDecision } from '../store.js';
+import { decide } from '../decide.js';
+import type { Check, CheckAnswer, Refund, Store, StoreDecision } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
 /** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
@@ -67,18 +68,33 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     await super.close();
   }
 
-  override async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    if (!this.hears) return this.inner.check(checks);
+  override decide(check: Check, answer: CheckAnswer): void {
+    if (!this.hears || check.peek === true || !isRemembered(check)) {
+      decide(this.inner, check, answer);
+      return;
+    }
     const now = performance.now();
-    const remembered = this.refusals.size === 0 ? undefined : checks.map((check) => this.recall(check, now));
-    const asked = remembered === undefined ? checks : checks.filter((_, index) => remembered[index] === undefined);
-    if (asked.length === 0) return remembered as StoreDecision[][];
-    const { epoch } = this;
-    const answers = await this.inner.check(asked);
-    if (epoch === this.epoch) for (const [index, check] of asked.entries()) this.remember(check, answers[index]!, now);
-    if (asked.length === checks.length) return answers;
-    let next = 0;
-    return remembered!.map((decisions) => decisions ?? answers[next++]!);
+    const remembered = this.refusals.size === 0 ? undefined : this.recall(check, now);
+    if (remembered !== undefined) answer.decided(remembered);
+    else decide(this.inner, check, new RememberedAnswer(this, check, answer, this.epoch, now));
+  }
+
+  /** Remembers a refusal, unless units may have come back since it was asked for. */
+  remember(check: Check, decisions: readonly StoreDecision[], epoch: number, askedAt: number): void {
+    if (epoch !== this.epoch) return;
+    const refused = decisions.filter(({ allowed }) => !allowed);
+    const enforced = check.entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
+    if (!enforced || decisions.some(({ source }) => source !== 'redis')) return;
+    // From when it was asked: the server decided later, so it holds at least so long.
+    const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
+    const receivedAt = performance.now();
+    if (until <= receivedAt) return;
+    const key = keyOf(check);
+    const before = this.refusals.get(key);
+    if (before !== undefined) this.refusals.delete(before);
+    const bytes = 2 * key.length + DECISION_BYTES * decisions.length;
+    const limits = check.entries.map(({ limit }) => limit);
+    this.refusals.put(new Refusal(key, limits, decisions, until, receivedAt), bytes, false);
   }
 
   override async refund(refunds: readonly Refund[]): Promise<void> {
@@ -100,7 +116,6 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
   }
 
   private recall(check: Check, now: number): StoreDecision[] | undefined {
-    if (check.peek === true) return undefined;
     const refusal = this.refusals.get(keyOf(check));
     if (refusal === undefined) return undefined;
     if (refusal.until <= now || !refusal.isOf(check)) {
@@ -117,23 +132,6 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     }));
   }
 
-  private remember(check: Check, decisions: readonly StoreDecision[], askedAt: number): void {
-    if (check.peek === true || !check.entries.every(({ limit }) => limit.remembersRefusals)) return;
-    const refused = decisions.filter(({ allowed }) => !allowed);
-    const enforced = check.entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
-    if (!enforced || decisions.some(({ source }) => source !== 'redis')) return;
-    // From when it was asked: the server decided later, so it holds at least so long.
-    const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
-    const receivedAt = performance.now();
-    if (until <= receivedAt) return;
-    const key = keyOf(check);
-    const before = this.refusals.get(key);
-    if (before !== undefined) this.refusals.delete(before);
-    const bytes = 2 * key.length + DECISION_BYTES * decisions.length;
-    const limits = check.entries.map(({ limit }) => limit);
-    this.refusals.put(new Refusal(key, limits, decisions, until, receivedAt), bytes, false);
-  }
-
   private forget(): void {
     this.epoch++;
     this.refusals.clear();
@@ -145,6 +143,36 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     this.forget();
     await this.channel.publish('', since);
   }
+}
+
+/** Hands an answer on, and remembers what it refuses. */
+class RememberedAnswer implements CheckAnswer {
+  constructor(
+    private readonly store: RefusalCacheStore,
+    private readonly check: Check,
+    private readonly answer: CheckAnswer,
+    private readonly epoch: number,
+    private readonly askedAt: number,
+  ) {}
+
+  decided(decisions: StoreDecision[]): void {
+    if (!decisions.every(isAllowed)) this.store.remember(this.check, decisions, this.epoch, this.askedAt);
+    this.answer.decided(decisions);
+  }
+
+  failed(error: unknown): void {
+    this.answer.failed(error);
+  }
+}
+
+function isAllowed({ allowed }: StoreDecision): boolean {
+  return allowed;
+}
+
+/** Whether refusals of a check may be remembered. */
+function isRemembered({ entries }: Check): boolean {
+  for (const { limit } of entries) if (!limit.remembersRefusals) return false;
+  return true;
 }
 
 /** Tells checks apart: the length of each counter's id says where it ends. */

@@ -1,6 +1,7 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { Counter } from '../../limits/counter.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { decide, decided } from '../decide.js';
+import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 
 /** A store around another one, which it asks: a layer overrides what it changes. */
 export abstract class StoreLayer implements Store {
@@ -23,7 +24,11 @@ export abstract class StoreLayer implements Store {
   }
 
   check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    return this.inner.check(checks);
+    return Promise.all(checks.map((check) => decided(this, check)));
+  }
+
+  decide(check: Check, answer: CheckAnswer): void {
+    decide(this.inner, check, answer);
   }
 
   reserve(entry: ReserveEntry): Promise<StoreDecision> {

@@ -3,7 +3,8 @@ import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { type Counter, counterId } from '../../limits/counter.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { decided } from '../decide.js';
+import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { blockFor, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
@@ -67,12 +68,19 @@ export class MemoryStore implements Store {
     return this.table.bytes;
   }
 
-  // eslint-disable-next-line typescript/require-await -- a wrong call has to reject, not to throw
-  async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    const now = this.clock();
-    const only = checks[0];
-    if (only !== undefined && checks.length === 1) return [this.counters.check(only, now)];
-    return checks.map((check) => this.counters.check(check, now));
+  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+    return Promise.all(checks.map((check) => decided(this, check)));
+  }
+
+  decide(check: Check, answer: CheckAnswer): void {
+    let decisions: StoreDecision[];
+    try {
+      decisions = this.counters.check(check, this.clock());
+    } catch (error) {
+      answer.failed(error);
+      return;
+    }
+    answer.decided(decisions);
   }
 
   reserve(reservation: ReserveEntry): Promise<StoreDecision> {

@@ -1,31 +1,12 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { Counter } from '../../limits/counter.js';
+import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
 import { asStoreError } from '../../redis/store-error.js';
 import { batches } from './batches.js';
-import type { ScriptCalls } from './script-calls.js';
-import type { Program } from './program.js';
+import type { Job } from './jobs.js';
 import { Reply } from './reply.js';
+import type { ScriptCalls } from './script-calls.js';
 import { groupBy, type Slots } from './slots.js';
-
-/** What is on its way to Redis. */
-interface Job {
-  /** One of its counters; they all lie in one slot. */
-  readonly counter: Counter;
-  readonly write: (program: Program) => void;
-  /** Reads its part of the reply; nothing if it was not done and is to be asked again. */
-  readonly read: (reply: Reply) => unknown;
-  readonly resolve: (answer: unknown) => void;
-  readonly reject: (error: RateLimitStoreError) => void;
-  /** The keys that it needs, at most. */
-  readonly keys: number;
-  /** How much it asks of the server, in checks of a plain counter. */
-  readonly work: number;
-  /** When it was asked, on the process's monotonic clock. */
-  readonly since: number;
-  tries: number;
-}
 
 /**
  * Load is sustained after so many turns with so many jobs or more, each within milliseconds of the last one. Then, if no call is
@@ -38,42 +19,63 @@ const MAX_TRIES = 3;
 /** Sends all that is asked in one turn of the event loop in as few calls as can be. */
 export class Batcher {
   private queue: Job[] = [];
-  private readonly sending = new Set<Promise<void>>();
+  private readonly inFlight = new Set<Call>();
+  private readonly deadline: SharedDeadline;
+  /** Whether the last turn asked for one job only: then the next one is sent at once. */
+  private isCalm = false;
   /** How many turns with many jobs there were in a row, and when the first job of the last turn was asked. */
   private turns = 0;
   private lastSince = 0;
   /** When the first of the queue was asked. */
   private since = 0;
+  private whenIdle: (() => void) | undefined;
 
   constructor(
     private readonly calls: ScriptCalls,
     /** The slots of a Cluster: a call reaches one of them only. */
     private readonly slots: Slots | undefined,
-  ) {}
+  ) {
+    this.deadline = new SharedDeadline(calls.timeoutMs);
+  }
 
-  /** Sends what is written with all else of this turn of the event loop. */
-  enqueue<T>(
-    counter: Counter,
-    write: (program: Program) => void,
-    read: (reply: Reply) => T | undefined,
-    keys = keysOf(counter.limit),
-    work = workOf(counter.limit),
-  ): Promise<T> {
-    return new Promise((resolve, reject) => {
-      if (this.queue.length === 0) {
-        this.since = performance.now();
-        setImmediate(() => this.flush());
+  /** Sends a job with all else of this turn of the event loop; alone and at once, if few are asked for. */
+  enqueue(job: Job): void {
+    if (this.queue.length === 0) {
+      this.since = job.since = performance.now();
+      if (this.isCalm && this.inFlight.size === 0) {
+        this.isCalm = false;
+        setImmediate(this.calmDown);
+        this.send([job]);
+        return;
       }
-      const settle = resolve as Job['resolve'];
-      this.queue.push({ counter, write, read, resolve: settle, reject, keys, work, since: this.since, tries: 0 });
-    });
+      setImmediate(this.flush);
+    } else {
+      job.since = this.since;
+    }
+    this.queue.push(job);
   }
 
   /** Resolves when everything is answered. */
   async drain(): Promise<void> {
     while (this.queue.length > 0) this.flush();
-    await Promise.all(this.sending);
+    if (this.inFlight.size > 0) await new Promise<void>((resolve) => (this.whenIdle = resolve));
   }
+
+  /** After a job that was sent at once: what followed in its turn goes together, else the next one goes at once, too. */
+  private readonly calmDown = (): void => {
+    if (this.queue.length === 0) this.isCalm = true;
+  };
+
+  private readonly flush = (): void => {
+    const jobs = this.next();
+    if (this.queue.length > 0) setImmediate(this.flush);
+    const { slots } = this;
+    if (slots === undefined) {
+      this.sendAll(jobs);
+      return;
+    }
+    for (const group of groupBy(jobs, ({ counter }) => slots.of(counter))) this.sendAll(group);
+  };
 
   /** The jobs to send now; the others are left for the next turn. */
   private next(): Job[] {
@@ -81,50 +83,78 @@ export class Batcher {
     const goesOn = queue.length >= SUSTAINED.jobs && this.since - this.lastSince < SUSTAINED.withinMs;
     this.turns = goesOn ? this.turns + 1 : 0;
     this.lastSince = this.since;
-    const splits = this.turns > SUSTAINED.turns && queue.length >= 2 * SUSTAINED.jobs && this.sending.size === 0;
+    this.isCalm = queue.length === 1;
+    const splits = this.turns > SUSTAINED.turns && queue.length >= 2 * SUSTAINED.jobs && this.inFlight.size === 0;
     this.queue = splits && this.slots === undefined ? queue.splice(Math.ceil(queue.length / 2)) : [];
     return queue;
   }
 
-  private flush(): void {
-    const jobs = this.next();
-    if (this.queue.length > 0) setImmediate(() => this.flush());
-    const { slots } = this;
-    const groups = slots === undefined ? [jobs] : groupBy(jobs, ({ counter }) => slots.of(counter));
-    for (const group of groups) {
-      for (const batch of batches(group)) {
-        const sent: Promise<void> = this.send(batch).finally(() => this.sending.delete(sent));
-        this.sending.add(sent);
-      }
+  private sendAll(jobs: readonly Job[]): void {
+    for (const batch of batches(jobs)) this.send(batch);
+  }
+
+  private send(jobs: Job[]): void {
+    // Before the call, since its failure may make the client forget which node had the slot.
+    const node = this.slots?.nodeOf(jobs[0]!.counter);
+    const call = new Call(jobs, node, this);
+    this.inFlight.add(call);
+    try {
+      const program = this.calls.program();
+      for (const job of jobs) job.write(program);
+      this.calls.run(program).then(call.replied, call.failed);
+      this.deadline.begin(call);
+    } catch (error) {
+      this.fail(call, error);
     }
   }
 
-  private async send(jobs: Job[]): Promise<void> {
-    // Before the call, since its failure may make the client forget which node had the slot.
-    const node = this.slots?.nodeOf(jobs[0]!.counter);
+  /** Hands the answers on. */
+  settle(call: Call, raw: unknown): void {
+    const { jobs } = call;
+    const undone: Job[] = [];
+    let reply: Reply;
     try {
-      const program = this.calls.program();
-      for (const { write } of jobs) write(program);
-      const reply = new Reply(await this.calls.run(program));
+      reply = new Reply(raw);
       // A reply has to make sense to its end before any of it is told.
-      const answers = jobs.map((job) => job.read(reply));
+      for (const job of jobs) if (!job.read(reply)) undone.push(job);
       reply.end();
-      for (const [index, job] of jobs.entries()) {
-        if (answers[index] !== undefined) job.resolve(answers[index]);
-        else if (++job.tries < MAX_TRIES) this.retry(job);
-        else job.reject(new RateLimitStoreError(messages.clockUnsettled()));
-      }
-      if (reply.serverTime === undefined) return;
-      this.calls.setClock(reply.serverTime);
-      this.flush();
     } catch (error) {
-      const failure = asStoreError(error);
-      if (node !== undefined) this.slots?.blame(node, failure);
-      for (const { reject } of jobs) reject(failure);
+      this.fail(call, error);
+      return;
     }
+    this.end(call);
+    for (const job of jobs) if (undone.length === 0 || !undone.includes(job)) job.settle();
+    if (reply.serverTime === undefined) return;
+    this.calls.setClock(reply.serverTime);
+    for (const job of undone) this.retry(job);
+    this.flush();
+  }
+
+  /** The call was not answered, or not as the script does. */
+  fail(call: Call, error: unknown): void {
+    const { jobs, node } = call;
+    this.end(call);
+    const failure = asStoreError(error);
+    if (node !== undefined) this.slots?.blame(node, failure);
+    for (const job of jobs) job.reject(failure);
+  }
+
+  timeOut(call: Call): void {
+    this.fail(call, new RateLimitStoreError(messages.storeTimeout(this.calls.timeoutMs)));
+  }
+
+  private end(call: Call): void {
+    this.deadline.end(call);
+    call.isDone = true;
+    this.inFlight.delete(call);
+    if (this.inFlight.size === 0) this.whenIdle?.();
   }
 
   private retry(job: Job): void {
+    if (++job.tries === MAX_TRIES) {
+      job.reject(new RateLimitStoreError(messages.clockUnsettled()));
+      return;
+    }
     this.queue.push(job);
     const { timeoutMs } = this.calls;
     const error = new RateLimitStoreError(messages.storeTimeout(timeoutMs));
@@ -132,12 +162,29 @@ export class Batcher {
   }
 }
 
-/** The most keys that a limit needs. */
-export function keysOf({ algorithm }: CompiledLimit): number {
-  return 1 + (algorithm.extraKeys?.length ?? 0);
-}
+/** Jobs that are on their way in one call. */
+class Call extends TimedCall {
+  isDone = false;
 
-/** How much a limit asks of the server, in checks of a plain counter. */
-export function workOf({ algorithm, parameters }: CompiledLimit): number {
-  return algorithm.work?.(parameters) ?? 1;
+  constructor(
+    readonly jobs: readonly Job[],
+    /** The node that was asked, where there are several. */
+    readonly node: string | undefined,
+    private readonly batcher: Batcher,
+  ) {
+    super();
+  }
+
+  /** An answer that comes too late says nothing. */
+  readonly replied = (reply: unknown): void => {
+    if (!this.isDone) this.batcher.settle(this, reply);
+  };
+
+  readonly failed = (error: unknown): void => {
+    if (!this.isDone) this.batcher.fail(this, error);
+  };
+
+  expire(): void {
+    this.batcher.timeOut(this);
+  }
 }

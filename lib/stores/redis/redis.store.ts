@@ -6,11 +6,14 @@ import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { answerWith, decided } from '../decide.js';
+import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { refundsOf } from '../store-decision.js';
-import { Batcher, keysOf, workOf } from './batcher.js';
+import { Batcher } from './batcher.js';
+import { CheckJob, OperationJob } from './jobs.js';
 import { extraKeysOf, keyOf } from './keys.js';
 import type { Program, TestClock } from './program.js';
+import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
 import { Slots } from './slots.js';
 
@@ -104,14 +107,26 @@ export class RedisStore implements Store {
   }
 
   check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    const only = checks[0];
-    if (checks.length === 1 && only !== undefined) return this.decide(only).then((decisions) => [decisions]);
-    return Promise.all(checks.map((check) => this.decide(check)));
+    return Promise.all(checks.map((check) => decided(this, check)));
+  }
+
+  /** One check has one deadline, in however many calls it is made; one that is asked at once has the deadline of its call. */
+  decide(check: Check, answer: CheckAnswer): void {
+    const { slots } = this;
+    if (slots !== undefined && check.entries.length > 1) {
+      const parts = slots.group(check.entries);
+      if (parts.length > 1) {
+        answerWith(this.decideAcrossSlots(check, parts), answer);
+        return;
+      }
+    }
+    if (check.since === undefined) this.batcher.enqueue(new CheckJob(check, answer));
+    else answerWith(this.decideUntil(check, check.since + this.timeoutMs), answer);
   }
 
   async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
     const entries = [reservation];
-    const [decision] = await this.batcher.enqueue(
+    const [decision] = await this.operate(
       reservation,
       (program) => program.reserve(reservation),
       (reply) => reply.check({ entries, refundable: true }),
@@ -120,19 +135,19 @@ export class RedisStore implements Store {
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
-    await Promise.all(refunds.map((refund) => this.operate(refund, (program) => program.refund(refund))));
+    await Promise.all(refunds.map((refund) => this.operate(refund, (program) => program.refund(refund), succeeded)));
   }
 
   async penalize(charge: Charge): Promise<void> {
-    await this.operate(charge, (program) => program.penalize(charge));
+    await this.operate(charge, (program) => program.penalize(charge), succeeded);
   }
 
   async block(counter: Counter, durationMs: number): Promise<void> {
-    await this.operate(counter, (program) => program.block(counter, durationMs));
+    await this.operate(counter, (program) => program.block(counter, durationMs), succeeded);
   }
 
   async renew(lease: HeldLease): Promise<boolean> {
-    return (await this.operate(lease, (program) => program.renew(lease))) === 1;
+    return (await this.operate(lease, (program) => program.renew(lease), succeeded)) === 1;
   }
 
   async reset(counters: readonly Counter[]): Promise<void> {
@@ -147,22 +162,11 @@ export class RedisStore implements Store {
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
     }
-    return this.batcher.enqueue(
+    return this.operate(
       counter,
       (program) => program.history(counter),
       (reply) => reply.history(),
     );
-  }
-
-  /** One check has one deadline, in however many calls it is made; one that is asked at once has the deadline of its call. */
-  private decide(check: Check): Promise<StoreDecision[]> {
-    const { slots } = this;
-    if (slots !== undefined && check.entries.length > 1) {
-      const parts = slots.group(check.entries);
-      if (parts.length > 1) return this.decideAcrossSlots(check, parts);
-    }
-    const decided = this.enqueue(check);
-    return check.since === undefined ? decided : this.inTime(decided, check, check.since + this.timeoutMs);
   }
 
   /** Slot by slot; what was charged is given back when a later slot refuses. */
@@ -170,35 +174,35 @@ export class RedisStore implements Store {
     const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };
     const parts = slots.map((entries) => ({
       entries,
-      ask: (peek: boolean) => {
-        const part = { entries, peek, refundable: true };
-        return this.inTime(this.enqueue(part), part, deadline.at);
-      },
+      ask: (peek: boolean) => this.decideUntil({ entries, peek, refundable: true }, deadline.at),
       giveBack: (charged: readonly StoreDecision[]) => this.refund(refundsOf(entries, charged)),
     }));
     const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline);
     return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);
   }
 
-  private enqueue(check: Check): Promise<StoreDecision[]> {
-    return this.batcher.enqueue(
-      check.entries[0]!,
-      (program) => program.check(check),
-      (reply) => reply.check(check),
-      check.entries.reduce((keys, { limit }) => keys + keysOf(limit), 0),
-      check.entries.reduce((work, { limit }) => work + workOf(limit), 0),
-    );
-  }
-
   /** A check that waited since it was asked has what is left of its time. */
-  private inTime(decided: Promise<StoreDecision[]>, check: Check, deadline: number): Promise<StoreDecision[]> {
-    return withDeadline(decided, deadline - performance.now(), this.timeoutMs).catch((error: unknown) => {
+  private async decideUntil(check: Check, deadline: number): Promise<StoreDecision[]> {
+    const decisions = new Promise<StoreDecision[]>((decided, failed) => {
+      this.batcher.enqueue(new CheckJob(check, { decided, failed }));
+    });
+    try {
+      return await withDeadline(decisions, deadline - performance.now(), this.timeoutMs);
+    } catch (error) {
       if (error instanceof RateLimitStoreError) error.node ??= this.nodeOf?.(check.entries[0]!);
       throw error;
-    });
+    }
   }
 
-  private operate(counter: Counter, write: (program: Program) => void): Promise<number> {
-    return this.batcher.enqueue(counter, write, (reply) => reply.operation());
+  private operate<T = number>(
+    counter: Counter,
+    write: (program: Program) => void,
+    read: (reply: Reply) => T | undefined,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.batcher.enqueue(new OperationJob(counter, write, read, resolve, reject));
+    });
   }
 }
+
+const succeeded = (reply: Reply) => reply.operation();

@@ -36,8 +36,10 @@ export class ScriptCalls {
     return new Program(this.prefix, this.clock?.now() ?? Date.now() * 1000 + this.clockOffset, this.clock);
   }
 
+  /** Runs a program. Throws if Redis is not there; the caller waits no longer than `timeoutMs`. */
   run(program: Program): Promise<unknown> {
-    return this.guarded(() => this.script.run(program.keys, [program.toString()], this.timeoutMs));
+    this.assertReady();
+    return this.script.run(program.keys, [program.toString()], this.timeoutMs);
   }
 
   /** Learns the server's time, in microseconds. */
@@ -47,12 +49,16 @@ export class ScriptCalls {
 
   /** Asks Redis only if it is there, and waits no longer than the deadline. */
   async guarded<T>(call: () => Promise<T>): Promise<T> {
-    const { status } = this.client;
-    if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
+    this.assertReady();
     try {
       return await withDeadline(call(), this.timeoutMs);
     } catch (error) {
       throw asStoreError(error);
     }
+  }
+
+  private assertReady(): void {
+    const { status } = this.client;
+    if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
   }
 }

@@ -1,0 +1,122 @@
+import type { RateLimitStoreError } from '../../errors/errors.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
+import type { Check, CheckAnswer, StoreDecision } from '../store.js';
+import type { Program } from './program.js';
+import type { Reply } from './reply.js';
+
+/** What is on its way to Redis. */
+export abstract class Job {
+  /** When it was asked, on the process's monotonic clock. */
+  since = 0;
+  /** How often it was asked. */
+  tries = 0;
+  /** Its answer, or its failure, was handed on. */
+  private isSettled = false;
+
+  constructor(
+    /** One of its counters; they all lie in one slot. */
+    readonly counter: Counter,
+    /** The keys that it needs, at most. */
+    readonly keys: number,
+    /** How much it asks of the server, in checks of a plain counter. */
+    readonly work: number,
+  ) {}
+
+  abstract write(program: Program): void;
+  /** Reads its part of the reply. Says whether it was done; else it is to be asked again. */
+  abstract read(reply: Reply): boolean;
+
+  /** Hands on what was read, unless it has failed. */
+  settle(): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    this.handOn();
+  }
+
+  /** Fails it, unless it is answered. */
+  reject(error: RateLimitStoreError): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    this.fail(error);
+  }
+
+  protected abstract handOn(): void;
+  protected abstract fail(error: RateLimitStoreError): void;
+}
+
+/** A check that charges, or looks. */
+export class CheckJob extends Job {
+  private decisions: StoreDecision[] | undefined;
+
+  constructor(
+    private readonly check: Check,
+    private readonly answer: CheckAnswer,
+  ) {
+    const { entries } = check;
+    const first = entries[0]!;
+    const isOnly = entries.length === 1;
+    super(
+      first,
+      isOnly ? keysOf(first.limit) : sum(entries, keysOf),
+      isOnly ? workOf(first.limit) : sum(entries, workOf),
+    );
+  }
+
+  write(program: Program): void {
+    program.check(this.check);
+  }
+
+  read(reply: Reply): boolean {
+    this.decisions = reply.check(this.check);
+    return this.decisions !== undefined;
+  }
+
+  protected handOn(): void {
+    this.answer.decided(this.decisions!);
+  }
+
+  protected fail(error: RateLimitStoreError): void {
+    this.answer.failed(error);
+  }
+}
+
+/** Anything else that is done with one counter. */
+export class OperationJob<T> extends Job {
+  private result: T | undefined;
+
+  constructor(
+    counter: Counter,
+    readonly write: (program: Program) => void,
+    private readonly readResult: (reply: Reply) => T | undefined,
+    private readonly resolve: (result: T) => void,
+    protected readonly fail: (error: RateLimitStoreError) => void,
+  ) {
+    super(counter, keysOf(counter.limit), workOf(counter.limit));
+  }
+
+  read(reply: Reply): boolean {
+    this.result = this.readResult(reply);
+    return this.result !== undefined;
+  }
+
+  protected handOn(): void {
+    this.resolve(this.result!);
+  }
+}
+
+/** The most keys that a limit needs. */
+function keysOf({ algorithm }: CompiledLimit): number {
+  return 1 + (algorithm.extraKeys?.length ?? 0);
+}
+
+/** How much a limit asks of the server, in checks of a plain counter. */
+function workOf({ algorithm, parameters }: CompiledLimit): number {
+  return algorithm.work?.(parameters) ?? 1;
+}
+
+function sum(entries: readonly CheckEntry[], of: (limit: CompiledLimit) => number): number {
+  let total = 0;
+  for (const { limit } of entries) total += of(limit);
+  return total;
+}
