@@ -63,11 +63,6 @@ export interface Store {
   /** Decides each check atomically: allowed by all of its limits, or charged to none. Rejects with `RateLimitStoreError`. */
   check(checks: readonly Check[]): Promise<StoreDecision[][]>;
   /**
-   * Decides one check as `check` does, without a promise: tells `answer` before it returns where it can, else later. Never throws.
-   * @default `check` is called
-   */
-  decide?(check: Check, answer: CheckAnswer): void;
-  /**
    * Takes units, if need be from the future: `delayMs` says when they are there. If they are refused, `retryAfterMs` is how long
    * they would have to be waited for.
    */

@@ -61,16 +61,19 @@ describe('a layer', () => {
         (_, name) =>
         (...given: unknown[]) => {
           calls.push([name, ...given]);
-          return Promise.resolve(name);
+          return Promise.resolve(name === 'check' ? [['decision']] : name);
         },
     });
     const layer = new Plain(told) as unknown as Record<string, (...given: unknown[]) => unknown>;
-    const names = ['check', 'reserve', 'refund', 'penalize', 'renew', 'reset', 'history', 'nodeOf', 'hasNode'];
+    const check = { entries: ['entry'] };
+    expect(await layer['check']!([check])).toEqual([['decision']]);
+    const names = ['reserve', 'refund', 'penalize', 'renew', 'reset', 'history', 'nodeOf', 'hasNode'];
     for (const name of names) expect(await layer[name]!('given')).toBe(name);
     await layer['block']!('counter', 5);
     await layer['open']!();
     await layer['close']!();
-    expect(calls).toEqual([...names.map((name) => [name, 'given']), ['block', 'counter', 5], ['open'], ['close']]);
+    const handedOn = names.map((name) => [name, 'given']);
+    expect(calls).toEqual([['check', [check]], ...handedOn, ['block', 'counter', 5], ['open'], ['close']]);
   });
 
   it('has nodes only over a store that has some', () => {

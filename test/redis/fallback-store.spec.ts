@@ -548,22 +548,27 @@ describe('while Redis answers', () => {
     expect(states()).toEqual([]);
   });
 
-  it.each(['before', 'after'])(
+  it.each(['before', 'after', 'at once after'])(
     'a process that was busy for longer than the deadline, from a moment %s the check was sent, takes the answer',
     async (moment) => {
       const { server, store, local, states } = await start();
       const check = jest.spyOn(local, 'check');
       const limit = limitOf('local');
       await onMovedClock(async () => {
-        await ask(store, limit);
-        const checking = ask(store, limit);
-        if (moment === 'after') {
+        // After these two the next one waits for the end of its turn.
+        await Promise.all([ask(store, limit), ask(store, limit)]);
+        if (moment === 'at once after') {
+          await ask(store, limitOf('local'), { identity: 'alone' });
           await turn();
+        }
+        const checking = ask(store, limit);
+        if (moment !== 'before') {
+          if (moment === 'after') await turn();
           waitForAnswers(server);
         }
         // All timers that are due run before the sockets are read.
         jest.advanceTimersByTime(TIMEOUT_MS + 150);
-        expect(await checking).toMatchObject({ allowed: true, remaining: 1, source: 'redis' });
+        expect(await checking).toMatchObject({ allowed: true, remaining: 0, source: 'redis' });
       });
       expect(check).not.toHaveBeenCalled();
       expect(states()).toEqual([]);

@@ -1,14 +1,15 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { Counter } from '../../limits/counter.js';
-import { decide, decided } from '../decide.js';
+import { decide, DirectStore } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 
 /** A store around another one, which it asks: a layer overrides what it changes. */
-export abstract class StoreLayer implements Store {
+export abstract class StoreLayer extends DirectStore implements Store {
   readonly nodeOf?: (counter: Counter) => string;
   readonly hasNode?: (node: string) => boolean;
 
   constructor(protected readonly inner: Store) {
+    super();
     if (inner.nodeOf !== undefined) this.nodeOf = (counter) => inner.nodeOf!(counter);
     if (inner.hasNode !== undefined) this.hasNode = (node) => inner.hasNode!(node);
   }
@@ -21,10 +22,6 @@ export abstract class StoreLayer implements Store {
   /** Asks the servers that are left alone whether they are back. Never rejects. */
   async probe(): Promise<void> {
     if (this.inner instanceof StoreLayer) await this.inner.probe();
-  }
-
-  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    return Promise.all(checks.map((check) => decided(this, check)));
   }
 
   decide(check: Check, answer: CheckAnswer): void {

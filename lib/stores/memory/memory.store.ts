@@ -3,7 +3,7 @@ import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { type Counter, counterId } from '../../limits/counter.js';
-import { decided } from '../decide.js';
+import { DirectStore } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { blockFor, viewOf } from './counter-view.js';
@@ -35,7 +35,7 @@ export interface MemoryStoreOptions {
 }
 
 /** Counts in this process: the same algorithms as on Redis, bounded, with one timer for all counters. */
-export class MemoryStore implements Store {
+export class MemoryStore extends DirectStore implements Store {
   private readonly table: CounterTable;
   private readonly counters: Counters;
   /** @internal The time in whole microseconds. */
@@ -47,6 +47,7 @@ export class MemoryStore implements Store {
    * @param options how it counts
    */
   constructor(options: MemoryStoreOptions = {}) {
+    super();
     const {
       maxKeys = 100_000,
       maxBytes = defaultMaxBytes(maxKeys),
@@ -66,10 +67,6 @@ export class MemoryStore implements Store {
   /** How many bytes they take, roughly. */
   get bytes(): number {
     return this.table.bytes;
-  }
-
-  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    return Promise.all(checks.map((check) => decided(this, check)));
   }
 
   decide(check: Check, answer: CheckAnswer): void {

@@ -6,7 +6,7 @@ import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
-import { answerWith, decided } from '../decide.js';
+import { answerWith, DirectStore } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { refundsOf } from '../store-decision.js';
 import { Batcher } from './batcher.js';
@@ -47,7 +47,7 @@ export interface RedisStoreOptions {
 }
 
 /** Counts on Redis: all checks that are made in one turn of the event loop travel in one call of one script. */
-export class RedisStore implements Store {
+export class RedisStore extends DirectStore implements Store {
   private readonly prefix: string;
   private readonly timeoutMs: number;
   private readonly ownsClient: boolean;
@@ -70,6 +70,7 @@ export class RedisStore implements Store {
     private readonly client: RedisClient,
     options: RedisStoreOptions = {},
   ) {
+    super();
     const { prefix = 'sluice', timeoutMs = 250, ownsClient = false, release, clock, script } = options;
     this.prefix = prefix;
     this.timeoutMs = timeoutMs;
@@ -104,10 +105,6 @@ export class RedisStore implements Store {
     } finally {
       if (this.client.status !== 'end') this.client.disconnect();
     }
-  }
-
-  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    return Promise.all(checks.map((check) => decided(this, check)));
   }
 
   /** One check has one deadline, in however many calls it is made; one that is asked at once has the deadline of its call. */
