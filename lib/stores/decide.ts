@@ -24,10 +24,19 @@ export function decided(store: Store, check: Check): Promise<StoreDecision[]> {
   return promised((answer) => decide(store, check, answer));
 }
 
-/** Hands a promised answer on. */
+/** Tells an answer. Telemetry may fail meanwhile: then the check fails, and nothing else. */
+export function tell(answer: CheckAnswer, decisions: StoreDecision[]): void {
+  try {
+    answer.decided(decisions);
+  } catch (error) {
+    answer.failed(error);
+  }
+}
+
+/** Tells a promised answer. */
 export function answerWith(decisions: Promise<StoreDecision[]>, answer: CheckAnswer): void {
   decisions.then(
-    (made) => answer.decided(made),
+    (made) => tell(answer, made),
     (error: unknown) => answer.failed(error),
   );
 }

@@ -3,7 +3,7 @@ import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { type Counter, counterId } from '../../limits/counter.js';
-import { DirectStore } from '../decide.js';
+import { DirectStore, tell } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { blockFor, viewOf } from './counter-view.js';
@@ -77,7 +77,7 @@ export class MemoryStore extends DirectStore implements Store {
       answer.failed(error);
       return;
     }
-    answer.decided(decisions);
+    tell(answer, decisions);
   }
 
   reserve(reservation: ReserveEntry): Promise<StoreDecision> {
