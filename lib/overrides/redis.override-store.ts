@@ -4,6 +4,7 @@ import { messages } from '../errors/messages.js';
 import { ChannelListener } from '../redis/channel-listener.js';
 import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
 import { withDeadline } from '../redis/deadline.js';
+import { noteSilence } from '../redis/silence.js';
 import { overridesKey } from '../stores/redis/keys.js';
 import { OVERRIDES_SCRIPT } from './overrides-script.generated.js';
 import { Script } from '../redis/script.js';
@@ -106,6 +107,7 @@ export class RedisOverrideStore implements OverrideStore {
     try {
       return readAnswer(await withDeadline(this.script.run([this.key], args, timeoutMs), timeoutMs));
     } catch (error) {
+      if (error instanceof RateLimitStoreError) noteSilence(this.client);
       throw asStoreError(error);
     }
   }
