@@ -3,7 +3,7 @@ import type { Check, CheckAnswer, Store, StoreDecision } from './store.js';
 
 /** A store that answers each check in few steps: without a promise, and at once where it can. */
 export abstract class DirectStore {
-  /** Decides one check, and tells its answer before it returns or later. Never throws. */
+  /** @internal Decides one check, and tells its answer before it returns or later. Never throws. */
   abstract decide(check: Check, answer: CheckAnswer): void;
 
   /** Decides each check atomically: allowed by all of its limits, or charged to none. Rejects with `RateLimitStoreError`. */

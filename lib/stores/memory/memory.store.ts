@@ -69,6 +69,7 @@ export class MemoryStore extends DirectStore implements Store {
     return this.table.bytes;
   }
 
+  /** @internal */
   decide(check: Check, answer: CheckAnswer): void {
     let decisions: StoreDecision[];
     try {
