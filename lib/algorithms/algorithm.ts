@@ -113,6 +113,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
 
   /** The state as of now. Leaves `stored` as it was. */
   open(parameters: P, stored: S | undefined, now: number): S;
+  /** The same, written over `spare`: another state, saved or not, which nothing needs any more. */
+  reopen?(parameters: P, stored: S | undefined, now: number, spare: S): void;
   /** Whether `cost` units fit now. Asked only for costs up to the quota. */
   fits(parameters: P, state: S, cost: number): boolean;
   /** Charges `cost` units, which fit. */

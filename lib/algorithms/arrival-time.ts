@@ -14,7 +14,7 @@ export interface ArrivalParameters extends Parameters {
 }
 
 export interface ArrivalState extends State {
-  readonly scale: Scale;
+  scale: Scale;
   /** What is owed at `time`, as a weight; more than the capacity if units were reserved, charged as a penalty, or allowed by a larger quota. */
   debt: number;
   /** A tick: now, or later while the clock catches up; where all flows at once, that of the last time. */
@@ -64,26 +64,39 @@ export function scaleArrival(_: ArrivalParameters, state: ArrivalState, to: numb
   state.debt = Math.min(inProportion(state.debt, to, from), MAX_OWED);
 }
 
-export function openArrival({ scale }: ArrivalParameters, stored: ArrivalState | undefined, now: number): ArrivalState {
+/** Opens a state, which is written over `state`. */
+export function openArrival(
+  { scale }: ArrivalParameters,
+  stored: ArrivalState | undefined,
+  now: number,
+  state: ArrivalState,
+): void {
   const tick = Math.floor(now / scale.tick);
-  if (stored === undefined) return { now, migrated: false, scale, debt: 0, time: tick };
-  let { debt, time } = stored;
+  let debt = 0;
+  let time = tick;
   let migrated = false;
-  if (!sameScale(stored.scale, scale)) {
-    ({ debt, time } = rescaled(stored, scale, now));
-    migrated = true;
+  if (stored !== undefined) {
+    ({ debt, time } = stored);
+    if (!sameScale(stored.scale, scale)) {
+      ({ debt, time } = rescaled(stored, scale, now));
+      migrated = true;
+    }
+    if (tick >= time) {
+      let elapsed = tick - time;
+      if (scale.step > 1) elapsed -= elapsed % scale.step;
+      debt = Math.max(0, debt - elapsed * scale.speed);
+      // Where all flows at once, the next interval begins with the request that finds nothing owed.
+      time = debt === 0 ? tick : time + elapsed;
+    } else if (time - tick >= scale.interval) {
+      time = tick;
+      migrated = true;
+    }
   }
-  if (tick >= time) {
-    let elapsed = tick - time;
-    if (scale.step > 1) elapsed -= elapsed % scale.step;
-    debt = Math.max(0, debt - elapsed * scale.speed);
-    // Where all flows at once, the next interval begins with the request that finds nothing owed.
-    time = debt === 0 ? tick : time + elapsed;
-  } else if (time - tick >= scale.interval) {
-    time = tick;
-    migrated = true;
-  }
-  return { now, migrated, scale, debt, time };
+  state.now = now;
+  state.migrated = migrated;
+  state.scale = scale;
+  state.debt = debt;
+  state.time = time;
 }
 
 /** What is left of a debt by now, and from when on it flows off as another scale says. */

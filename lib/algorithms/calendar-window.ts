@@ -43,8 +43,10 @@ interface Window {
 
 export interface CalendarWindowState extends WindowState {
   /** Windows that ended before this one, the oldest first. */
-  readonly finished: readonly Window[];
+  finished: readonly Window[];
 }
+
+const NONE_FINISHED: readonly Window[] = [];
 
 /** The windows that are kept at most. */
 const MAX_RETAINED = 10_000;
@@ -93,22 +95,13 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
     return [start, end, retain];
   },
 
-  open({ calendar, retain }, stored, now) {
-    const { start, end } = calendar.windowAt(now);
-    const fresh = { now, migrated: false, count: 0, start, end, last: now };
-    if (stored === undefined) return { ...fresh, finished: [] };
-    const finished = stored.finished.filter((window) => window.end + retain > now);
-    if (stored.count === 0) return { ...fresh, finished };
-    if (now >= stored.end) {
-      const { count, start, end } = stored;
-      return { ...fresh, finished: end + retain > now ? [...finished, { count, start, end }] : finished };
-    }
-    if (now < stored.start && stored.last - now < stored.end - stored.start) {
-      return { ...stored, now, migrated: false, finished };
-    }
-    const migrated = stored.start !== start || stored.end !== end;
-    return { ...fresh, migrated, count: stored.count, last: migrated ? now : stored.last, finished };
+  open(parameters, stored, now) {
+    const window = { count: 0, start: now, end: now, last: now };
+    const state: CalendarWindowState = { now, migrated: false, ...window, finished: NONE_FINISHED };
+    reopen(parameters, stored, now, state);
+    return state;
   },
+  reopen,
   ...windowCount,
   save: (_, state) => state,
   bytes: ({ finished }) => 250 + 100 * finished.length,
@@ -120,3 +113,35 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
       .map((window): WindowCount => ({ start: window.start / 1000, end: window.end / 1000, count: window.count }))
       .toReversed(),
 };
+
+function reopen(
+  { calendar, retain }: CalendarWindowParameters,
+  stored: CalendarWindowState | undefined,
+  now: number,
+  state: CalendarWindowState,
+): void {
+  const { start, end } = calendar.windowAt(now);
+  state.now = now;
+  state.migrated = false;
+  state.count = 0;
+  state.start = start;
+  state.end = end;
+  state.last = now;
+  state.finished = NONE_FINISHED;
+  if (stored === undefined) return;
+  const { count } = stored;
+  if (stored.finished.length > 0) state.finished = stored.finished.filter((window) => window.end + retain > now);
+  if (count === 0) return;
+  if (now >= stored.end) {
+    const finished = { count, start: stored.start, end: stored.end };
+    if (finished.end + retain > now) state.finished = [...state.finished, finished];
+    return;
+  }
+  state.count = count;
+  const isEarlier = now < stored.start && stored.last - now < stored.end - stored.start;
+  if (isEarlier) {
+    state.start = stored.start;
+    state.end = stored.end;
+  } else state.migrated = stored.start !== start || stored.end !== end;
+  if (!state.migrated) state.last = stored.last;
+}

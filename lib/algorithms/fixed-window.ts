@@ -34,16 +34,36 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   window: ({ interval }) => interval,
   scriptParameters: ({ interval }) => [interval],
 
-  open({ interval }, stored, now) {
-    if (stored !== undefined && stored.count > 0) {
-      const { count, start, last } = stored;
-      const end = Math.min(stored.end, start + interval);
-      if (last - now >= interval) return { now, migrated: true, count, start: now, end: now + interval, last: now };
-      if (now < end) return { now, migrated: false, count, start, end, last };
-    }
-    return { now, migrated: false, count: 0, start: now, end: now + interval, last: now };
+  open(parameters, stored, now) {
+    const state = { now, migrated: false, count: 0, start: now, end: now, last: now };
+    reopen(parameters, stored, now, state);
+    return state;
   },
+  reopen,
   ...windowCount,
   save: (_, state) => state,
   prefetch: prefetchOfWindow,
 };
+
+function reopen(
+  { interval }: FixedWindowParameters,
+  stored: WindowState | undefined,
+  now: number,
+  state: WindowState,
+): void {
+  state.now = now;
+  state.migrated = false;
+  state.count = 0;
+  state.start = now;
+  state.end = now + interval;
+  state.last = now;
+  if (stored === undefined || stored.count === 0) return;
+  const end = Math.min(stored.end, stored.start + interval);
+  state.migrated = stored.last - now >= interval;
+  if (!state.migrated && now >= end) return;
+  state.count = stored.count;
+  if (state.migrated) return;
+  state.start = stored.start;
+  state.end = end;
+  state.last = stored.last;
+}

@@ -40,7 +40,12 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
   ...counting,
-  open: openArrival,
+  open(parameters, stored, now) {
+    const state = { now, migrated: false, scale: parameters.scale, debt: 0, time: now };
+    openArrival(parameters, stored, now, state);
+    return state;
+  },
+  reopen: openArrival,
   reservation: {
     ...borrowing,
     ticketUnder: (before, { scale, quota }, ticket, now) =>

@@ -57,6 +57,8 @@ export interface LeakyBucketState extends ArrivalState {
   cut: Cut | undefined;
 }
 
+const NONE_FREE: readonly FreeSlots[] = [];
+
 /** So many stretches of free slots are kept at most: those farthest from now stay unused. */
 const MAX_FREE = 100;
 
@@ -82,18 +84,13 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
   open(parameters, stored, now) {
-    const state: LeakyBucketState = {
-      ...openArrival(parameters, stored, now),
-      free: [],
-      penalty: 0,
-      cut: undefined,
-    };
-    if (stored === undefined || state.migrated) return state;
-    state.cut = stored.cut;
-    if (state.debt > parameters.capacity) state.penalty = stored.penalty;
-    else if (stored.free.length > 0) state.free = stored.free.flatMap((slots) => stillToCome(state, slots));
+    const { scale } = parameters;
+    const rest = { free: NONE_FREE, penalty: 0, cut: undefined };
+    const state: LeakyBucketState = { now, migrated: false, scale, debt: 0, time: now, ...rest };
+    reopen(parameters, stored, now, state);
     return state;
   },
+  reopen,
   fits: (parameters, state, cost) => fitsAtEnd(parameters, state, cost) || freeFor(state, cost) !== undefined,
   take(parameters, state, cost) {
     const slots = freeFor(state, cost);
@@ -152,6 +149,22 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     spacing: ({ scale }) => (scale.unit / scale.speed) * scale.tick,
   },
 };
+
+function reopen(
+  parameters: ArrivalParameters,
+  stored: LeakyBucketState | undefined,
+  now: number,
+  state: LeakyBucketState,
+): void {
+  openArrival(parameters, stored, now, state);
+  state.free = NONE_FREE;
+  state.penalty = 0;
+  state.cut = undefined;
+  if (stored === undefined || state.migrated) return;
+  state.cut = stored.cut;
+  if (state.debt > parameters.capacity) state.penalty = stored.penalty;
+  else if (stored.free.length > 0) state.free = stored.free.flatMap((slots) => stillToCome(state, slots));
+}
 
 function fitsAtEnd({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
   return debt + cost * scale.unit <= capacity;

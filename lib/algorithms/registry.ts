@@ -15,6 +15,7 @@ type OptionalParts = {
 const ABSENT: OptionalParts = {
   extraKeys: undefined,
   work: undefined,
+  reopen: undefined,
   bytes: undefined,
   withQuota: undefined,
   scaleUsed: undefined,

@@ -44,7 +44,7 @@ export function unitsWithin({ unit, speed, tick }: Scale, micros: number): numbe
 }
 
 export function sameScale(a: Scale, b: Scale): boolean {
-  return a.unit === b.unit && a.speed === b.speed && a.tick === b.tick && a.step === b.step;
+  return a === b || (a.unit === b.unit && a.speed === b.speed && a.tick === b.tick && a.step === b.step);
 }
 
 /**

@@ -37,6 +37,7 @@ interface Slices {
 }
 
 export interface SlidingWindowState extends State, Slices {
+  length: number;
   newest: number;
   /** How many of the newest slices are still to come: units that came until now count there at the latest. */
   ahead: number;
@@ -66,49 +67,14 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   work: ({ slices }) => 1 + Math.ceil(slices / 10),
 
   open(parameters, stored, now) {
-    const { interval, slices, length } = parameters;
-    const current = Math.floor(now / length);
+    const { slices, length } = parameters;
     const counts = Array.from({ length: slices + 1 }, () => 0);
-    if (stored === undefined) {
-      return { now, migrated: false, length, newest: current, counts, ahead: 0, total: 0, kept: undefined };
-    }
-    const isSame = stored.length === length && stored.counts.length === counts.length;
-    const longer = isSame ? undefined : lengthened(parameters, stored, now);
-    const old = longer ?? stored;
-    // No unit came later than that: now, or the start of the newest slice while the clock catches up.
-    const time = Math.max(now, old.newest * old.length);
-    const latest = Math.floor(time / length);
-    // A slice of another length counts at its last microsecond, which may be still to come.
-    const slice = (age: number) =>
-      isSame
-        ? old.newest - age
-        : Math.min(Math.floor(((old.newest - age + 1) * old.length - 1) / length), latest + MOST_SLICES);
-    const newest = Math.max(current, slice(0));
-    const oldest = time - interval;
-    // When in its slice the last unit came is not known: it may have been at the end.
-    const setBack = (newest + 1) * length - 1 - now >= interval;
-    const ahead = setBack ? 0 : newest - latest;
-    for (let i = 0; i < ahead; i++) counts.push(0);
-    let total = 0;
-    for (const [age, count] of old.counts.entries()) {
-      if (count === 0) continue;
-      const number = slice(age);
-      if ((number + 1) * length - 1 <= oldest) continue;
-      counts[setBack ? 0 : newest - number]! += count;
-      total += count;
-    }
-    const isKept = !isSame && total > 0 && !setBack;
-    return {
-      now,
-      migrated: setBack || (isKept && longer !== undefined),
-      length,
-      newest: setBack ? current : newest,
-      counts,
-      ahead,
-      total,
-      kept: isKept ? { length: old.length, newest: old.newest, counts: old.counts } : undefined,
-    };
+    const rest = { length, newest: 0, counts, ahead: 0, total: 0, kept: undefined };
+    const state: SlidingWindowState = { now, migrated: false, ...rest };
+    reopen(parameters, stored, now, state);
+    return state;
   },
+  reopen,
   fits: ({ quota }, { total }, cost) => total + cost <= quota,
   take(_, state, cost) {
     settle(state);
@@ -162,13 +128,75 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   },
 };
 
+function reopen(
+  parameters: SlidingWindowParameters,
+  stored: SlidingWindowState | undefined,
+  now: number,
+  state: SlidingWindowState,
+): void {
+  const { interval, slices, length } = parameters;
+  const current = Math.floor(now / length);
+  // The counts of a state are its own: `kept` refers to those of another one only until it is saved.
+  const { counts } = state;
+  if (counts.length !== slices + 1) counts.length = slices + 1;
+  counts.fill(0);
+  state.now = now;
+  state.migrated = false;
+  state.length = length;
+  state.newest = current;
+  state.ahead = 0;
+  state.total = 0;
+  state.kept = undefined;
+  if (stored === undefined) return;
+  const isSame = stored.length === length && stored.counts.length === counts.length;
+  const longer = isSame ? undefined : lengthened(parameters, stored, now);
+  const old = longer ?? stored;
+  // No unit came later than that: now, or the start of the newest slice while the clock catches up.
+  const time = Math.max(now, old.newest * old.length);
+  const latest = Math.floor(time / length);
+  const newest = Math.max(current, sliceOf(old, 0, isSame, length, latest));
+  const oldest = time - interval;
+  // When in its slice the last unit came is not known: it may have been at the end.
+  const setBack = (newest + 1) * length - 1 - now >= interval;
+  const ahead = setBack ? 0 : newest - latest;
+  for (let i = 0; i < ahead; i++) counts.push(0);
+  let total = 0;
+  for (let age = 0; age < old.counts.length; age++) {
+    const count = old.counts[age]!;
+    if (count === 0) continue;
+    const number = sliceOf(old, age, isSame, length, latest);
+    if ((number + 1) * length - 1 <= oldest) continue;
+    counts[setBack ? 0 : newest - number]! += count;
+    total += count;
+  }
+  const isKept = !isSame && total > 0 && !setBack;
+  state.migrated = setBack || (isKept && longer !== undefined);
+  state.newest = setBack ? current : newest;
+  state.ahead = ahead;
+  state.total = total;
+  if (isKept) state.kept = { length: old.length, newest: old.newest, counts: old.counts };
+}
+
+/** In which slice of a length those units are that came in one of another: at its last microsecond, which may be still to come. */
+function sliceOf(
+  { length: old, newest }: Slices,
+  age: number,
+  isSame: boolean,
+  length: number,
+  latest: number,
+): number {
+  if (isSame) return newest - age;
+  return Math.min(Math.floor(((newest - age + 1) * old - 1) / length), latest + MOST_SLICES);
+}
+
 /** Before anything is charged or given back: nothing is stored for slices that are still to come, or the time would be theirs. */
 function settle(state: SlidingWindowState): void {
+  state.kept = undefined;
+  if (state.ahead === 0) return;
   const early = state.counts.splice(0, state.ahead);
   state.counts[0] = early.reduce((sum, count) => sum + count, state.counts[0]!);
   state.newest -= state.ahead;
   state.ahead = 0;
-  state.kept = undefined;
 }
 
 /**

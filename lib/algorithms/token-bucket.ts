@@ -54,16 +54,12 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
 
   ...counting,
   open(parameters, stored, now) {
-    const state = openArrival(parameters, stored, now) as TokenBucketState;
-    state.burst = Math.fround(parameters.quota);
-    if (stored === undefined || state.debt === 0) return state;
-    // A larger bucket holds what the smaller one held, and the rest has to flow in; one that was full is full.
-    if (stored.burst < state.burst) {
-      state.debt += (state.burst - stored.burst) * parameters.scale.unit;
-      state.migrated = true;
-    } else state.burst = stored.burst;
+    const { scale, quota } = parameters;
+    const state = { now, migrated: false, scale, debt: 0, time: now, burst: quota };
+    reopen(parameters, stored, now, state);
     return state;
   },
+  reopen,
   reservation: {
     ...borrowing,
     ticketUnder: (before, { scale, quota }, ticket, now, share) => {
@@ -80,3 +76,19 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
     },
   },
 };
+
+function reopen(
+  parameters: ArrivalParameters,
+  stored: TokenBucketState | undefined,
+  now: number,
+  state: TokenBucketState,
+): void {
+  openArrival(parameters, stored, now, state);
+  state.burst = Math.fround(parameters.quota);
+  if (stored === undefined || state.debt === 0) return;
+  // A larger bucket holds what the smaller one held, and the rest has to flow in; one that was full is full.
+  if (stored.burst < state.burst) {
+    state.debt += (state.burst - stored.burst) * parameters.scale.unit;
+    state.migrated = true;
+  } else state.burst = stored.burst;
+}

@@ -2,7 +2,7 @@
 const MAX_PART_KEYS = 16_000;
 /** The most splits of a part, for keys of equal hashes. */
 const MAX_DEPTH = 16;
-/** The end of a key is its identity; its beginning is the limit's. */
+/** The end of a key is its identity; what a key begins with may be of its limit. */
 const HASHED_CHARACTERS = 65;
 
 /** The keys whose hashes end in the same `depth` bits. */

@@ -1,23 +1,6 @@
-import type { State } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { BoundedMap, Kept } from '../../util/bounded-map.js';
-
-/** How long a counter is refused: until a time, and for how long that was; in microseconds. */
-export interface Block {
-  readonly until: number;
-  readonly duration: number;
-}
-
-/** A counter as it is stored. */
-export class Entry extends Kept {
-  /** Nothing if it equals a fresh one. */
-  state: State | undefined;
-  block: Block | undefined;
-  /** The quota that its units were carried over to. */
-  carried: number | undefined;
-  /** When the state equals a fresh one and may be forgotten, in microseconds. */
-  expiresAt = 0;
-}
+import { RecencyList } from '../../util/recency-list.js';
+import { type Entry, keyOf, LimitCounters } from './limit-counters.js';
 
 const SWEEP_INTERVAL_MS = 100;
 /** A sweep looks at one in so many of the counters that may be kept, so that it never holds the process up. */
@@ -39,7 +22,11 @@ export function defaultMaxBytes(maxKeys: number): number {
 
 /** The counters of a process, bounded, with one timer that forgets those that have run out. */
 export class CounterTable {
-  private readonly entries: BoundedMap<Entry>;
+  private readonly order: RecencyList<Entry>;
+  /** By the ids of the limits: those that have any. */
+  private readonly listed = new Map<string, LimitCounters>();
+  /** Where the counters of a limit were last. Those of a limit that is gone are forgotten with it. */
+  private readonly known = new WeakMap<CompiledLimit, LimitCounters>();
   private timer: NodeJS.Timeout | undefined;
   private sweeping: Iterator<Entry> | undefined;
 
@@ -49,19 +36,29 @@ export class CounterTable {
     /** The time in whole microseconds. */
     private readonly clock: () => number,
   ) {
-    this.entries = new BoundedMap(maxKeys, maxBytes);
+    this.order = new RecencyList(maxKeys, maxBytes, (entry) => this.unlist(entry));
   }
 
   get size(): number {
-    return this.entries.size;
+    return this.order.size;
   }
 
   get bytes(): number {
-    return this.entries.bytes;
+    return this.order.bytes;
   }
 
-  get(key: string): Entry | undefined {
-    return this.entries.get(key);
+  /** How many limits have counters. */
+  get limits(): number {
+    return this.listed.size;
+  }
+
+  /** The counters of a limit, which those of equal id share. */
+  of(limit: CompiledLimit): LimitCounters {
+    const known = this.known.get(limit);
+    if (known?.isListed === true) return known;
+    const counters = this.listed.get(limit.id) ?? known ?? new LimitCounters(limit.id);
+    this.known.set(limit, counters);
+    return counters;
   }
 
   /** Keeps an entry as it is now. Blocks and leases are remembered when there is no room for all the rest. */
@@ -69,40 +66,72 @@ export class CounterTable {
     const { key, state, block } = entry;
     const listed = state === undefined ? 0 : (algorithm.bytes?.(state) ?? 0);
     const bytes = ENTRY_BYTES + CHARACTER_BYTES * key.length + listed;
-    this.entries.put(entry, bytes, block !== undefined || algorithm.holding !== undefined);
+    if (entry.segment === undefined) this.list(entry);
+    this.order.put(entry, bytes, block !== undefined || algorithm.holding !== undefined);
     this.timer ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
 
   /** An entry was used, though nothing of it changed. */
   touch(entry: Entry): void {
-    this.entries.touch(entry);
+    this.order.touch(entry);
   }
 
-  forget(key: string): void {
-    const entry = this.entries.get(key);
-    if (entry !== undefined) this.entries.delete(entry);
+  delete(entry: Entry): void {
+    if (this.order.remove(entry)) this.unlist(entry);
+  }
+
+  forget(limit: CompiledLimit, identity: string): void {
+    const entry = this.of(limit).get(keyOf(identity));
+    if (entry !== undefined) this.delete(entry);
   }
 
   clear(): void {
     clearInterval(this.timer);
     this.timer = undefined;
-    this.entries.clear();
+    this.sweeping = undefined;
+    for (const counters of this.listed.values()) counters.clear();
+    this.listed.clear();
+    this.order.clear();
+  }
+
+  private list(entry: Entry): void {
+    const { home } = entry;
+    // Another limit of the same id may have been listed meanwhile.
+    const counters = home.isListed ? home : (this.listed.get(home.id) ?? home);
+    if (!counters.isListed) {
+      counters.isListed = true;
+      this.listed.set(counters.id, counters);
+    }
+    counters.add(entry);
+  }
+
+  private unlist(entry: Entry): void {
+    const { home } = entry;
+    home.delete(entry);
+    if (home.size > 0) return;
+    home.isListed = false;
+    this.listed.delete(home.id);
   }
 
   /** Forgets a share of the counters that have run out; ends the timer when none is left. */
   private sweep(): void {
     const now = this.clock();
     for (let looked = Math.ceil(this.maxKeys / SWEEP_SHARE); looked > 0; looked--) {
-      this.sweeping ??= this.entries.values();
+      this.sweeping ??= this.entries();
       const { done, value } = this.sweeping.next();
       if (done === true) {
         this.sweeping = undefined;
         break;
       }
-      if (value.expiresAt <= now) this.entries.delete(value);
+      if (value.expiresAt <= now) this.delete(value);
     }
-    if (this.entries.size > 0) return;
+    if (this.size > 0) return;
     clearInterval(this.timer);
     this.timer = undefined;
+  }
+
+  /** All entries; entries that are added or deleted meanwhile may be among them. */
+  private *entries(): IterableIterator<Entry> {
+    for (const counters of this.listed.values()) yield* counters.values();
   }
 }

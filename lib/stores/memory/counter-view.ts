@@ -1,30 +1,38 @@
 import { issuesTickets, type State } from '../../algorithms/algorithm.js';
 import { inProportion } from '../../algorithms/scale.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { type Counter, counterId } from '../../limits/counter.js';
-import type { Block, CounterTable, Entry } from './counter-table.js';
+import type { Counter } from '../../limits/counter.js';
+import type { CounterTable } from './counter-table.js';
+import { type Block, type Entry, keyOf, type LimitCounters } from './limit-counters.js';
 
 /** A counter as of now. */
-export interface View extends Counter {
-  readonly key: string;
-  readonly stored: Entry | undefined;
+export class View implements Counter {
+  limit!: CompiledLimit;
+  identity!: string;
+  /** All counters of the limit. */
+  counters!: LimitCounters;
+  stored: Entry | undefined;
   /** The entry whose place it has in the table, even if what it held has run out. */
-  readonly reused: Entry | undefined;
-  readonly state: State;
+  reused: Entry | undefined;
+  state!: State;
   block: Block | undefined;
   /** What a check asks for, and whether it fits. */
-  cost: number;
-  allowed: boolean;
+  cost = 0;
+  allowed = false;
   /** How long units that are reserved have to be waited for. */
   delay: number | undefined;
 }
 
-/** Looks at a counter. As on Redis, what has run out is gone, whether it was swept or not. */
-export function viewOf(table: CounterTable, { limit, identity }: Counter, now: number): View {
-  const key = counterId(limit, identity);
-  const reused = table.get(key);
+/**
+ * Looks at a counter. As on Redis, what has run out is gone, whether it was swept or not.
+ *
+ * @param view is written over
+ */
+export function viewOf(table: CounterTable, { limit, identity }: Counter, now: number, view = new View()): View {
+  const counters = table.of(limit);
+  const reused = counters.get(keyOf(identity));
   const stored = reused === undefined || reused.expiresAt <= now ? undefined : reused;
-  const state = open(limit, stored, now);
+  const state = open(limit, stored, now, counters);
   let block = stored?.block;
   if (block !== undefined && block.until <= now) block = undefined;
   if (block !== undefined && block.until > now + block.duration) {
@@ -32,20 +40,26 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
     block = { until: now + block.duration, duration: block.duration };
     state.migrated = true;
   }
-  return { limit, identity, key, stored, reused, state, block, cost: 0, allowed: false, delay: undefined };
-}
-
-/** How long the state has to be kept, in microseconds. */
-export function keepFor({ limit: { algorithm, parameters }, state }: View): number {
-  return algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
+  view.limit = limit;
+  view.identity = identity;
+  view.counters = counters;
+  view.stored = stored;
+  view.reused = reused;
+  view.state = state;
+  view.block = block;
+  view.cost = 0;
+  view.allowed = false;
+  view.delay = undefined;
+  return view;
 }
 
 /** The state as of now, with what was left of a smaller quota carried over. */
-function open({ algorithm, parameters, carry, quota }: CompiledLimit, stored: Entry | undefined, now: number): State {
+function open(limit: CompiledLimit, stored: Entry | undefined, now: number, counters: LimitCounters): State {
+  const { algorithm, parameters, carry, quota } = limit;
   const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
   // A smaller quota makes no debt smaller: instances that still decide by the larger one would find it as room.
   if (before === undefined || before >= quota || algorithm.holding) {
-    return algorithm.open(parameters, stored?.state, now);
+    return counters.open(limit, stored?.state, now);
   }
   const old = algorithm.withQuota?.(parameters, before) ?? { ...parameters, quota: before };
   const state = algorithm.open(old, stored?.state, now);

@@ -1,11 +1,10 @@
 import { issuesTickets } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { type CheckEntry, counterId } from '../../limits/counter.js';
 import type { Check, StoreDecision } from '../store.js';
-import { type CounterTable, Entry } from './counter-table.js';
-import { beginBlock, keepFor, type View, viewOf } from './counter-view.js';
+import type { CounterTable } from './counter-table.js';
+import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, toMs } from './evaluation.js';
+import { type Entry, keyOf } from './limit-counters.js';
 
 /** What a check does besides deciding. */
 export interface CheckMode {
@@ -24,8 +23,13 @@ export const MODES = {
   reserve: { peek: false, blocks: false, refundable: true },
 } satisfies Record<string, CheckMode>;
 
+/** The views of so many limits are written over by the next check. */
+const REUSED_VIEWS = 8;
+
 /** Checks counters of a table: evaluates all limits of a check first, and then commits all or none. */
 export class Counters {
+  private readonly views = Array.from({ length: REUSED_VIEWS }, () => new View());
+
   constructor(
     private readonly table: CounterTable,
     /** Milliseconds added to every time to live. */
@@ -35,18 +39,18 @@ export class Counters {
   /** Looks at all limits first, then charges all or none. */
   check({ entries, peek = false, refundable = false }: Check, now: number): StoreDecision[] {
     const mode = peek ? MODES.peek : refundable ? MODES.consumeRefundable : MODES.consume;
-    const only = entries[0];
-    if (only !== undefined && entries.length === 1) {
-      if (!peek && !refundable && isPlain(only.limit)) {
-        const decision = this.decidePlainly(only, now);
-        if (decision !== undefined) return [decision];
-      }
-      const view = this.evaluate(only, now);
-      return [this.commit(view, !isRefusal(only.limit, view), mode)];
+    const views = entries.length <= REUSED_VIEWS ? this.views : entries.map(() => new View());
+    let charges = true;
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i]!;
+      const view = viewOf(this.table, entry, now, views[i]);
+      view.cost = entry.cost;
+      view.allowed = view.block === undefined && fits(view);
+      if (isRefusal(entry.limit, view)) charges = false;
     }
-    const views = entries.map((entry) => this.evaluate(entry, now));
-    const charges = !views.some((view) => isRefusal(view.limit, view));
-    return views.map((view) => this.commit(view, charges, mode));
+    const decisions: StoreDecision[] = [];
+    for (let i = 0; i < entries.length; i++) decisions.push(this.commit(views[i]!, charges, mode));
+    return decisions;
   }
 
   /** Charges what is allowed, if the check charges at all, and says what was decided. */
@@ -59,93 +63,53 @@ export class Counters {
     // The delay and the ticket are from before the charge; `remaining` is from after it.
     const getsTicket = issuesTickets(algorithm);
     if (charged && !getsTicket) algorithm.take(parameters, state, cost);
-    const decision = decisionOf(view);
+    let reset = algorithm.resetAfter(parameters, state);
+    const decision = decisionOf(view, reset);
     if (refundable && !peek) decision.chargedAt = state.now;
     if (charged && getsTicket) {
       algorithm.take(parameters, state, cost);
+      reset = algorithm.resetAfter(parameters, state);
       decision.remaining = Math.max(0, algorithm.remaining(parameters, state));
-      decision.resetAfterMs = toMs(algorithm.resetAfter(parameters, state));
+      decision.resetAfterMs = toMs(reset);
     }
-    if (charged || refusedFirst || (state.migrated && !peek)) this.store(view);
-    else if (view.stored !== undefined) {
-      if (!view.allowed && !peek) this.prolong(view.stored, state.now + keepFor(view));
-      this.table.touch(view.stored);
+    if (charged || refusedFirst || (state.migrated && !peek)) this.store(view, reset);
+    else {
+      if (view.stored !== undefined) {
+        if (!view.allowed && !peek) this.prolong(view, view.stored, reset);
+        this.table.touch(view.stored);
+      }
+      view.counters.reuse(algorithm, state);
     }
     return decision;
   }
 
-  /** Stores a counter as it is now. */
-  store(view: View): void {
-    const { key, limit, state, block, stored, reused } = view;
-    const saved = limit.algorithm.save(limit.parameters, state);
-    const needed = keepFor(view);
-    const lives = Math.max(needed, block === undefined ? 0 : block.until - state.now);
+  /** Stores a counter as it is now, which equals a fresh one in so many microseconds. */
+  store(view: View, reset = view.limit.algorithm.resetAfter(view.limit.parameters, view.state)): void {
+    const { limit, counters, state, block, stored, reused } = view;
+    const { algorithm, parameters, carry } = limit;
+    const saved = algorithm.save(parameters, state);
+    const needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
+    const lives = block === undefined ? needed : Math.max(needed, block.until - state.now);
     if (lives <= 0) {
-      this.table.forget(key);
+      if (reused !== undefined) this.table.delete(reused);
       return;
     }
-    const entry = reused ?? new Entry(key);
+    const entry = reused ?? counters.make(keyOf(view.identity));
+    const before = entry.state;
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;
     // What was carried over is not carried over again, whoever charges it meanwhile.
-    const isUsed = needed > 0 && limit.algorithm.resetAfter(limit.parameters, state) > 0;
-    entry.carried = isUsed ? (limit.carry ? limit.quota : stored?.carried) : undefined;
+    const isUsed = needed > 0 && reset > 0;
+    entry.carried = isUsed ? (carry ? limit.quota : stored?.carried) : undefined;
     entry.expiresAt = state.now + lives + this.slackMs * 1000;
     this.table.keep(limit, entry);
-  }
-
-  /** As `check`, but with no view made: of a counter that is neither blocked nor carried over. Most are not. */
-  private decidePlainly({ limit, identity, cost }: CheckEntry, now: number): StoreDecision | undefined {
-    const { algorithm, parameters, quota } = limit;
-    const key = counterId(limit, identity);
-    const reused = this.table.get(key);
-    if (reused !== undefined && (reused.block !== undefined || reused.carried !== undefined)) return undefined;
-    const stored = reused === undefined || reused.expiresAt <= now ? undefined : reused;
-    const state = algorithm.open(parameters, stored?.state, now);
-    const allowed = cost <= quota && algorithm.fits(parameters, state, cost);
-    if (allowed) algorithm.take(parameters, state, cost);
-    const reset = algorithm.resetAfter(parameters, state);
-    if (allowed || state.migrated) {
-      // What an entry held may have run out: its place in the table is used again.
-      if (reused !== undefined && reset > 0) {
-        reused.state = algorithm.save(parameters, state);
-        reused.expiresAt = now + reset + this.slackMs * 1000;
-        this.table.keep(limit, reused);
-      } else {
-        const unblocked = { block: undefined, delay: undefined };
-        this.store({ limit, identity, key, stored, reused, state, cost, allowed, ...unblocked });
-      }
-    } else if (stored !== undefined) {
-      this.prolong(stored, now + reset);
-      this.table.touch(stored);
-    }
-    return {
-      allowed,
-      limit: limit.name,
-      quota,
-      remaining: Math.max(0, algorithm.remaining(parameters, state)),
-      retryAfterMs: allowed ? 0 : cost > quota ? Infinity : toMs(algorithm.retryAfter(parameters, state, cost)),
-      resetAfterMs: toMs(reset),
-      delayMs: 0,
-      source: 'memory',
-    };
-  }
-
-  private evaluate(entry: CheckEntry, now: number): View {
-    const view = viewOf(this.table, entry, now);
-    view.cost = entry.cost;
-    view.allowed = view.block === undefined && fits(view);
-    return view;
+    // What `save` makes anew may refer to what was stored before.
+    if (saved === state) counters.reuse(algorithm, before);
   }
 
   /** A counter that refused lives as long as its wait: it was stored under parameters by which it may be fresh sooner. */
-  private prolong(entry: Entry, until: number): void {
-    entry.expiresAt = Math.max(entry.expiresAt, until + this.slackMs * 1000);
+  private prolong({ limit, state }: View, entry: Entry, reset: number): void {
+    const needed = limit.algorithm.keepFor?.(limit.parameters, state) ?? reset;
+    entry.expiresAt = Math.max(entry.expiresAt, state.now + needed + this.slackMs * 1000);
   }
-}
-
-/** Whether its counters are as most are: nothing is delayed, blocked, carried over, or kept for longer than it counts. */
-function isPlain({ algorithm, blockFor, carry }: CompiledLimit): boolean {
-  const isSimple = !issuesTickets(algorithm) && algorithm.keepFor === undefined;
-  return isSimple && blockFor === 0 && carry === undefined;
 }

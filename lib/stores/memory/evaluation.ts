@@ -21,8 +21,8 @@ export function evaluateReservation(view: View, longest: number): void {
   }
 }
 
-/** What a store says of a view. */
-export function decisionOf(view: View): StoreDecision {
+/** What a store says of a view that equals a fresh one in so many microseconds. */
+export function decisionOf(view: View, reset: number): StoreDecision {
   const { limit, cost, state, block } = view;
   const { algorithm, parameters, name, quota } = limit;
   const blocked = block === undefined ? 0 : block.until - state.now;
@@ -32,7 +32,7 @@ export function decisionOf(view: View): StoreDecision {
     quota,
     remaining: blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state)),
     retryAfterMs: view.allowed ? 0 : retryAfterMs(view, blocked),
-    resetAfterMs: toMs(Math.max(algorithm.resetAfter(parameters, state), blocked)),
+    resetAfterMs: toMs(blocked > reset ? blocked : reset),
     delayMs: view.allowed && algorithm.queue ? toMs(algorithm.queue.delay(parameters, state, cost)) : 0,
     source: 'memory',
   };

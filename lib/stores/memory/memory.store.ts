@@ -2,7 +2,7 @@ import type { WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
-import { type Counter, counterId } from '../../limits/counter.js';
+import type { Counter } from '../../limits/counter.js';
 import { DirectStore, tell } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
@@ -132,7 +132,7 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   reset(counters: readonly Counter[]): Promise<void> {
-    for (const { limit, identity } of counters) this.table.forget(counterId(limit, identity));
+    for (const { limit, identity } of counters) this.table.forget(limit, identity);
     return Promise.resolve();
   }
 

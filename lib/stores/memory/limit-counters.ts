@@ -1,0 +1,98 @@
+import type { Algorithm, State } from '../../algorithms/algorithm.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { hashIdentity, LONGEST_IDENTITY } from '../../limits/identity.js';
+import { flatCopy } from '../../util/flat-copy.js';
+import { Kept } from '../../util/recency-list.js';
+import { SplitMap } from '../../util/split-map.js';
+
+/** How long a counter is refused: until a time, and for how long that was; in microseconds. */
+export interface Block {
+  readonly until: number;
+  readonly duration: number;
+}
+
+/** A counter as it is stored. */
+export class Entry extends Kept {
+  /** Nothing if it equals a fresh one. */
+  state: State | undefined;
+  block: Block | undefined;
+  /** The quota that its units were carried over to. */
+  carried: number | undefined;
+  /** When the state equals a fresh one and may be forgotten, in microseconds. */
+  expiresAt = 0;
+
+  constructor(
+    key: string,
+    /** Where it is listed. */
+    public home: LimitCounters,
+  ) {
+    super(key);
+  }
+}
+
+/** Makes the hash of an identity longer than any identity that stands for itself. */
+const HASHED = '#'.repeat(LONGEST_IDENTITY);
+
+/** The key of an identity among those of one limit. Its length is bounded. */
+export function keyOf(identity: string): string {
+  return identity.length <= LONGEST_IDENTITY ? identity : HASHED + hashIdentity(identity);
+}
+
+/** The counters of one limit, or of several that share them, by identity. */
+export class LimitCounters {
+  /** Whether a table has it: it has if there is any counter. */
+  isListed = false;
+  /** How many there are. */
+  size = 0;
+  private spare: State | undefined;
+  private readonly entries = new SplitMap<Entry>();
+
+  constructor(
+    /** That of the limit. */
+    readonly id: string,
+  ) {}
+
+  get(key: string): Entry | undefined {
+    return this.entries.get(key);
+  }
+
+  /** A counter that is not added yet. */
+  make(key: string): Entry {
+    return new Entry(flatCopy(key), this);
+  }
+
+  add(entry: Entry): void {
+    entry.home = this;
+    this.entries.set(entry.key, entry);
+    this.size++;
+  }
+
+  delete({ key }: Entry): void {
+    this.entries.delete(key);
+    this.size--;
+  }
+
+  clear(): void {
+    this.entries.clear();
+    this.size = 0;
+    this.isListed = false;
+  }
+
+  /** The state of a counter as of now: written over one that nothing needs any more, if there is one. */
+  open({ algorithm, parameters }: CompiledLimit, stored: State | undefined, now: number): State {
+    const { spare } = this;
+    if (spare === undefined) return algorithm.open(parameters, stored, now);
+    this.spare = undefined;
+    algorithm.reopen!(parameters, stored, now, spare);
+    return spare;
+  }
+
+  /** Nothing needs a state any more. */
+  reuse(algorithm: Algorithm, state: State | undefined): void {
+    if (algorithm.reopen !== undefined) this.spare = state;
+  }
+
+  values(): IterableIterator<Entry> {
+    return this.entries.values();
+  }
+}
