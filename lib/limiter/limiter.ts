@@ -11,8 +11,9 @@ import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
 import { decide } from '../stores/decide.js';
+import { PromisedAnswer } from '../stores/promised-answer.js';
 import type { Decision } from '../limits/decision.js';
-import type { CheckAnswer, Store, StoreDecision } from '../stores/store.js';
+import type { Store, StoreDecision } from '../stores/store.js';
 import type { WaitQueues } from './wait-queues.js';
 
 /**
@@ -172,17 +173,16 @@ export class Limiter {
   }
 
   private decide(key: string, cost: number | undefined, peek: boolean): Promise<LeasedDecision> {
-    return new Promise((resolve, reject) => {
-      // What is thrown here rejects.
+    try {
       const { limit } = this.rule;
       assertKey(key);
       const entry = { limit, identity: key, cost: this.cost(cost) };
-      decide(
-        this.store,
-        { entries: [entry], peek },
-        new CallerAnswer(entry, peek, this.store, this.queues, resolve, reject),
-      );
-    });
+      const answer = new CallerAnswer(entry, peek, this.store, this.queues);
+      decide(this.store, { entries: [entry], peek }, answer);
+      return answer.promise();
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */
@@ -222,24 +222,22 @@ export class Limiter {
   }
 }
 
-/** Resolves a promise with the decision that code is told. */
-class CallerAnswer implements CheckAnswer {
+/** The decision that code is told. */
+class CallerAnswer extends PromisedAnswer<LeasedDecision> {
   constructor(
     private readonly entry: CheckEntry,
     private readonly peek: boolean,
     private readonly store: Store,
     private readonly queues: WaitQueues,
-    private readonly resolve: (decision: LeasedDecision) => void,
-    readonly failed: (error: unknown) => void,
-  ) {}
+  ) {
+    super();
+  }
 
-  decided(decisions: StoreDecision[]): void {
+  protected made(decisions: StoreDecision[]): LeasedDecision {
     const { limit, identity, cost } = this.entry;
     const answer = decisions[0]!;
     const decision = toCallerDecision(answer, limit);
-    const holds = !this.peek && limit.algorithm.holding !== undefined;
-    this.resolve(
-      holds ? withLease(decision, answer, { limit, identity, units: cost }, this.store, this.queues) : decision,
-    );
+    if (this.peek || limit.algorithm.holding === undefined) return decision;
+    return withLease(decision, answer, { limit, identity, units: cost }, this.store, this.queues);
   }
 }

@@ -3,14 +3,19 @@ import type { CheckResult, Decision } from './decision.js';
 
 /** Sums up the decisions of `limits`, which are in the same order and at least one. */
 export function toCheckResult(decisions: Decision[], limits: readonly CompiledLimit[]): CheckResult {
-  const enforced = decisions.filter((_, index) => !limits[index]!.shadow);
-  const refused = decisions.filter((decision, index) => isRefusal(limits[index]!, decision));
-  const allowed = refused.length === 0;
-  const tightest = allowed
-    ? (enforced.length > 0 ? enforced : decisions).reduce(tighter)
-    : refused.reduce((one, other) => (other.retryAfterMs > one.retryAfterMs ? other : one));
-  const delayMs = allowed ? enforced.reduce((longest, decision) => Math.max(longest, decision.delayMs), 0) : 0;
-  return { allowed, decisions, tightest, delayMs };
+  let enforced: Decision | undefined;
+  let refused: Decision | undefined;
+  let delayMs = 0;
+  for (let i = 0; i < decisions.length; i++) {
+    const decision = decisions[i]!;
+    if (limits[i]!.shadow) continue;
+    enforced = enforced === undefined ? decision : tighter(enforced, decision);
+    delayMs = Math.max(delayMs, decision.delayMs);
+    if (decision.allowed) continue;
+    if (refused === undefined || decision.retryAfterMs > refused.retryAfterMs) refused = decision;
+  }
+  if (refused !== undefined) return { allowed: false, decisions, tightest: refused, delayMs: 0 };
+  return { allowed: true, decisions, tightest: enforced ?? decisions.reduce(tighter), delayMs };
 }
 
 /** Whether a decision refuses its request: a shadow limit only reports. */

@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { assertCost, assertKey } from '../limits/arguments.js';
-import { decided } from '../stores/decide.js';
+import { decide } from '../stores/decide.js';
+import { PromisedAnswer } from '../stores/promised-answer.js';
 import { checkResultOf } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -14,7 +15,8 @@ import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { CurrentRate, RatePatch, SetRateOptions } from '../overrides/override.js';
 import { Overrides } from '../overrides/overrides.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
-import type { Store } from '../stores/store.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Store, StoreDecision } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 
@@ -22,6 +24,9 @@ const CHECK = { location: 'LimiterService.check', namespace: '' };
 
 /** The most limits of one check. */
 const MAX_LIMITS = 1000;
+
+/** The entries of so few are compared with each other; those of more by their counters' ids. */
+const FEW_LIMITS = 8;
 
 /** One limit of a check made from code. */
 export interface LimitCheck {
@@ -73,28 +78,15 @@ export class LimiterService {
    * Takes units from several limits at once: from all of them, or, if one refuses, from none. Rejects with
    * `RateLimitArgumentError` if the list is empty, has one limit twice for one key, or a wrong cost or key.
    */
-  async check(checks: readonly LimitCheck[]): Promise<LeasedCheckResult> {
-    if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
-    if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
-    if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
-    const entries = checks.map((each) => this.entry(each));
-    const seen = new Set<string>();
-    for (const { limit, identity } of entries) {
-      const counter = counterId(limit, identity);
-      if (seen.has(counter)) throw new RateLimitArgumentError(messages.sameKeyTwice(limit.name, identity));
-      seen.add(counter);
+  check(checks: readonly LimitCheck[]): Promise<LeasedCheckResult> {
+    try {
+      const entries = this.entries(checks);
+      const answer = new CallerAnswers(entries, this.store, this.queues);
+      decide(this.store, { entries }, answer);
+      return answer.promise();
+    } catch (error) {
+      return Promise.reject(error);
     }
-    const decisions = await decided(this.store, { entries });
-    const result = checkResultOf(
-      decisions,
-      entries.map(({ limit }) => limit),
-    );
-    if (!result.allowed) return result;
-    const leased = result.decisions.map((decision, index) => {
-      const { limit, identity, cost } = entries[index]!;
-      return withLease(decision, decisions[index]!, { limit, identity, units: cost }, this.store, this.queues);
-    });
-    return { ...result, decisions: leased };
   }
 
   /**
@@ -137,6 +129,19 @@ export class LimiterService {
     return this.overrides.list();
   }
 
+  private entries(checks: readonly LimitCheck[]): CheckEntry[] {
+    if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
+    if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
+    if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
+    const entries: CheckEntry[] = [];
+    for (const check of checks as readonly LimitCheck[]) entries.push(this.entry(check));
+    const twice = repeated(entries);
+    if (twice !== undefined) {
+      throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, twice.identity));
+    }
+    return entries;
+  }
+
   private entry(check: LimitCheck): CheckEntry {
     if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
     const { limit: given, key, cost } = check;
@@ -146,5 +151,46 @@ export class LimiterService {
     assertKey(key);
     assertCost(units);
     return { limit: rule.limit, identity: key, cost: units };
+  }
+}
+
+/** The first entry whose counter one before it has, too. */
+function repeated(entries: readonly CheckEntry[]): CheckEntry | undefined {
+  if (entries.length > FEW_LIMITS) {
+    const seen = new Set<string>();
+    return entries.find(({ limit, identity }) => seen.size === seen.add(counterId(limit, identity)).size);
+  }
+  for (let i = 1; i < entries.length; i++) {
+    const { limit, identity } = entries[i]!;
+    for (let j = 0; j < i; j++) {
+      const before = entries[j]!;
+      if (before.identity === identity && before.limit.id === limit.id) return entries[i];
+    }
+  }
+  return undefined;
+}
+
+/** The decisions of a check that code is told. */
+class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
+  constructor(
+    private readonly entries: readonly CheckEntry[],
+    private readonly store: Store,
+    private readonly queues: WaitQueues,
+  ) {
+    super();
+  }
+
+  protected made(answers: StoreDecision[]): LeasedCheckResult {
+    const limits: CompiledLimit[] = [];
+    for (const { limit } of this.entries) limits.push(limit);
+    const result: LeasedCheckResult = checkResultOf(answers, limits);
+    if (!result.allowed) return result;
+    for (let i = 0; i < answers.length; i++) {
+      const { limit, identity, cost } = this.entries[i]!;
+      if (limit.algorithm.holding === undefined) continue;
+      const charge = { limit, identity, units: cost };
+      result.decisions[i] = withLease(result.decisions[i]!, answers[i]!, charge, this.store, this.queues);
+    }
+    return result;
   }
 }

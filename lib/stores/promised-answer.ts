@@ -1,0 +1,37 @@
+import type { CheckAnswer, StoreDecision } from './store.js';
+
+/** Makes a promise of an answer. Where the store has told it at once, as one in process does, that takes no steps but one. */
+export abstract class PromisedAnswer<T> implements CheckAnswer {
+  private value: T | undefined;
+  private error: unknown;
+  private isDecided = false;
+  private hasFailed = false;
+  private resolve: ((value: T) => void) | undefined;
+  private reject: ((error: unknown) => void) | undefined;
+
+  decided(decisions: StoreDecision[]): void {
+    const value = this.made(decisions);
+    if (this.resolve !== undefined) return this.resolve(value);
+    this.value = value;
+    this.isDecided = true;
+  }
+
+  failed(error: unknown): void {
+    if (this.reject !== undefined) return this.reject(error);
+    this.error = error;
+    this.hasFailed = true;
+  }
+
+  /** The promise, to be asked for once. */
+  promise(): Promise<T> {
+    if (this.isDecided) return Promise.resolve(this.value as T);
+    if (this.hasFailed) return Promise.reject(this.error);
+    return new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  /** Makes what is promised of the decisions. */
+  protected abstract made(decisions: StoreDecision[]): T;
+}
