@@ -22,7 +22,7 @@ await Promise.all([
 
 /** One after the other: the specs keep the other cores busy. */
 async function checks() {
-  for (const name of ['typecheck', 'lint', 'check:package']) await script(name);
+  for (const name of ['lint', 'check:package']) await script(name);
 }
 
 /** Shows the output of a step only if it fails. */

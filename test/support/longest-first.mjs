@@ -8,6 +8,7 @@ const LONGEST = [
   'chaos/cluster',
   'chaos/outages',
   'chaos/leaks',
+  'contract/stores',
   'package/tarball-contents',
   'algorithms/invariants',
   'algorithms/mixed-definitions',

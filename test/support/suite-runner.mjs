@@ -30,6 +30,9 @@ const MEASURED = specPaths({
   waiting: ['changed-limits', 'wait-queue'],
 }).map((path) => join(import.meta.dirname, '../..', path));
 
+/** A worker keeps what its specs have loaded, and the more that is, the longer collecting garbage and measuring take. A larger one is replaced. */
+const LARGEST_WORKER_BYTES = 500 * 2 ** 20;
+
 /** Runs all specs as Jest does, and measures the coverage of some of them. */
 export default class SuiteRunner extends EmittingTestRunner {
   #collectsCoverage;
@@ -39,8 +42,9 @@ export default class SuiteRunner extends EmittingTestRunner {
   constructor(globalConfig, context) {
     super(globalConfig, context);
     this.#collectsCoverage = globalConfig.collectCoverage;
-    this.#measured = new TestRunner(globalConfig, context);
-    this.#unmeasured = new TestRunner({ ...globalConfig, collectCoverage: false }, context);
+    const config = { ...globalConfig, workerIdleMemoryLimit: LARGEST_WORKER_BYTES };
+    this.#measured = new TestRunner(config, context);
+    this.#unmeasured = new TestRunner({ ...config, collectCoverage: false }, context);
   }
 
   async runTests(tests, watcher, options) {
