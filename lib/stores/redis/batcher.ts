@@ -91,11 +91,15 @@ export class Batcher {
     if (this.queue.length > 0) setImmediate(() => this.flush());
     const { slots } = this;
     const groups = slots === undefined ? [jobs] : groupBy(jobs, ({ counter }) => slots.of(counter));
-    for (const group of groups) {
-      for (const batch of batches(group)) {
-        const sent: Promise<void> = this.send(batch).finally(() => this.sending.delete(sent));
-        this.sending.add(sent);
-      }
+    this.calls.inOneWrite(() => {
+      for (const group of groups) this.sendAll(group);
+    });
+  }
+
+  private sendAll(jobs: Job[]): void {
+    for (const batch of batches(jobs)) {
+      const sent: Promise<void> = this.send(batch).finally(() => this.sending.delete(sent));
+      this.sending.add(sent);
     }
   }
 
@@ -105,7 +109,7 @@ export class Batcher {
     try {
       const program = this.calls.program();
       for (const { write } of jobs) write(program);
-      const reply = new Reply(await this.calls.run(program));
+      const reply = new Reply(await this.calls.run(program, node));
       // A reply has to make sense to its end before any of it is told.
       const answers = jobs.map((job) => job.read(reply));
       reply.end();

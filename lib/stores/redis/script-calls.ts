@@ -36,8 +36,14 @@ export class ScriptCalls {
     return new Program(this.prefix, this.clock?.now() ?? Date.now() * 1000 + this.clockOffset, this.clock);
   }
 
-  run(program: Program): Promise<unknown> {
-    return this.guarded(() => this.script.run(program.keys, [program.toString()], this.timeoutMs));
+  /** Asks a node of a Cluster if it is named, and otherwise the client. */
+  run(program: Program, node?: string): Promise<unknown> {
+    return this.guarded(() => this.script.run(program.keys, [program.toString()], this.timeoutMs, node));
+  }
+
+  /** The calls that are made meanwhile leave in one write a node of a Cluster. */
+  inOneWrite(send: () => void): void {
+    this.script.inOneWrite(send);
   }
 
   /** Learns the server's time, in microseconds. */
