@@ -1,19 +1,40 @@
-/** `npm run bench [-- --quick]`: times nestjs-sluice beside its peers and writes docs/benchmarks.md. */
+/**
+ * `npm run bench [-- --quick] [--only <case>[=<part of a title>]] [--profile] [--out <folder>]`: times nestjs-sluice beside its
+ * peers and writes docs/benchmarks.md; what is not the whole of it, into a folder of its own.
+ */
 import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { ensureRedisServer } from '../test/support/redis-binary.mjs';
 import { startRedisProcess } from '../test/support/redis-process.mjs';
 import { installPackage } from './install-package.mjs';
 
-const quick = process.argv.includes('--quick');
-const settings = quick
-  ? { rounds: 1, ms: 400, seconds: 1, httpRounds: 1 }
-  : { rounds: 3, ms: 1000, seconds: 3, httpRounds: 3 };
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    profile: { type: 'boolean' },
+    out: { type: 'string' },
+  },
+});
+const { quick } = options;
+const isWhole = !quick && options.only === undefined;
+const folder =
+  options.out ?? (isWhole ? fileURLToPath(new URL('../docs', import.meta.url)) : join(tmpdir(), 'sluice-bench'));
+const settings = {
+  ...(quick ? { rounds: 1, ms: 400, seconds: 1, httpRounds: 1 } : { rounds: 3, ms: 1000, seconds: 3, httpRounds: 3 }),
+  quick,
+  profile: options.profile ?? !quick,
+};
+const [onlyCase = '', onlyTitle = ''] = options.only?.split('=') ?? [];
 
 async function versionOf(name) {
-  for (const folder of ['node_modules/', '../node_modules/']) {
+  for (const modules of ['node_modules/', '../node_modules/']) {
     try {
-      return JSON.parse(await readFile(new URL(`${folder}${name}/package.json`, import.meta.url), 'utf8')).version;
+      return JSON.parse(await readFile(new URL(`${modules}${name}/package.json`, import.meta.url), 'utf8')).version;
     } catch {
       // The other folder has it.
     }
@@ -39,11 +60,12 @@ async function versions(url) {
 
 await installPackage();
 // They import the package that has just been installed.
-const { decisions } = await import('./cases/decisions.mjs');
-const { growth } = await import('./cases/growth.mjs');
-const { http } = await import('./cases/http.mjs');
-const { memory } = await import('./cases/memory.mjs');
+const { CASES } = await import('./cases/index.mjs');
 const { write } = await import('./report/page.mjs');
+
+const chosen = CASES.filter(({ name }) => name.includes(onlyCase));
+if (chosen.length === 0)
+  throw new Error(`no case is called ${onlyCase}; there are ${CASES.map(({ name }) => name).join(', ')}`);
 
 let server;
 let url = process.env.REDIS_URL;
@@ -54,19 +76,18 @@ if (!url) {
 }
 try {
   const found = await versions(url);
-  console.log('Decisions …');
-  const cases = await decisions({ url, ...settings });
-  console.log('Memory …');
-  const bytes = await memory({ url });
-  console.log('Growth …');
-  const grown = await growth({ url, quick, ms: settings.ms });
-  console.log('Requests …');
-  const requests = await http({ url, rounds: settings.httpRounds, seconds: settings.seconds });
-  const reached = await write({ cases, http: requests, memory: bytes, growth: grown, versions: found, quick });
+  const results = {};
+  for (const { name, measure } of chosen) {
+    const start = performance.now();
+    results[name] = await measure({ url, ...settings, only: onlyTitle });
+    console.log(`${name}: ${((performance.now() - start) / 1000).toFixed(0)} s`);
+  }
+  const to = pathToFileURL(`${resolve(folder)}/`);
+  const reached = await write({ cases: chosen, results, versions: found, command: process.argv.slice(2), to });
   for (const { what, target, value, reached: yes } of reached) {
     console.log(`${yes ? 'reached    ' : 'not reached'} ${what}: ${value.toFixed(2)} (${target})`);
   }
-  console.log('Written to docs/benchmarks.md');
+  console.log(`Written to ${join(folder, 'benchmarks.md')}`);
 } finally {
   await server?.stop();
 }

@@ -1,6 +1,6 @@
 /**
- * A Nest app in a process of its own: `node http-server.mjs <variant> <redis url>`. Tells its port, and whenever it is asked the
- * processor time that it has used.
+ * A Nest app in a process of its own: `node http-server.mjs <variant> <redis url>`. Tells its port, and when it is asked the
+ * processor time that it has used, or where that goes.
  */
 import { createRequire } from 'node:module';
 import 'reflect-metadata';
@@ -8,14 +8,17 @@ import { Controller, Get, Module } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
 import { RateLimitModule } from 'nestjs-sluice';
+import { BARE } from '../contenders/ours.mjs';
+import { profiled } from '../profile.mjs';
 
 const { ThrottlerGuard, ThrottlerModule } = createRequire(import.meta.url)('@nestjs/throttler');
 
 const [variant, url] = process.argv.slice(2);
 const started = performance.now();
 
-const RATE = 1_000_000_000;
-const INTERVALS = [60_000, 3_600_000, 86_400_000];
+/** Of one address, so much that nobody is refused, and so little that the counters are alive: 125 to 170 come back in a second. */
+const RATE = 1_000_000;
+const INTERVALS = [6_000_000, 7_000_000, 8_000_000];
 
 /** Without decorators, since this file is not compiled. */
 class HelloController {
@@ -40,7 +43,8 @@ function imports() {
     rate: RATE,
     interval,
   }));
-  return [RateLimitModule.forRoot({ redis: variant.startsWith('memory') ? undefined : url, limits })];
+  const redis = variant.startsWith('memory') ? undefined : url;
+  return [RateLimitModule.forRoot({ redis, limits, ...(variant.startsWith('bare') ? BARE : {}) })];
 }
 
 class AppModule {}
@@ -52,8 +56,21 @@ Module({
 
 const app = await NestFactory.create(AppModule, { logger: false });
 await app.listen(0, '127.0.0.1');
-process.on('message', () => {
+let stopProfile;
+let profile;
+
+async function answer(question) {
+  if (question === 'profile') {
+    profile = profiled(() => new Promise((resolve) => (stopProfile = resolve)));
+    return {};
+  }
+  if (question === 'profiled') {
+    stopProfile();
+    return { profile: await profile };
+  }
   const { user, system } = process.cpuUsage();
-  process.send({ cpuMicros: user + system });
-});
+  return { cpuMicros: user + system };
+}
+
+process.on('message', (question) => void answer(question).then((told) => process.send(told)));
 process.send({ url: await app.getUrl(), startMs: performance.now() - started });

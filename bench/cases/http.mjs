@@ -8,6 +8,11 @@ import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
 import { Redis } from 'ioredis';
 import { median, serverMicros } from '../measure.mjs';
+import { micros, percent, table } from '../report/format.mjs';
+
+const CONNECTIONS = 64;
+/** The first second of an app costs three times as much a request. */
+const WARM_UP_SECONDS = 3;
 
 const SERVER = fileURLToPath(new URL('http-server.mjs', import.meta.url));
 
@@ -17,6 +22,8 @@ const VARIANTS = {
   'memory-3': 'nestjs-sluice, 3 limits, in process',
   'redis-1': 'nestjs-sluice, 1 limit, Redis',
   'redis-3': 'nestjs-sluice, 3 limits, Redis',
+  'bare-1': 'nestjs-sluice, 1 limit, Redis, everything off',
+  'bare-3': 'nestjs-sluice, 3 limits, Redis, everything off',
   'throttler-1': '@nestjs/throttler, 1 limit, Redis',
   'throttler-3': '@nestjs/throttler, 3 limits, Redis',
 };
@@ -28,42 +35,51 @@ async function start(variant, url) {
     child.kill();
     await once(child, 'exit');
   };
-  const cpuMicros = async () => {
-    child.send('cpu');
-    const [told] = await once(child, 'message');
-    return told.cpuMicros;
+  const ask = async (question) => {
+    child.send(question);
+    const [answer] = await once(child, 'message');
+    return answer;
   };
-  return { at, startMs, stop, cpuMicros };
+  return { at, startMs, stop, ask, cpuMicros: async () => (await ask('cpu')).cpuMicros };
 }
 
 async function round(app, redis, seconds) {
   const [appBefore, redisBefore] = [await app.cpuMicros(), await serverMicros(redis)];
-  const { requests, latency, non2xx } = await autocannon({ url: app.at, connections: 64, duration: seconds });
+  const before = process.cpuUsage();
+  const { requests, latency, non2xx } = await autocannon({ url: app.at, connections: CONNECTIONS, duration: seconds });
   if (non2xx > 0) throw new Error(`${app.name} refused ${non2xx} requests`);
+  const { user, system } = process.cpuUsage(before);
   return {
     perSecond: requests.average,
     p99Ms: latency.p99,
     cpuMicros: ((await app.cpuMicros()) - appBefore) / requests.total,
     serverCpuMicros: ((await serverMicros(redis)) - redisBefore) / requests.total,
+    clientCpuMicros: (user + system) / requests.total,
   };
 }
 
-export async function http({ url, rounds, seconds }) {
+async function measure({ url, httpRounds: rounds, seconds, profile }) {
   const redis = new Redis(url);
   const apps = [];
   for (const [variant, name] of Object.entries(VARIANTS)) {
     apps.push({ name, results: [], ...(await start(variant, url)) });
   }
   try {
-    for (const app of apps) await autocannon({ url: app.at, connections: 64, duration: 3 });
+    for (const app of apps) await autocannon({ url: app.at, connections: CONNECTIONS, duration: WARM_UP_SECONDS });
     for (let i = 0; i < rounds; i++) {
       for (const app of i % 2 === 0 ? apps : apps.toReversed()) app.results.push(await round(app, redis, seconds));
+    }
+    for (const app of apps) {
+      if (!profile || !app.name.startsWith('nestjs-sluice')) continue;
+      await app.ask('profile');
+      await autocannon({ url: app.at, connections: CONNECTIONS, duration: seconds });
+      ({ profile: app.profile } = await app.ask('profiled'));
     }
   } finally {
     await redis.quit();
     for (const app of apps) await app.stop();
   }
-  return apps.map(({ name, results, startMs }) => {
+  return apps.map(({ name, results, startMs, profile: top }) => {
     const of = (field) => median(results.map((result) => result[field]));
     return {
       name,
@@ -72,6 +88,42 @@ export async function http({ url, rounds, seconds }) {
       p99Ms: of('p99Ms'),
       cpuMicros: of('cpuMicros'),
       serverCpuMicros: of('serverCpuMicros'),
+      clientCpuMicros: of('clientCpuMicros'),
+      profile: top,
     };
   });
 }
+
+function section(apps, { profileOf }) {
+  const [unguarded] = apps;
+  const head = [
+    '',
+    'requests/s',
+    'of the unguarded',
+    'CPU of the app',
+    'beyond the unguarded',
+    'Redis CPU',
+    'client CPU',
+    'p99',
+    'start-up',
+  ];
+  const rows = apps.map(({ name, perSecond, cpuMicros, serverCpuMicros, clientCpuMicros, p99Ms, startMs }) => [
+    name,
+    perSecond.toFixed(0),
+    percent(perSecond / unguarded.perSecond),
+    micros(cpuMicros, 0),
+    micros(cpuMicros - unguarded.cpuMicros, 0),
+    micros(serverCpuMicros),
+    micros(clientCpuMicros, 0),
+    `${p99Ms} ms`,
+    `${startMs.toFixed(0)} ms`,
+  ]);
+  return [
+    '## Requests of a Nest app on Express',
+    `${CONNECTIONS} connections, from another process. Client, app and Redis share the processors, so the processor time a request tells more than the requests a second.`,
+    table(head, rows),
+    ...apps.flatMap(({ name, profile }) => profileOf(name, profile)),
+  ];
+}
+
+export const http = { name: 'requests', measure, section };

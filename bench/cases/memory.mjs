@@ -1,6 +1,7 @@
 /** Bytes on Redis: of a key that is 20 bytes long, and of each request that a sliding log remembers. */
 import { Redis } from 'ioredis';
 import { startApp } from '../contenders/ours.mjs';
+import { table } from '../report/format.mjs';
 
 const KEY_BYTES = 20;
 const LOGGED = 10_000;
@@ -15,7 +16,7 @@ const ALGORITHMS = [
   { algo: 'sliding-window', rate: 100, interval: '1m' },
 ];
 
-export async function memory({ url }) {
+async function measure({ url }) {
   const redis = new Redis(url);
   await redis.flushall();
   const { limiters, close } = await startApp({ redis: url, prefix: 'p' });
@@ -40,3 +41,10 @@ export async function memory({ url }) {
   await redis.quit();
   return { rows, logged };
 }
+
+function section({ rows, logged }) {
+  const bytes = [...rows.map(({ name, bytes: each }) => [name, each]), ['sliding-log', `${logged} a request`]];
+  return ['## Memory on Redis', table(['algorithm', 'bytes of a key of 20 bytes'], bytes)];
+}
+
+export const memory = { name: 'memory', measure, section };

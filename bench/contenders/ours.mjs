@@ -5,7 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { LimiterService, RateLimitModule } from 'nestjs-sluice';
 
 /** What an app can do without: nothing is measured or remembered, and a failing store fails the check. */
-const BARE = { telemetry: false, refusalCache: false, onStoreError: 'deny' };
+export const BARE = { telemetry: false, refusalCache: false, onStoreError: 'deny' };
 
 export function definitionOf({ rate, intervalMs, algo = 'token-bucket', ...parameters }, index = 0) {
   const definition = { name: `limit-${index}`, algo, rate, ...parameters };
@@ -20,33 +20,52 @@ export async function startApp(options) {
   return { limiters: app.get(LimiterService), close: () => app.close() };
 }
 
-/** A decision that Redis did not make is not what is timed. */
-function assertSource({ source }, expected) {
-  if (!expected.includes(source)) throw new Error(`decided by ${source} instead of ${expected.join(' or ')}`);
-}
-
-function checkOf(limiters, limits, sources) {
+/**
+ * `check(key)` asks; `takeStrays()` tells how many decisions since it was asked the last time came from elsewhere than is timed,
+ * or failed, and the last failure.
+ */
+function asking(limiters, limits, sources) {
   const bound = limits.map((limit, index) => limiters.for(definitionOf(limit, index)));
-  if (bound.length === 1) {
-    const [limiter] = bound;
-    return async (key) => {
-      const decision = await limiter.consume(key);
-      assertSource(decision, sources);
-      return decision.allowed;
-    };
-  }
-  return async (key) => {
-    const { allowed, tightest } = await limiters.check(bound.map((limit) => ({ limit, key })));
-    assertSource(tightest, sources);
-    return allowed;
+  let strays = { count: 0 };
+  const countIfStray = ({ source }) => {
+    if (!sources.includes(source)) strays.count++;
   };
+  const fail = (error) => {
+    strays.count++;
+    strays.error = error;
+    return false;
+  };
+  const one = async (key) => {
+    try {
+      const decision = await bound[0].consume(key);
+      countIfStray(decision);
+      return decision.allowed;
+    } catch (error) {
+      return fail(error);
+    }
+  };
+  const several = async (key) => {
+    try {
+      const { allowed, tightest } = await limiters.check(bound.map((limit) => ({ limit, key })));
+      countIfStray(tightest);
+      return allowed;
+    } catch (error) {
+      return fail(error);
+    }
+  };
+  const takeStrays = () => {
+    const taken = strays;
+    strays = { count: 0 };
+    return taken;
+  };
+  return { check: bound.length === 1 ? one : several, takeStrays };
 }
 
 const contender = (name, optionsOf, sources, change = (limit) => limit) => ({
   name,
   async make(url, limits) {
     const { limiters, close } = await startApp(optionsOf(url));
-    return { check: checkOf(limiters, limits.map(change), sources), close };
+    return { ...asking(limiters, limits.map(change), sources), close };
   },
 });
 
@@ -69,12 +88,15 @@ export const oursLeased = contender(
 );
 
 /** The algorithm of the peer. */
-export const oursInProcess = contender(
-  'nestjs-sluice',
-  () => ({ maxKeys: 2_000_000 }),
-  ['memory'],
-  (limit) => ({ ...limit, algo: 'fixed-window' }),
-);
+const inProcess = (name, options) =>
+  contender(
+    name,
+    () => options,
+    ['memory'],
+    (limit) => ({ ...limit, algo: 'fixed-window' }),
+  );
+export const oursInProcess = inProcess('nestjs-sluice', {});
+export const oursInProcessBare = inProcess('nestjs-sluice, everything off', BARE);
 
 /** Ours with another algorithm. */
 export const oursWith = (name, limit) => ({ name, unlimited: true, make: (url) => ours.make(url, [limit]) });

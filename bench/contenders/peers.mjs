@@ -3,11 +3,16 @@
  * allowed. A limit is `{ rate, intervalMs }`; several limits are those of one request.
  */
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import { RedisStore } from 'rate-limit-redis';
 
 const RETURN_ONE = 'return 1';
+
+/** A server's URL, or `{ nodes }` of a Cluster. */
+function connect(target, options = {}) {
+  return typeof target === 'string' ? new Redis(target, options) : new Cluster(target.nodes, options);
+}
 
 /** Asks one limiter after the other, as the guards of the peers do. */
 function inTurn(checks) {
@@ -21,7 +26,7 @@ function inTurn(checks) {
 export const throttler = {
   name: '@nestjs/throttler on Redis',
   make(url, limits) {
-    const redis = new Redis(url);
+    const redis = connect(url);
     const storage = new ThrottlerStorageRedisService(redis);
     const checks = limits.map(({ rate, intervalMs }, index) => async (key) => {
       const { isBlocked } = await storage.increment(`t:${key}`, intervalMs, rate, intervalMs, `limit-${index}`);
@@ -45,17 +50,28 @@ const flexible = (limiters) =>
     }),
   );
 
-export const rateLimiterFlexible = {
-  name: 'rate-limiter-flexible on Redis',
-  make(url, limits) {
-    const redis = new Redis(url);
-    const limiters = limits.map(
-      ({ rate, intervalMs }, index) =>
-        new RateLimiterRedis({ storeClient: redis, points: rate, duration: intervalMs / 1000, keyPrefix: `f${index}` }),
-    );
+const flexibleOnRedis = (name, prefix, options) => ({
+  name,
+  make(target, limits) {
+    const redis = connect(target);
+    const limiters = limits.map(({ rate, intervalMs }, index) => {
+      const own = { storeClient: redis, points: rate, duration: intervalMs / 1000, keyPrefix: `${prefix}${index}` };
+      return new RateLimiterRedis({ ...own, ...options(rate) });
+    });
     return { check: flexible(limiters), close: () => redis.quit() };
   },
-};
+});
+
+export const rateLimiterFlexible = flexibleOnRedis('rate-limiter-flexible on Redis', 'f', () => ({}));
+
+/** With the option that its documentation has for floods: what is refused is refused in process. */
+export const rateLimiterFlexibleBlocking = flexibleOnRedis(
+  'rate-limiter-flexible, inMemoryBlockOnConsumed',
+  'b',
+  (rate) => ({
+    inMemoryBlockOnConsumed: rate + 1,
+  }),
+);
 
 export const rateLimiterFlexibleInMemory = {
   name: 'rate-limiter-flexible in memory',

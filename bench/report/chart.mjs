@@ -2,6 +2,8 @@
 import * as echarts from 'echarts';
 
 const WIDTH = 760;
+const OURS = '#1f6feb';
+const OTHERS = ['#9aa5b1', '#c08457', '#6b8e63', '#8a6fb0'];
 
 function render(option, height) {
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height });
@@ -11,21 +13,25 @@ function render(option, height) {
   return svg;
 }
 
-/** Bars of thousands a second, ours first. */
-export function bars(title, results) {
+const titleOf = (text) => ({ text, left: 'center', textStyle: { fontSize: 14 } });
+const isOurs = (name) => name.startsWith('nestjs-sluice');
+const rounded = (value) => Number(value.toPrecision(3));
+
+/** Bars of `{ name, value }`, ours first. */
+export function bars(title, results, unit) {
   const rows = results.toReversed();
   return render(
     {
-      title: { text: title, left: 'center', textStyle: { fontSize: 14 } },
+      title: titleOf(title),
       grid: { left: 210, right: 60, top: 40, bottom: 30 },
-      xAxis: { type: 'value', axisLabel: { formatter: '{value} k/s' } },
+      xAxis: { type: 'value', axisLabel: { formatter: `{value} ${unit}` } },
       yAxis: { type: 'category', data: rows.map(({ name }) => name) },
       series: [
         {
           type: 'bar',
-          data: rows.map(({ name, perSecond }) => ({
-            value: Math.round(perSecond / 100) / 10,
-            itemStyle: { color: name === 'nestjs-sluice' ? '#1f6feb' : '#9aa5b1' },
+          data: rows.map(({ name, value }) => ({
+            value: rounded(value),
+            itemStyle: { color: name === 'nestjs-sluice' ? OURS : OTHERS[0] },
           })),
           label: { show: true, position: 'right' },
         },
@@ -35,23 +41,33 @@ export function bars(title, results) {
   );
 }
 
-/** How decisions a second change with something that grows. */
-export function curve(title, points, { xName, log = true }) {
+/** Bars of thousands a second, ours first. */
+export const rateBars = (title, results) =>
+  bars(
+    title,
+    results.map(({ name, perSecond }) => ({ name, value: perSecond / 1000 })),
+    'k/s',
+  );
+
+/** How figures change with something that grows: a line for each of `{ name, points: [x, y][] }`. */
+export function lines(title, series, { xName, yName, log = true }) {
+  let others = 0;
   return render(
     {
-      title: { text: title, left: 'center', textStyle: { fontSize: 14 } },
-      grid: { left: 70, right: 40, top: 40, bottom: 50 },
+      title: titleOf(title),
+      legend: series.length > 1 ? { bottom: 0, itemGap: 24 } : undefined,
+      grid: { left: 70, right: 40, top: 40, bottom: series.length > 1 ? 105 : 50 },
       xAxis: { type: log ? 'log' : 'value', name: xName, nameLocation: 'middle', nameGap: 28 },
-      yAxis: { type: 'value', name: 'k decisions/s', min: 0 },
-      series: [
-        {
-          type: 'line',
-          data: points.map(({ x, perSecond }) => [x, Math.round(perSecond / 100) / 10]),
-          label: { show: true, position: 'top' },
-          itemStyle: { color: '#1f6feb' },
-        },
-      ],
+      yAxis: { type: 'value', name: yName, min: 0 },
+      series: series.map(({ name, points }, index) => ({
+        name,
+        type: 'line',
+        data: points.map(([x, y]) => [x, rounded(y)]),
+        label: { show: true, position: 'top' },
+        itemStyle: { color: index === 0 || isOurs(name) ? OURS : OTHERS[others++ % OTHERS.length] },
+        lineStyle: index > 0 && isOurs(name) ? { type: 'dashed' } : {},
+      })),
     },
-    300,
+    series.length > 1 ? 360 : 300,
   );
 }

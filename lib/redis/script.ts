@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
+/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
+import type { Redis } from 'ioredis';
 import { isCluster, type RedisClient } from './client.js';
+import { NodeConnections } from './node-connections.js';
 
 /** Errors may come from another realm, as in a test runner. */
 function isNoScript(error: unknown): boolean {
@@ -9,36 +12,63 @@ function isNoScript(error: unknown): boolean {
 /** Runs a script by its hash. Loads it into a server that lacks it, once for all runs that wait. */
 export class Script {
   private readonly sha: string;
-  private loading: Promise<void> | undefined;
+  private readonly loading = new Map<Redis, Promise<void>>();
+  private readonly nodes: NodeConnections | undefined;
 
   constructor(
     private readonly client: RedisClient,
     private readonly source: string,
   ) {
     this.sha = createHash('sha1').update(source).digest('hex');
+    this.nodes = isCluster(client) ? new NodeConnections(client) : undefined;
   }
 
-  /** Runs it. A script that had to be loaded is not run once the time is over: its caller has given up. */
-  run(keys: readonly string[], args: readonly string[], timeoutMs: number): Promise<unknown> {
+  /**
+   * Runs it, on a node of a Cluster at once if its name is given. A script that had to be loaded, or asked of another node, is not
+   * run once the time is over: its caller has given up.
+   */
+  run(keys: readonly string[], args: readonly string[], timeoutMs: number, node?: string): Promise<unknown> {
     const deadline = performance.now() + timeoutMs;
-    return this.call(keys, args).catch(async (error: unknown) => {
-      if (!isNoScript(error)) throw error;
-      await this.load();
-      if (performance.now() > deadline) throw error;
-      return this.call(keys, args);
+    return this.call(keys, args, node).catch(async (error: unknown) => {
+      const isMissing = isNoScript(error);
+      if (isMissing) await this.load(node);
+      else if (node === undefined || this.nodes?.isForClient(error) !== true) throw error;
+      const leftMs = deadline - performance.now();
+      if (leftMs < 0) throw error;
+      return isMissing ? this.call(keys, args) : this.run(keys, args, leftMs);
     });
   }
 
-  /** Loads the script, on every master of a Cluster. Loaded scripts are not evicted, unlike those that EVAL brings. */
-  load(): Promise<void> {
-    const nodes = isCluster(this.client) ? this.client.nodes('master') : [this.client];
-    this.loading ??= Promise.all(nodes.map((node) => node.script('LOAD', this.source)))
-      .then(() => undefined)
-      .finally(() => (this.loading = undefined));
-    return this.loading;
+  /**
+   * Loads the script, into one node of a Cluster, or on every master. Loaded scripts are not evicted, unlike those that EVAL
+   * brings.
+   */
+  async load(name?: string): Promise<void> {
+    const node = name === undefined ? undefined : this.nodes?.of(name);
+    if (node !== undefined) return this.loadInto(node);
+    const servers = isCluster(this.client) ? this.client.nodes('master') : [this.client];
+    await Promise.all(servers.map((server) => this.loadInto(server)));
   }
 
-  private call(keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  /** The runs of one turn in one write a node; each is called before `send` returns. */
+  inOneWrite(send: () => void): void {
+    if (this.nodes === undefined) send();
+    else this.nodes.inOneWrite(send);
+  }
+
+  private loadInto(server: Redis): Promise<void> {
+    const known = this.loading.get(server);
+    if (known !== undefined) return known;
+    const loading = server
+      .script('LOAD', this.source)
+      .then(() => undefined)
+      .finally(() => this.loading.delete(server));
+    this.loading.set(server, loading);
+    return loading;
+  }
+
+  private call(keys: readonly string[], args: readonly string[], node?: string): Promise<unknown> {
+    if (node !== undefined && this.nodes !== undefined) return this.nodes.evalsha(node, this.sha, keys, args);
     return this.client.evalsha(this.sha, keys.length, ...keys, ...args);
   }
 }

@@ -70,7 +70,10 @@ export class Batcher {
       this.sendAll(jobs);
       return;
     }
-    for (const group of groupBy(jobs, ({ counter }) => slots.of(counter))) this.sendAll(group);
+    const groups = groupBy(jobs, ({ counter }) => slots.of(counter));
+    this.calls.inOneWrite(() => {
+      for (const group of groups) this.sendAll(group);
+    });
   };
 
   /** The jobs to send now; the others are left for the next turn. */
@@ -98,7 +101,7 @@ export class Batcher {
     try {
       const program = this.calls.program();
       for (const job of jobs) job.write(program);
-      this.calls.run(program).then(call.replied, call.failed);
+      this.calls.run(program, node).then(call.replied, call.failed);
       this.deadline.begin(call);
     } catch (error) {
       this.fail(call, error);

@@ -9,7 +9,12 @@ const PLAIN = /^[\w.:@-]{1,64}$/;
  * one identity lie in one slot of a Cluster and can be decided atomically.
  */
 export function keyOf(prefix: string, { limit, identity }: Counter): string {
-  return `${prefix}:{${PLAIN.test(identity) ? identity : `#${hashIdentity(identity)}`}}:${limit.id}`;
+  return `${prefix}:{${hashTagOf(identity)}}:${limit.id}`;
+}
+
+/** Finds the slot in a Cluster, as long as the prefix holds no braces. */
+export function hashTagOf(identity: string): string {
+  return PLAIN.test(identity) ? identity : `#${hashIdentity(identity)}`;
 }
 
 /** The channel on which instances tell each other that units came back, so that what was refused may be allowed. */

@@ -37,10 +37,18 @@ export class ScriptCalls {
     return new Program(this.prefix, this.clock?.now() ?? Date.now() * 1000 + this.clockOffset, this.clock);
   }
 
-  /** Runs a program. Throws if Redis is not there; the caller waits no longer than `timeoutMs`. */
-  run(program: Program): Promise<unknown> {
+  /**
+   * Runs a program on a node of a Cluster, if one is named, else through the client. Throws if Redis is not there; the caller
+   * waits no longer than `timeoutMs`.
+   */
+  run(program: Program, node?: string): Promise<unknown> {
     this.assertReady();
-    return this.script.run(program.keys, [program.toString()], this.timeoutMs);
+    return this.script.run(program.keys, [program.toString()], this.timeoutMs, node);
+  }
+
+  /** The calls that are made meanwhile leave in one write a node of a Cluster. */
+  inOneWrite(send: () => void): void {
+    this.script.inOneWrite(send);
   }
 
   /** A call was not answered in time. */

@@ -2,7 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 import type { Cluster } from 'ioredis';
 import type { RateLimitStoreError } from '../../errors/errors.js';
 import type { Counter } from '../../limits/counter.js';
-import { keyOf } from './keys.js';
+import { hashTagOf, keyOf } from './keys.js';
 
 /** The slots of a Cluster, and which node has which, as the client knows it. */
 export class Slots {
@@ -12,7 +12,7 @@ export class Slots {
   ) {}
 
   of(counter: Counter): number {
-    return calculateSlot(keyOf(this.prefix, counter));
+    return calculateSlot(this.prefix.includes('{') ? keyOf(this.prefix, counter) : hashTagOf(counter.identity));
   }
 
   group<C extends Counter>(counters: readonly C[]): C[][] {
