@@ -10,7 +10,8 @@ const LOOK_EVERY = 16;
 /** How often a round is made before it is given up, and how long the machine has to calm down. */
 const MAX_TRIES = 5;
 const PAUSE_MS = 3000;
-const FILLING = 256;
+/** Counters are made so many at a time. */
+const FILLING = { keys: 50_000, inFlight: 256 };
 const noStrays = () => ({ count: 0 });
 
 export const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
@@ -86,15 +87,21 @@ function percentiles(latencies) {
 
 /** Asks once of each of these keys, so that each has a counter on the server. */
 export async function fill({ check, takeStrays = noStrays }, from, to) {
-  let next = from;
-  const lane = async () => {
-    while (next < to) await check(`user:${next++}`);
-  };
-  takeStrays();
-  await Promise.all(Array.from({ length: FILLING }, lane));
-  if (takeStrays().count === 0) return;
-  await sleep(PAUSE_MS);
-  await fill({ check, takeStrays }, from, to);
+  for (let start = from; start < to; start += FILLING.keys) {
+    const end = Math.min(to, start + FILLING.keys);
+    for (let tries = 1; ; tries++) {
+      takeStrays();
+      let next = start;
+      const lane = async () => {
+        while (next < end) await check(`user:${next++}`);
+      };
+      await Promise.all(Array.from({ length: FILLING.inFlight }, lane));
+      const { count, error } = takeStrays();
+      if (count === 0) break;
+      if (tries === MAX_TRIES) throw new Error(`${count} counters were not made`, { cause: error });
+      await sleep(PAUSE_MS);
+    }
+  }
 }
 
 /** The processor time that servers have used. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
+import { Cluster as Cluster5 } from 'ioredis-5';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { createClient, isCluster, type RedisClient } from '../../lib/redis/client.js';
 import { Script } from '../../lib/redis/script.js';
@@ -58,9 +59,9 @@ describe('the nodes of a Cluster', () => {
   }, 60_000);
   afterAll(() => cluster?.stop());
 
-  const connect = async (options?: object): Promise<void> => {
+  const connect = async (options?: object, Client = Cluster): Promise<void> => {
     const made =
-      options === undefined ? await createClient({ nodes: cluster.nodes }) : new Cluster(cluster.nodes, options);
+      options === undefined ? await createClient({ nodes: cluster.nodes }) : new Client(cluster.nodes, options);
     if (!isCluster(made)) throw new Error('made no client of a Cluster');
     client = made;
     client.on('error', () => undefined);
@@ -125,6 +126,15 @@ describe('the nodes of a Cluster', () => {
     const writes = countWrites();
     await ask(store, limit, { identity: identities[0]! });
     expect([...writes]).toEqual([[addressOf(nodeOf(identities[0]!)), 1]]);
+  });
+
+  it('get one write each of a connection of ioredis 5', async () => {
+    await store.close();
+    await connect({}, Cluster5 as unknown as typeof Cluster);
+    const writes = countWrites();
+    expect((await askAll()).every(({ remaining, source }) => remaining === QUOTA - 1 && source === 'redis')).toBe(true);
+    expect([...writes.values()]).toEqual([1, 1, 1]);
+    expect(await used()).toEqual(identities.map(() => 1));
   });
 
   it('get what is sent after a call that throws', async () => {
