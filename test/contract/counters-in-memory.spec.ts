@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -225,6 +226,20 @@ describe('limits that come and go', () => {
     const store = storeOf();
     for (let i = 0; i < 100; i++) await ask(store, named(i), { peek: true });
     expect(limitsOf(store)).toBe(0);
+  });
+});
+
+describe('a store that is closed', () => {
+  it('holds on to no counter', async () => {
+    const store = storeOf();
+    const limit = compile({ algo: 'gcra', rate: 10, interval: '1h' });
+    for (let i = 0; i < 200; i++) await ask(store, limit, { identity: `user:${i % 100}` });
+    const entries = [...store['table'].of(limit).values()].map((entry) => new WeakRef(entry));
+    await store.close();
+    await nextTurn();
+    collectGarbage();
+    expect(entries).toHaveLength(100);
+    expect(entries.filter((entry) => entry.deref() !== undefined)).toEqual([]);
   });
 });
 
