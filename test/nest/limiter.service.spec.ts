@@ -141,6 +141,23 @@ describe('LimiterService', () => {
     expect(await service.for(few).peek('a')).toMatchObject({ remaining: 2 });
   });
 
+  it.each([3, 8, 9, 20])(
+    'refuses a check of %i limits that holds one of them twice, and charges none',
+    async (count) => {
+      const checks = Array.from({ length: count }, (_, i) => ({ limit: few, key: `key ${i}` }));
+      await expect(service.check(checks)).resolves.toMatchObject({ allowed: true });
+      for (const [first, second] of [
+        [0, count - 1],
+        [1, 2],
+      ]) {
+        const twice = checks.with(second!, checks[first!]!);
+        const refusal = `check holds the limit 'few' twice for the key 'key ${first}'`;
+        await expect(service.check(twice)).rejects.toThrow(refusal);
+      }
+      expect(await service.for(few).peek('key 1')).toMatchObject({ remaining: 2 });
+    },
+  );
+
   it('tells keys apart whatever they hold', async () => {
     const keys = ['x'.repeat(10_240), `${'x'.repeat(10_239)}y`, 'a\nb', 'a', '{a}', 'a:b', '\0', '😀', ' '];
     const limiter = service.for(few);

@@ -28,7 +28,7 @@ const REUSED_VIEWS = 8;
 
 /** Checks counters of a table: evaluates all limits of a check first, and then commits all or none. */
 export class Counters {
-  private readonly views = Array.from({ length: REUSED_VIEWS }, () => new View());
+  private views = newViews(REUSED_VIEWS);
 
   constructor(
     private readonly table: CounterTable,
@@ -39,7 +39,7 @@ export class Counters {
   /** Looks at all limits first, then charges all or none. */
   check({ entries, peek = false, refundable = false }: Check, now: number): StoreDecision[] {
     const mode = peek ? MODES.peek : refundable ? MODES.consumeRefundable : MODES.consume;
-    const views = entries.length <= REUSED_VIEWS ? this.views : entries.map(() => new View());
+    const views = entries.length <= REUSED_VIEWS ? this.views : newViews(entries.length);
     let charges = true;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i]!;
@@ -107,9 +107,20 @@ export class Counters {
     if (saved === state) counters.reuse(algorithm, before);
   }
 
+  /** Forgets all counters. */
+  clear(): void {
+    this.table.clear();
+    // The entry of a view holds on to all that were used before and after it.
+    this.views = newViews(REUSED_VIEWS);
+  }
+
   /** A counter that refused lives as long as its wait: it was stored under parameters by which it may be fresh sooner. */
   private prolong({ limit, state }: View, entry: Entry, reset: number): void {
     const needed = limit.algorithm.keepFor?.(limit.parameters, state) ?? reset;
     entry.expiresAt = Math.max(entry.expiresAt, state.now + needed + this.slackMs * 1000);
   }
+}
+
+function newViews(length: number): View[] {
+  return Array.from({ length }, () => new View());
 }

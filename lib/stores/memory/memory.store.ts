@@ -148,7 +148,7 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   close(): Promise<void> {
-    this.table.clear();
+    this.counters.clear();
     return Promise.resolve();
   }
 }
