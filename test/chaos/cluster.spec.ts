@@ -17,7 +17,7 @@ describe('on a Cluster', () => {
 
   beforeAll(async () => {
     cluster = await startCluster();
-  }, 60_000);
+  });
   afterAll(() => cluster?.stop());
 
   it(

@@ -14,7 +14,7 @@ describe('with Sentinels', () => {
 
   beforeEach(async () => {
     sentinel = await startSentinel();
-  }, 60_000);
+  });
   afterEach(() => sentinel?.stop());
 
   for (const [what, { end, test }] of Object.entries(ends)) {

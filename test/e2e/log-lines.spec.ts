@@ -117,7 +117,7 @@ describe('the log', () => {
       await until(async () => {
         await requests(1);
         return lines.length >= 2 * round;
-      }, 10_000);
+      }, 60_000);
       await requests(20);
       expect(lines).toEqual(Array.from({ length: round }, () => [failing, back]).flat());
     }

@@ -365,7 +365,7 @@ describe('changed rates on Redis', () => {
 
     beforeAll(async () => {
       cluster = await startCluster();
-    }, 60_000);
+    });
     afterAll(async () => {
       await cluster?.stop();
     });

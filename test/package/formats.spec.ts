@@ -61,7 +61,7 @@ describe('the entry points', () => {
     }
     const held = { statuses: [200, 429], refusals: [true], injected: [true, true, true] };
     expect(apps).toEqual([held, held]);
-  }, 60_000);
+  });
 
   it('are ES modules for Jest that runs such', async () => {
     const { RateLimitModule, RateLimitExceededException } = await import('nestjs-sluice');

@@ -11,7 +11,7 @@ describe('the package', () => {
 
   beforeAll(async () => {
     paths = (await pack('--dry-run')).files.map(({ path }) => path);
-  }, 60_000);
+  });
 
   it.each([
     'dist/index.js',

@@ -53,7 +53,7 @@ describe('RedisStore on a Cluster', () => {
     client.on('error', () => undefined);
     store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
     await store.open();
-  }, 60_000);
+  });
   afterAll(async () => {
     await store?.close();
     await cluster?.stop();
@@ -308,7 +308,7 @@ describe('RedisStore with Sentinels', () => {
     client.on('error', () => undefined);
     store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
     await store.open();
-  }, 60_000);
+  });
   afterAll(async () => {
     await store?.close();
     await sentinel?.stop();

@@ -39,7 +39,7 @@ describe('a connection that apps share', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     [server, cluster] = await Promise.all([startRedis(), startCluster()]);
-  }, 60_000);
+  });
   afterAll(async () => {
     await Promise.all([server?.stop(), cluster?.stop()]);
   });

@@ -243,7 +243,7 @@ describe('on a Cluster', () => {
 
   beforeAll(async () => {
     cluster = await startCluster();
-  }, 60_000);
+  });
   afterAll(async () => {
     await cluster?.stop();
   });

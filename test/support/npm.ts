@@ -27,7 +27,7 @@ export async function pack(...args: string[]): Promise<PackedPackage> {
   if (!existsSync(join(PACKAGE_FOLDER, 'dist/cjs/package.json'))) {
     throw new Error('dist/cjs is missing: run `npm run build` before the package tests.');
   }
-  return packed(['--ignore-scripts', ...args], PACKAGE_FOLDER, 60_000);
+  return packed(['--ignore-scripts', ...args], PACKAGE_FOLDER, 110_000);
 }
 
 /** The same for the package in a folder, after the scripts that build it anew. What they write is not among the JSON. */

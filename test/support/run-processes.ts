@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 export interface RunProcessesOptions {
-  /** How long all of them together may take. @default 60 000 */
+  /** How long all of them together may take. @default 110 000 */
   timeoutMs?: number;
   /** What happens to them meanwhile, from when they first go off together. When it is over they are told to come to an end. */
   during?: () => Promise<void>;
@@ -21,7 +21,7 @@ type Message = { ready: true } | { told: unknown } | { result: unknown };
 export async function runProcesses<Result>(
   script: string,
   inputs: readonly unknown[],
-  { timeoutMs = 60_000, during = () => Promise.resolve(), onTold, flags = [] }: RunProcessesOptions = {},
+  { timeoutMs = 110_000, during = () => Promise.resolve(), onTold, flags = [] }: RunProcessesOptions = {},
 ): Promise<Result[]> {
   const children = inputs.map((input) =>
     fork(script, [JSON.stringify(input)], {
