@@ -1,7 +1,15 @@
 -- Decides any number of checks, each against any number of limits, in one atomic call.
 --
 -- KEYS     every key that the call touches, all of one Cluster slot
--- ARGV[1]  the program, a flat JSON array:
+-- ARGV[1]  the program, a flat JSON array. Of checks that all have the same limits of one identity, without a block or units to
+--          carry over, and of keys that are those of no other row:
+--            width    the number of limits of a check
+--            operation  0, 1 or 8, as below
+--            now, slack, as below
+--            limits   each one's algorithm, shadow, quota, cost, number of parameters, parameters
+--            times    how many checks each row of KEYS has, one key of each limit; nothing if each has one
+--          They reply row by row. Of all others:
+--            0
 --            now      0 for the server's clock; else the time in microseconds (tests)
 --            slack    milliseconds added to every time to live (tests)
 --            limits   their number, then each limit's

@@ -105,7 +105,7 @@ export class Batcher {
     try {
       const program = this.calls.program();
       for (const { write } of jobs) write(program);
-      const reply = new Reply(await this.calls.run(program));
+      const reply = new Reply(await this.calls.run(program), program.order);
       // A reply has to make sense to its end before any of it is told.
       const answers = jobs.map((job) => job.read(reply));
       reply.end();
