@@ -55,7 +55,7 @@ function inline(lines, near, algorithm) {
       ];
     const results = targets
       .split(', ')
-      .map((_, at) => `result_${at + 1}`)
+      .map((_, at) => `${call.name}_${at + 1}`)
       .join(', ');
     return [
       `local ${results}`,
@@ -113,11 +113,11 @@ function blockOf(lines, own, { source, core }) {
     ),
     parameters,
   );
-  const names = (text) => new RegExp(`\\b${text}\\b`);
+
   // What a function of the algorithm refers to: the parameter that its core is made with, and functions that are called otherwise.
   const [, maker, option] = /^local function (\w+)\((\w+)\)$/m.exec(core) ?? [];
   const [, given = 'nil'] = new RegExp(`= ${maker}\\((\\w+)\\)`).exec(source) ?? [];
-  const uses = (name) => written.some((line) => names(name).test(line));
+  const uses = (name) => written.some((line) => new RegExp(`\\b${name}\\b`).test(line));
   const passed = [...algorithm].filter(([name]) => written.some((line) => new RegExp(`pcall\\(${name}\\b`).test(line)));
   return [
     ...(option !== undefined && uses(option) ? [`local ${option} = ${given}`] : []),
@@ -133,12 +133,13 @@ function blockOf(lines, own, { source, core }) {
 export function writeOut(source, helpers, algorithms) {
   const declared = functionsOf(source);
   const own = new Map([...helpers.flatMap((each) => [...functionsOf(each)]), ...declared]);
-  const lines = [...declared.values()].reduce((text, each) => text.replace(each.text, ''), source).split('\n');
+  const rest = [...declared.values()].reduce((text, each) => text.replace(each.text, ''), source);
+  const lines = rest.split('\n');
   const written = [];
   for (let at = 0; at < lines.length; at++) {
     const block = BLOCK.exec(lines[at])?.groups;
     if (block === undefined) {
-      written.push(lines[at]);
+      written.push(...inline([lines[at]], own, new Map()));
       continue;
     }
     const end = lines.indexOf(`${block.indent}end`, at);

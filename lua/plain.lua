@@ -9,7 +9,7 @@
 -- variables.
 --
 -- Uses: algorithm, milliseconds, time_to_live
--- Leaves: gaps, now, program, reply, size, values
+-- Leaves: gaps, now, program, reply, settings, size, values
 
 -- Says whether the counter is plain.
 local function open_plain(limit, state, value)
@@ -43,26 +43,21 @@ local function answer_plain(limit, state, cost, fits, is_allowed, number)
   local micros = algorithm.reset_after(limit, state)
   local remaining = algorithm.remaining(limit, state)
   local millis = milliseconds(micros)
+  local first, third = millis * 4, nil
   state.micros = micros
   if remaining < 0 then remaining = 0 end
-  reply[size + 2] = remaining
   if ticket then
     micros = delay
-    reply[size + 1] = millis * 4 + 2
-    millis = milliseconds(micros)
-    reply[size + 3], reply[size + 4] = millis, ticket
-    size = size + 4
+    third = milliseconds(micros)
+    first = first + 2
   elseif fits then
-    reply[size + 1] = millis * 4 + 1
-    size = size + 2
+    first = first + 1
   else
-    reply[size + 1], reply[size + 3] = millis * 4, -1
+    third = -1
     if cost <= limit.quota then
       micros = algorithm.retry_after(limit, state, cost)
-      millis = milliseconds(micros)
-      reply[size + 3] = millis
+      third = milliseconds(micros)
     end
-    size = size + 3
     if charges and algorithm.keep_for and not state.is_changed then
       micros = state.micros
       micros = algorithm.keep_for(limit, state, micros)
@@ -70,6 +65,20 @@ local function answer_plain(limit, state, cost, fits, is_allowed, number)
         local text = time_to_live(micros)
         redis.call('PEXPIRE', KEYS[number], text)
       end
+    end
+  end
+  return first, remaining, third, ticket
+end
+
+local function add_plain(first, second, third, ticket)
+  reply[size + 1], reply[size + 2] = first, second
+  size = size + 2
+  if third then
+    size = size + 1
+    reply[size] = third
+    if ticket then
+      size = size + 1
+      reply[size] = ticket
     end
   end
 end
@@ -81,7 +90,9 @@ local function write_plain(limit, state, value, number)
     if value then
       lives_on = algorithm.outlives(limit, state, micros)
     end
-    if lives_on then
+    if micros <= 0 then
+      redis.call('DEL', KEYS[number])
+    elseif lives_on then
       local offset, bytes = algorithm.changed(limit, state)
       redis.call('SETRANGE', KEYS[number], offset, bytes)
     else
@@ -93,13 +104,16 @@ local function write_plain(limit, state, value, number)
   end
 end
 
-local program = cjson.decode(ARGV[1])
+local program, settings = cjson.decode(ARGV[1]), ARGV[2]
 local now, values, reply, size, gaps = 0, nil, nil, 0, nil
 
 if program[1] > 0 then
-  local width, operation, time_to_live_slack, times_to_live = program[1], program[2], program[4], {}
+  local width, operation, time_to_live_slack, times_to_live, all_times = program[1], program[2], 0, nil, nil
   local charges, tells_time = operation ~= 1, operation == 8
-  now = program[3]
+  if settings then
+    settings = cjson.decode(settings)
+    now, time_to_live_slack, all_times = settings[1], settings[2], settings
+  end
   if now == 0 then
     local time = redis.call('TIME')
     now = time[1] * 1000000 + time[2]
@@ -108,20 +122,25 @@ if program[1] > 0 then
   reply = { nil, nil, nil, nil }
 
   if width == 1 then
-    local name, cost, times_at, is_allowed = program[5], program[8], 9 + program[9], true
+    local name, cost, is_allowed, keys = program[3], program[5], true, #KEYS
     if name == algorithm.name then
-      local limit, state = algorithm.variables(program, 7, 10)
+      local limit, state = algorithm.variables(program, 4, 6)
       state.now = now
-      for number = 1, #KEYS do
-        local value, times = values[number], program[times_at + number] or 1
+      for number = 1, keys do
+        local value, times = values[number], all_times and all_times[number + 2] or 1
         local is_plain = open_plain(limit, state, value)
         if is_plain then
           for _ = 1, times do
             local fits = fits_plain(limit, state, cost)
-            answer_plain(limit, state, cost, fits, is_allowed, number)
-            if tells_time then
-              size = size + 1
-              reply[size] = now
+            local first, second, third, ticket = answer_plain(limit, state, cost, fits, is_allowed, number)
+            if keys == 1 and times == 1 and fits and not third and not tells_time and first < 2 ^ 31 and second < 2 ^ 20 then
+              reply = first * 2 ^ 20 + (second - second % 1)
+            else
+              add_plain(first, second, third, ticket)
+              if tells_time then
+                size = size + 1
+                reply[size] = now
+              end
             end
           end
           write_plain(limit, state, value, number)
@@ -132,9 +151,9 @@ if program[1] > 0 then
       end
     end
   else
-    local limits, at = {}, 5
+    local limits, at = {}, 3
     for i = 1, width do
-      local limit = { name = program[at], shadow = program[at + 1] == 1, quota = program[at + 2], cost = program[at + 3] }
+      local limit = { name = program[at], quota = program[at + 1], cost = program[at + 2], shadow = program[at + 3] == 1 }
       local name = limit.name
       limit.state = { now = now, fits = false }
       if name == algorithm.name then
@@ -143,10 +162,10 @@ if program[1] > 0 then
       limits[i] = limit
       at = at + 5 + program[at + 4]
     end
-    for first = 0, #KEYS - 1, width do
-      local times, is_plain = program[at + first / width] or 1, true
+    for first_key = 0, #KEYS - 1, width do
+      local times, is_plain = all_times and all_times[first_key / width + 3] or 1, true
       for i = 1, width do
-        local limit, value = limits[i], values[first + i]
+        local limit, value = limits[i], values[first_key + i]
         local name, state = limit.name, limit.state
         if is_plain and name == algorithm.name then
           is_plain = open_plain(limit, state, value)
@@ -154,7 +173,7 @@ if program[1] > 0 then
       end
       if not is_plain then
         gaps = gaps or {}
-        gaps[#gaps + 1] = { at = size, first = first + 1, times = times }
+        gaps[#gaps + 1] = { at = size, first = first_key + 1, times = times }
         times = 0
       end
       for time = 1, times do
@@ -169,15 +188,16 @@ if program[1] > 0 then
           if not fits and not limit.shadow then is_allowed = false end
         end
         for i = 1, width do
-          local limit, number = limits[i], first + i
+          local limit, number = limits[i], first_key + i
           local name, state, cost = limit.name, limit.state, limit.cost
+          local fits, value, first, second, third, ticket = state.fits, values[number], 0, 0, nil, nil
           if name == algorithm.name then
-            local fits, value = state.fits, values[number]
-            answer_plain(limit, state, cost, fits, is_allowed, number)
+            first, second, third, ticket = answer_plain(limit, state, cost, fits, is_allowed, number)
             if time == times then
               write_plain(limit, state, value, number)
             end
           end
+          add_plain(first, second, third, ticket)
         end
         if tells_time then
           size = size + 1

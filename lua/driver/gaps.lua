@@ -1,22 +1,28 @@
 -- What the fast way has left to the general one: its checks as a program of that one, and what they reply in its place.
 --
--- Uses: gaps, program, reply, size
+-- Uses: gaps, now, program, reply, settings, size
 -- Leaves: filled, gap_ends
 
 -- Where the reply of each check ends; those of the fast way end first.
 local plain_size, gap_ends = size, {}
 
 local function program_of_gaps()
-  local width, operation, at = program[1], program[2], 5
-  local written, open, costs = { 0, program[3], program[4], width }, {}, {}
+  local width, operation, at = program[1], program[2], 3
+  local written, open, costs = { 0, now, settings and settings[2] or 0, width }, {}, {}
   local function write(...)
     for _, value in ipairs({ ... }) do written[#written + 1] = value end
   end
   for i = 1, width do
-    costs[i] = program[at + 3]
-    write(program[at], program[at + 1], program[at + 2], 0, 0, 0, program[at + 4])
-    for parameter = at + 5, at + 4 + program[at + 4] do write(program[parameter]) end
-    at = at + 5 + program[at + 4]
+    local name, quota, shadow, count = program[at], program[at + 1], 0, #program - 5
+    costs[i] = program[at + 2]
+    at = at + 3
+    if width > 1 then
+      shadow, count = program[at], program[at + 1]
+      at = at + 2
+    end
+    write(name, shadow, quota, 0, 0, 0, count)
+    for parameter = at, at + count - 1 do write(program[parameter]) end
+    at = at + count
   end
   for _, gap in ipairs(gaps) do
     if gap.times > 1 then

@@ -11,7 +11,7 @@ local NO_CARRY, PROPORTIONAL = 0, 1
 -- The number that is read next.
 local position = 5
 
-if now == 0 then now = program[2] end
+now = program[2]
 if now == 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000000 + time[2]

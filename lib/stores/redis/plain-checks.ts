@@ -74,16 +74,19 @@ export class PlainChecks {
     return rows.map((row) => places[row]!++);
   }
 
-  /** As lua/header.lua describes it. */
-  write(parametersOf: (limit: CompiledLimit) => readonly number[], now: number, slack: number): string {
+  /** As lua/header.lua describes them; `time` is now and the slack, if they are not the server's. */
+  args(parametersOf: (limit: CompiledLimit) => readonly number[], time: readonly number[] | undefined): string[] {
     const { entries } = this.first;
-    let program = `[${entries.length},${this.operation},${now},${slack}`;
+    let program = `[${entries.length},${this.operation}`;
     for (const { limit, cost } of entries) {
       const { algorithm, shadow, quota } = limit;
       const values = parametersOf(limit);
-      program += `,"${algorithm.name}",${shadow ? 1 : 0},${quota},${cost},${values.length},${values.join(',')}`;
+      const more = entries.length === 1 ? '' : `,${shadow ? 1 : 0},${values.length}`;
+      program += `,"${algorithm.name}",${quota},${cost}${more},${values.join(',')}`;
     }
-    return this.times === undefined ? `${program}]` : `${program},${this.times.join(',')}]`;
+    program += ']';
+    if (this.times === undefined && time === undefined) return [program];
+    return [program, `[${[...(time ?? [0, 0]), ...(this.times ?? [])].join(',')}]`];
   }
 
   private isAlike(check: Check): boolean {

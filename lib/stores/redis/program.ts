@@ -165,14 +165,14 @@ export class Program {
     this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${first},${second},${third}`;
   }
 
-  toString(): string {
-    const now = this.clock?.now() ?? 0;
-    const slack = this.clock?.slackMs ?? 0;
-    if (this.plain !== undefined) return this.plain.write((limit) => this.parametersOf(limit), now, slack);
+  /** What the script is called with besides the keys. */
+  args(): string[] {
+    const time = this.clock && [this.clock.now(), this.clock.slackMs];
+    if (this.plain !== undefined) return this.plain.args((limit) => this.parametersOf(limit), time);
     this.endRun();
     const limits = `${this.limitNumbers.size}${this.limits}`;
     const open = `${this.openKeyCount}${this.openKeys}`;
-    return `[0,${now},${slack},${limits},${open}${this.body}]`;
+    return [`[0,${(time ?? [0, 0]).join(',')},${limits},${open}${this.body}]`];
   }
 
   private limit(limit: CompiledLimit): number {

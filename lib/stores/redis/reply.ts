@@ -11,6 +11,8 @@ const NEVER = -1;
 /** The outcome in the lowest two bits of a decision; between them, 1 is allowed. */
 const REFUSED = 0;
 const ALLOWED_TO_BE_HELD = 2;
+/** Where the reply is one number, it is the first one times this, and the second. */
+const SECOND = 2 ** 20;
 /** The numbers of one window. */
 const WINDOW = 3;
 
@@ -33,8 +35,10 @@ export class Reply {
     reply: unknown,
     private readonly order?: readonly number[],
   ) {
-    if (!Array.isArray(reply)) throw new TypeError(messages.noReply(reply));
-    this.values = reply;
+    const both = readWholeNumber(reply);
+    if (both !== undefined) this.values = [Math.floor(both / SECOND), both % SECOND];
+    else if (Array.isArray(reply)) this.values = reply;
+    else throw new TypeError(messages.noReply(reply));
   }
 
   /** Says that all has been read. */

@@ -37,7 +37,7 @@ export class ScriptCalls {
   }
 
   run(program: Program): Promise<unknown> {
-    return this.guarded(() => this.script.run(program.keys, [program.toString()], this.timeoutMs));
+    return this.guarded(() => this.script.run(program.keys, program.args(), this.timeoutMs));
   }
 
   /** Learns the server's time, in microseconds. */
