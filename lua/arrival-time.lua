@@ -3,6 +3,9 @@
 -- that weight flows off a tick, at the end of every `step` ticks.
 -- Stored: five doubles: time (a tick), debt, unit, speed, step; the step is negative where a tick is a millisecond. What is owed
 -- is owed under any quota: a smaller one makes nobody owe less.
+-- A key may live longer than its state needs, and then keeps its time to live when it is written. In the place of a step of 1 a
+-- part of 1 says until when it lives: so many times 2^53 microseconds. The state is the same. A version that does not know this
+-- takes it for other parameters, by which as much is owed.
 -- A counter that `grows_empty` begins with what it had when its quota grows, and the rest has to flow in. For that it keeps the
 -- largest quota that it was charged or refused under, as a single-precision number, which takes no more memory.
 --
@@ -10,18 +13,6 @@
 -- Leaves: arrival_time
 
 local function arrival_time(grows_empty)
-  local layout = grows_empty and '<dddddf' or '<ddddd'
-
-  -- The tick at which a weight has flowed off.
-  local function flowed(limit, state, weight)
-    if weight <= 0 then return state.time end
-    local ticks, step = weight / limit.speed, limit.step
-    -- Rounded up, faster than by a call.
-    ticks = ticks + -ticks % 1
-    if step and step > 1 then ticks = ceil(ticks / step) * step end
-    return state.time + ticks
-  end
-
   -- What is left of a debt by now, and from when on it flows off as these parameters say.
   local function rescaled(limit, now, time, debt, old_unit, old_speed, old_step)
     local step, tick = limit.step or 1, floor(now / limit.tick)
@@ -39,47 +30,110 @@ local function arrival_time(grows_empty)
     return time + over - over % step, debt
   end
 
-  local function open(limit, stored, now, _, state)
-    local unit, speed, tick, step, full = limit.unit, limit.speed, now, limit.step or 1, limit.quota
+  local function begin(limit, state, now)
+    state.debt, state.time, state.lives_until = 0, now, 0
+    if limit.tick ~= 1 then state.time = floor(now / limit.tick) end
+    if grows_empty then state.burst = limit.quota end
+    return true
+  end
+
+  -- Whether the value was stored under these parameters.
+  local function decode(limit, state, value)
+    local unit, speed, step, own = 0, 0, 0, limit.step or 1
+    state.time, state.debt, unit, speed, step, state.burst = unpack_doubles(grows_empty and '<dddddf' or '<ddddd', value)
+    state.lives_until = 0
+    if limit.tick ~= 1 then own = -own end
+    local part = step * own
+    if part > 0 and part < 1 and own * own == 1 then
+      state.lives_until = part * 2 ^ 53
+      step = own
+    end
+    return unit == limit.unit and speed == limit.speed and step == own
+  end
+
+  -- Lets flow off what has by now. Not where the clock was set back by an interval or more.
+  local function advance(limit, state, now)
+    local tick, is_on_time = now, true
     if limit.tick ~= 1 then tick = floor(now / limit.tick) end
-    if grows_empty and full > 2 ^ 24 then full = unpack_doubles('<f', pack('<f', full)) end
-    if not stored then
-      state.debt, state.time = 0, tick
-      if grows_empty then state.burst = full end
-      return
-    end
-    local time, debt, old_unit, old_speed, old_step, burst = unpack_doubles(layout, stored)
-    if old_unit ~= unit or old_speed ~= speed or old_step ~= (limit.tick == 1 and step or -step) then
-      time, debt = rescaled(limit, now, time, debt, old_unit, old_speed, old_step)
-      state.migrated = true
-    end
-    if tick >= time then
-      local elapsed = tick - time
-      if step > 1 then elapsed = elapsed - elapsed % step end
-      debt = debt - elapsed * speed
+    if tick >= state.time then
+      local elapsed = tick - state.time
+      if limit.step and limit.step > 1 then elapsed = elapsed - elapsed % limit.step end
+      state.debt = state.debt - elapsed * limit.speed
       -- Where all flows at once, the next interval begins with the request that finds nothing owed.
-      if debt > 0 then time = time + elapsed else debt, time = 0, tick end
-    elseif time - tick >= limit.interval then
-      time = tick
+      if state.debt > 0 then
+        state.time = state.time + elapsed
+      else
+        state.debt, state.time = 0, tick
+      end
+    else
+      is_on_time = state.time - tick < limit.interval
+    end
+    return is_on_time
+  end
+
+  -- The quota as it is stored, where something is owed under a smaller one.
+  local function grown_quota(limit, state)
+    local full, grown = limit.quota, nil
+    if grows_empty then
+      if full > 2 ^ 24 then full = unpack_doubles('<f', pack('<f', full)) end
+      if state.debt == 0 then
+        state.burst = full
+      elseif state.burst < full then
+        grown = full
+      end
+    end
+    return grown
+  end
+
+  local function resume(limit, state, now, value)
+    local is_plain = #value == (grows_empty and 44 or 40)
+    if is_plain then
+      is_plain = decode(limit, state, value)
+    end
+    if is_plain then
+      is_plain = advance(limit, state, now)
+    end
+    if is_plain then
+      local grown = grown_quota(limit, state)
+      is_plain = not grown
+    end
+    return is_plain
+  end
+
+  local function open(limit, stored, now, _, state)
+    if stored then
+      if not decode(limit, state, stored) then
+        local _, _, unit, speed, step = unpack_doubles('<ddddd', stored)
+        state.time, state.debt = rescaled(limit, now, state.time, state.debt, unit, speed, step)
+        state.migrated = true
+      end
+      if not advance(limit, state, now) then
+        state.time = floor(now / limit.tick)
+        state.migrated = true
+      end
+    else
+      begin(limit, state, now)
+    end
+    local grown = grown_quota(limit, state)
+    if grown then
+      state.debt = state.debt + (grown - state.burst) * limit.unit
+      state.burst = grown
       state.migrated = true
     end
-    if grows_empty then
-      if debt > 0 and burst < full then
-        debt = debt + (full - burst) * unit
-        state.migrated = true
-      elseif debt > 0 then
-        full = burst
-      end
-      state.burst = full
-    end
-    state.debt, state.time = debt, time
+    -- It is written with a time to live of its own.
+    state.lives_until = 0
   end
 
   local function fits(limit, state, cost) return state.debt + cost * limit.unit <= limit.quota * limit.unit end
 
   local function take(limit, state, cost) state.debt = state.debt + cost * limit.unit end
 
-  local function debt_cleared_at(limit, state) return flowed(limit, state, state.debt - limit.quota * limit.unit) end
+  local function debt_cleared_at(limit, state)
+    local ticks, step = max(0, state.debt - limit.quota * limit.unit) / limit.speed, limit.step
+    ticks = ticks + -ticks % 1
+    if step and step > 1 then ticks = ceil(ticks / step) * step end
+    return state.time + ticks
+  end
 
   -- What was reserved behind the units stays, and what may have flowed off of them since they could be used has: all that flows
   -- from then until no more is owed than the quota.
@@ -101,22 +155,56 @@ local function arrival_time(grows_empty)
   end
 
   local function retry_after(limit, state, cost)
-    return flowed(limit, state, state.debt + (cost * limit.unit - limit.quota * limit.unit)) * limit.tick - state.now
+    local ticks = max(0, state.debt + (cost * limit.unit - limit.quota * limit.unit)) / limit.speed
+    -- Rounded up, faster than by a call.
+    ticks = ticks + -ticks % 1
+    if limit.step and limit.step > 1 then ticks = ceil(ticks / limit.step) * limit.step end
+    return (state.time + ticks) * limit.tick - state.now
   end
 
-  -- As flowed, without a call more.
   local function reset_after(limit, state)
-    local debt, step = state.debt, limit.step
-    if debt == 0 then return 0 end
-    local ticks = debt / limit.speed
-    ticks = ticks + -ticks % 1
-    if step and step > 1 then ticks = ceil(ticks / step) * step end
-    return (state.time + ticks) * limit.tick - state.now
+    local micros = 0
+    if state.debt > 0 then
+      local ticks = state.debt / limit.speed
+      ticks = ticks + -ticks % 1
+      if limit.step and limit.step > 1 then ticks = ceil(ticks / limit.step) * limit.step end
+      micros = (state.time + ticks) * limit.tick - state.now
+    end
+    return micros
+  end
+
+  local function outlives(_, state, micros) return state.now + micros <= state.lives_until end
+
+  -- An eighth of the interval longer than it has to, 10 seconds at most; and so that many keys live equally long.
+  local function extended(limit, state, micros)
+    local longer = min(limit.interval * limit.tick / 8, 10000000)
+    if longer >= 4000 and not (limit.step and limit.step > 1) and state.now + micros + longer < 2 ^ 53 then
+      micros = micros + longer
+      micros = micros - micros % (longer / 4)
+      -- The server's clock has whole milliseconds.
+      state.lives_until = state.now + micros - 1000
+    else
+      state.lives_until = 0
+    end
+    return micros
   end
 
   local function encode(limit, state)
     local step = limit.step or 1
-    return pack(layout, state.time, state.debt, limit.unit, limit.speed, limit.tick == 1 and step or -step, state.burst)
+    if state.lives_until > 0 then step = state.lives_until / 2 ^ 53 end
+    if limit.tick ~= 1 then step = -step end
+    return pack(grows_empty and '<dddddf' or '<ddddd', state.time, state.debt, limit.unit, limit.speed, step, state.burst)
+  end
+
+  -- What changes of a value, and where.
+  local function changed(limit, state)
+    local bytes = ''
+    if grows_empty then
+      bytes = encode(limit, state)
+    else
+      bytes = pack('<dd', state.time, state.debt)
+    end
+    return '0', bytes
   end
 
   return {

@@ -1,15 +1,20 @@
 // Writes the script that decides, and the one that keeps overrides, as strings into lib/, so that the package needs no
 // file at run time. `--check` writes nothing and fails if a module is stale.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { composeScript, read } from './compose.mjs';
+import { composeScript, PLAIN, read } from './compose.mjs';
 
+/** Each a file, and the constants that it exports. */
 const modules = [
-  { target: 'lib/stores/redis/script.generated.ts', name: 'SCRIPT', script: composeScript() },
-  { target: 'lib/overrides/overrides-script.generated.ts', name: 'OVERRIDES_SCRIPT', script: read('overrides.lua') },
+  { target: 'lib/stores/redis/script.generated.ts', constants: { PLAIN_ALGORITHMS: PLAIN, SCRIPT: composeScript() } },
+  { target: 'lib/overrides/overrides-script.generated.ts', constants: { OVERRIDES_SCRIPT: read('overrides.lua') } },
 ];
 
-for (const { target, name, script } of modules) {
-  const text = `// Made from lua/ by lua/embed.mjs. Do not edit.\nexport const ${name} = ${JSON.stringify(script)};\n`;
+for (const { target, constants } of modules) {
+  const lines = Object.entries(constants).map(([name, value]) => {
+    const type = Array.isArray(value) ? ': readonly string[]' : '';
+    return `export const ${name}${type} = ${JSON.stringify(value)};\n`;
+  });
+  const text = `// Made from lua/ by lua/embed.mjs. Do not edit.\n${lines.join('')}`;
   const url = new URL(`../${target}`, import.meta.url);
   if (!process.argv.includes('--check')) {
     writeFileSync(url, text);

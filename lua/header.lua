@@ -1,7 +1,14 @@
 -- Decides any number of checks, each against any number of limits, in one atomic call.
 --
 -- KEYS     every key that the call touches, all of one Cluster slot
--- ARGV[1]  the program, a flat JSON array:
+-- ARGV[1]  the program, a flat JSON array. Of checks that all have the same limits of one identity, without a block or units to
+--          carry over, each of a row of KEYS that has no key of another row, one key of each limit:
+--            width    the number of limits
+--            operation  0, 1 or 8, as below
+--            limits   each one's algorithm, quota, cost, and, of several, shadow, number of parameters; then the parameters
+--          They reply row by row; the only one of one limit that allows what it was asked, replies one number if that is below
+--          2^51: its first times 2^20, and its second. Of all others:
+--            0
 --            now      0 for the server's clock; else the time in microseconds (tests)
 --            slack    milliseconds added to every time to live (tests)
 --            limits   their number, then each limit's
@@ -20,6 +27,8 @@
 --            7 renew (units, ticket). 9 stands for many checks of 0 with the same limits and costs, whose keys follow each other:
 --            the number of entries of a check, the number of checks, the number of the first key, what to add to it from check
 --            to check, then the number of the limit and the cost of each entry. A check has each key once
+-- ARGV[2]  of checks of the first kind, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
+--          row has, if not one each
 -- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8 and 9 replies
 --            reset_after * 4 + 1, remaining                  allowed
 --            reset_after * 4 + 2, remaining, delay, ticket   allowed, to be held

@@ -24,6 +24,14 @@ local function window_count()
 
   local function encode(_, state) return pack('<dddd', state.start, state.window_end, state.count, state.last) end
 
+  -- It lives until the window ends.
+  local function outlives(_, state) return state.is_stored end
+
+  local function extended(_, _, micros) return micros end
+
+  -- What changes of a value, and where.
+  local function changed(_, state) return '16', pack('<dd', state.count, state.last) end
+
   return {
     fits = fits,
     take = take,

@@ -8,25 +8,45 @@ local counted = window_count()
 
 local function history_key(key) return key .. ':history' end
 
+local function begin(limit, state, now)
+  state.count, state.start, state.window_end, state.last, state.is_stored = 0, limit.start, limit.window_end, now, false
+  return now >= limit.start and now < limit.window_end
+end
+
+local function resume(limit, state, now, value)
+  local is_plain = #value == 32
+  if is_plain then
+    state.start, state.window_end, state.count, state.last = unpack_doubles('<dddd', value)
+    state.is_stored = true
+    is_plain = state.start == limit.start and state.window_end == limit.window_end and now >= limit.start and now < limit.window_end
+    if now >= state.window_end and limit.retain == 0 then
+      is_plain = begin(limit, state, now)
+    end
+  end
+  return is_plain
+end
+
 return {
   parameters = { 'start', 'window_end', 'retain' },
   encoded_size = 32,
   reuses_state = true,
 
   open = function(limit, stored, now, _, state)
-    local start, window_end = limit.start, limit.window_end
-    if now < start or now >= window_end then return true end
-    state.count, state.start, state.window_end, state.last, state.finished = 0, start, window_end, now, nil
-    if not stored then return end
-    local old_start, old_end, old_count, last = unpack_doubles('<dddd', stored)
-    if now >= old_end then
-      if limit.retain > 0 and old_end + limit.retain > now then state.finished = { old_start, old_end, old_count } end
-    elseif now < old_start and last - now < old_end - old_start then
-      state.count, state.start, state.window_end, state.last = old_count, old_start, old_end, last
-    else
-      state.count = old_count
-      state.migrated = old_start ~= start or old_end ~= window_end
-      if not state.migrated then state.last = last end
+    if now < limit.start or now >= limit.window_end then return true end
+    state.finished = nil
+    if not stored then
+      begin(limit, state, now)
+    elseif not resume(limit, state, now, stored) then
+      local old_start, old_end, old_count, last = state.start, state.window_end, state.count, state.last
+      begin(limit, state, now)
+      if now >= old_end then
+        if old_end + limit.retain > now then state.finished = { old_start, old_end, old_count } end
+      elseif now < old_start and last - now < old_end - old_start then
+        state.count, state.start, state.window_end, state.last = old_count, old_start, old_end, last
+      else
+        state.count = old_count
+        state.migrated = true
+      end
     end
   end,
 

@@ -8,22 +8,32 @@ fixed_window.parameters = { 'interval' }
 fixed_window.encoded_size = 32
 fixed_window.reuses_state = true
 
-function fixed_window.open(limit, stored, now, _, state)
-  local interval = limit.interval
-  if stored then
-    local start, window_end, count, last = unpack_doubles('<dddd', stored)
-    if window_end > start + interval then window_end = start + interval end
-    if last - now >= interval then
-      state.migrated = true
-      state.count, state.start, state.window_end, state.last = count, now, now + interval, now
-      return
-    end
-    if now < window_end then
-      state.count, state.start, state.window_end, state.last = count, start, window_end, last
-      return
-    end
+local function begin(limit, state, now)
+  state.count, state.start, state.window_end, state.last, state.is_stored = 0, now, now + limit.interval, now, false
+  return true
+end
+
+local function resume(limit, state, now, value)
+  local is_plain = #value == 32
+  if is_plain then
+    state.start, state.window_end, state.count, state.last = unpack_doubles('<dddd', value)
+    state.is_stored = state.window_end <= state.start + limit.interval
+    if not state.is_stored then state.window_end = state.start + limit.interval end
+    is_plain = state.last - now < limit.interval
   end
-  state.count, state.start, state.window_end, state.last = 0, now, now + interval, now
+  if is_plain and now >= state.window_end then
+    is_plain = begin(limit, state, now)
+  end
+  return is_plain
+end
+
+function fixed_window.open(limit, stored, now, _, state)
+  if not stored then
+    begin(limit, state, now)
+  elseif not resume(limit, state, now, stored) then
+    state.migrated = true
+    state.start, state.window_end, state.last = now, now + limit.interval, now
+  end
 end
 
 return fixed_window

@@ -25,11 +25,10 @@ local function free_for(state, cost)
   end
 end
 
--- The tick at which a request would leave.
-local function departure(limit, state, cost)
-  local i = free_for(state, cost)
-  if not i then return tick_of(limit, state, -cost) end
-  return tick_of(limit, state, index_of(limit, state, state.free[i].time) + state.free[i].units - cost)
+-- How long a request is held where no slot is free, and the tick at which it leaves.
+local function delay(limit, state, cost)
+  local leaves = state.time + ceil((state.debt + (cost - 1) * limit.unit) / limit.speed)
+  return max(0, leaves * limit.tick - max(state.now, state.time * limit.tick)), leaves
 end
 
 -- How many of free slots are still to come.
@@ -146,7 +145,9 @@ return {
   end,
 
   delay = function(limit, state, cost)
-    local leaves = departure(limit, state, cost)
+    local i = free_for(state, cost)
+    if not i then return delay(limit, state, cost) end
+    local leaves = tick_of(limit, state, index_of(limit, state, state.free[i].time) + state.free[i].units - cost)
     return max(0, leaves * limit.tick - max(state.now, state.time * limit.tick)), leaves
   end,
 

@@ -1,18 +1,10 @@
 -- Sliding window of slices. Parameters: interval, slices, length of a slice.
 -- Stored: a MessagePack array: length, absolute number of the newest slice, the counts of as many slices as the interval has and
 -- of one more, from the newest on. What is not charged or given back stays in the slices that it was stored in; a refusal under a
--- longer interval stores it with as many of them as that takes.
+-- longer interval stores it with as many of them as that takes. A number may follow: by how much as many slices are longer than
+-- the interval that the key's time to live is for. Versions that do not know it read what stands before it.
 
 local MOST_SLICES = 1000
-
-local function until_slice_ends(limit, state, age) return (state.newest - age + 1) * limit.length - 1 + limit.interval - state.now end
-
-local function reset_after(limit, state)
-  if state.total == 0 then return 0 end
-  local age = 0
-  while state.counts[age + 3] == 0 do age = age + 1 end
-  return until_slice_ends(limit, state, age)
-end
 
 local function empty(length, newest, slices)
   local counts = { length, newest }
@@ -74,19 +66,103 @@ local function settle(state)
   state.counts, state.newest, state.ahead = counts, counts[2], 0
 end
 
+-- Fails if it cannot be read.
+local function unpacked(value)
+  local counts, longer = cmsgpack.unpack(value)
+  local total = 0
+  for i = 2, #counts do total = total + counts[i] end
+  return counts, longer
+end
+
+local function begin(limit, state, now)
+  state.newest, state.total, state.ahead, state.is_stored = floor(now / limit.length), 0, 0, false
+  state.counts = { limit.length, state.newest, 0 }
+  for i = 4, limit.slices + 3 do state.counts[i] = 0 end
+  return true
+end
+
+local function resume(limit, state, now, value)
+  local is_plain, counts, longer = pcall(unpacked, value)
+  if is_plain then
+    is_plain = counts[1] == limit.length and #counts == limit.slices + 3
+  end
+  if is_plain then
+    local newest, slices, length, total = counts[2], limit.slices, limit.length, 0
+    local by = floor(now / length) - newest
+    state.is_stored = by <= 0 and counts[3] > 0 and longer == length * slices - limit.interval
+    if by > 0 then
+      newest = newest + by
+      for i = slices + 3, 3, -1 do counts[i] = i - by >= 3 and counts[i - by] or 0 end
+      counts[2] = newest
+    end
+    local age, oldest = slices, max(now, newest * length) - limit.interval
+    while age > 0 and (newest - age + 1) * length - 1 <= oldest do
+      if counts[age + 3] > 0 then state.is_stored = false end
+      counts[age + 3] = 0
+      age = age - 1
+    end
+    for i = 3, age + 3 do total = total + counts[i] end
+    state.counts, state.newest, state.total, state.ahead = counts, newest, total, 0
+    -- When in its slice the last unit came is not known: it may have been at the end.
+    is_plain = (newest + 1) * length - 1 - now < limit.interval
+  end
+  return is_plain
+end
+
+local function fits(limit, state, cost) return state.total + cost <= limit.quota end
+
+local function take(_, state, cost)
+  state.counts[3] = state.counts[3] + cost
+  state.total = state.total + cost
+end
+
+local function remaining(limit, state) return limit.quota - state.total end
+
+local function retry_after(limit, state, cost)
+  local excess, age = state.total + cost - limit.quota, limit.slices + state.ahead + 1
+  while excess > 0 do
+    age = age - 1
+    excess = excess - state.counts[age + 3]
+  end
+  return (state.newest - age + 1) * limit.length - 1 + limit.interval - state.now
+end
+
+local function reset_after(limit, state)
+  local micros, age = 0, 0
+  if state.total > 0 then
+    while state.counts[age + 3] == 0 do age = age + 1 end
+    micros = (state.newest - age + 1) * limit.length - 1 + limit.interval - state.now
+  end
+  return micros
+end
+
+-- It lives until the units of its newest slice count no longer.
+local function outlives(_, state) return state.is_stored end
+
+local function extended(_, _, micros) return micros end
+
+local function keep_for(_, _, micros) return micros end
+
+local function encode(limit, state) return cmsgpack.pack(state.counts, limit.length * limit.slices - limit.interval) end
+
+-- It has grown, or is as long as it was.
+local function changed(limit, state)
+  return '0', cmsgpack.pack(state.counts, limit.length * limit.slices - limit.interval)
+end
+
 return {
   parameters = { 'interval', 'slices', 'length' },
   packed = true,
 
   open = function(limit, stored, now, _, state)
     local interval, slices, length = limit.interval, limit.slices, limit.length
-    local current = floor(now / length)
-    state.newest, state.total, state.ahead = current, 0, 0
     if not stored then
-      state.counts = empty(length, current, slices)
+      begin(limit, state, now)
       return
     end
-    local old = cmsgpack.unpack(stored)
+    if resume(limit, state, now, stored) then return end
+    local current, old = floor(now / length), cmsgpack.unpack(stored)
+    state.newest, state.total, state.ahead = current, 0, 0
     local is_same = old[1] == length and #old - 3 == slices
     if not is_same then
       state.kept = lengthened(limit, old, now)
@@ -101,29 +177,17 @@ return {
       newest = min(floor(((newest + 1) * old[1] - 1) / length), latest + MOST_SLICES)
     end
     state.newest = max(current, newest)
-    -- When in its slice the last unit came is not known: it may have been at the end.
     local set_back = (state.newest + 1) * length - 1 - now >= interval
-    if is_same and newest == state.newest and not set_back then
-      state.counts = old
-      local age, oldest = slices, max(now, newest * length) - interval
-      while (newest - age + 1) * length - 1 <= oldest do
-        old[age + 3] = 0
-        age = age - 1
-      end
-      for i = 3, age + 3 do state.total = state.total + old[i] end
-      return
-    end
     state.counts = translate(limit, state, old, is_same, set_back)
     if set_back then state.newest, state.counts[2] = current, current end
     if set_back or state.total == 0 then state.kept = nil end
     state.migrated = set_back or state.migrated and state.kept ~= nil
   end,
 
-  fits = function(limit, state, cost) return state.total + cost <= limit.quota end,
+  fits = fits,
   take = function(limit, state, cost)
     settle(state)
-    state.counts[3] = state.counts[3] + cost
-    state.total = state.total + cost
+    take(limit, state, cost)
   end,
   -- The oldest units go first: what is left then counts no shorter than it should.
   give = function(limit, state, units, _, charged_at)
@@ -136,17 +200,10 @@ return {
       units = units - given
     end
   end,
-  remaining = function(limit, state) return limit.quota - state.total end,
-  retry_after = function(limit, state, cost)
-    local excess, age = state.total + cost - limit.quota, limit.slices + state.ahead + 1
-    while excess > 0 do
-      age = age - 1
-      excess = excess - state.counts[age + 3]
-    end
-    return until_slice_ends(limit, state, age)
-  end,
+  remaining = remaining,
+  retry_after = retry_after,
   reset_after = reset_after,
-  keep_for = function(_, _, reset_after) return reset_after end,
+  keep_for = keep_for,
   encode = function(_, state) return cmsgpack.pack(state.kept or state.counts) end,
 
   history = function(limit, state)

@@ -1,28 +1,27 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
--- Uses: make_algorithm, time_to_live_slack
+-- Uses: make_algorithm, now, program, time_to_live_slack, values
 -- Leaves: BLOCK, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RENEW,
---   RESERVE, limits, now, position, program, states, values
+--   RESERVE, limits, position, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
 local CONSUME_REFUNDABLE, CONSUME_EACH = 8, 9
 local NO_CARRY, PROPORTIONAL = 0, 1
 
-local program = cjson.decode(ARGV[1])
 -- The number that is read next.
-local position = 4
+local position = 5
 
-local now = program[1]
+now = program[2]
 if now == 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000000 + time[2]
 end
-time_to_live_slack = program[2]
+time_to_live_slack = program[3]
 
 -- Only what the call needs is made: to make all algorithms takes longer than to decide a check.
 local algorithms = {}
 local limits = {}
-for number = 1, program[3] do
+for number = 1, program[4] do
   local name = program[position]
   local algorithm = algorithms[name]
   if not algorithm then
@@ -57,4 +56,4 @@ for i = 1, program[position] do states[program[position + i]] = false end
 position = position + 1 + program[position]
 
 -- Strings only: MGET answers nil for a key of another type, and a fragment reads that one itself.
-local values = redis.call('MGET', unpack(KEYS))
+values = values or redis.call('MGET', unpack(KEYS))

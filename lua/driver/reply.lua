@@ -1,9 +1,9 @@
 -- What the call replies: decisions, and the outcomes of operations.
 --
--- Uses: now
--- Leaves: add, add_undecided, answer, reply
+-- Uses: milliseconds, now, reply, size
+-- Leaves: add, add_undecided, answer
 
-local reply, size = {}, 0
+reply = reply or {}
 
 local function add(value)
   size = size + 1
@@ -14,11 +14,6 @@ local function add_undecided()
   add(-1)
   add(now)
 end
-
--- Waits beyond this, 36,000 years, are all the same, and a reply stays a whole number for every client.
-local LONGEST = 2 ^ 50
-
-local function milliseconds(micros) return min(ceil(micros / 1000), LONGEST) end
 
 -- The wait until a cost fits that does not fit now.
 local function retry_after(limit, state, cost)
@@ -35,9 +30,7 @@ local function answer(limit, state, cost, fits, delay, ticket)
   local micros = reset_after
   if remaining < 0 then remaining = 0 end
   if state.blocked_until then micros, remaining = max(micros, state.blocked_until - now), 0 end
-  local millis = (micros + -micros % 1000) / 1000
-  -- Beyond, that may be no whole number.
-  if micros > MAX_OWED then millis = milliseconds(micros) end
+  local millis = milliseconds(micros)
   reply[size + 2] = remaining
   if fits and not ticket then
     reply[size + 1] = millis * 4 + 1

@@ -1,7 +1,7 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
 -- Uses: CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, PEEK, RESERVE, close, decide, entry_costs, entry_keys, entry_limits,
---   entry_waits, limits, mode_of, operate, position, program, reply, states
+--   entry_waits, filled, gap_ends, gaps, limits, mode_of, operate, position, program, reply, size, states
 
 while program[position] do
   local operation, count = program[position], program[position + 1]
@@ -29,10 +29,11 @@ while program[position] do
     operate(operation, limit, number, program[position + 2], program[position + 3], program[position + 4])
     position = position + 5
   end
+  if gaps then gap_ends[#gap_ends + 1] = size end
 end
 
 for _, state in pairs(states) do
   if state then close(state) end
 end
 
-return reply
+return gaps and filled() or reply

@@ -62,6 +62,12 @@ export async function ask(
   return decisions![0]!;
 }
 
+/** How much longer than its state takes a key may live, where a step less is to be written then: by the design. */
+export function slackMsOf(limit: CompiledLimit): number {
+  if (!['gcra', 'token-bucket', 'leaky-bucket'].includes(limit.algorithm.name)) return 0;
+  return Math.min(limit.windowMs(0) / 8, 10_000);
+}
+
 /** What stores must agree on: all of a decision but who made it, and how it names a lease. */
 export function comparable(decisions: StoreDecision[][]): Omit<StoreDecision, 'source'>[][] {
   return decisions.map((each) =>

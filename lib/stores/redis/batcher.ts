@@ -101,6 +101,7 @@ export class Batcher {
     try {
       const program = this.calls.program();
       for (const job of jobs) job.write(program);
+      call.order = program.order;
       this.calls.run(program, node).then(call.replied, call.failed);
       this.deadline.begin(call);
     } catch (error) {
@@ -114,7 +115,7 @@ export class Batcher {
     const undone: Job[] = [];
     let reply: Reply;
     try {
-      reply = new Reply(raw);
+      reply = new Reply(raw, call.order);
       // A reply has to make sense to its end before any of it is told.
       for (const job of jobs) if (!job.read(reply)) undone.push(job);
       reply.end();
@@ -166,6 +167,8 @@ export class Batcher {
 /** Jobs that are on their way in one call. */
 class Call extends TimedCall {
   isDone = false;
+  /** The place of each job's reply among the replies, if it is another than that of the job. */
+  order: readonly number[] | undefined;
 
   constructor(
     readonly jobs: readonly Job[],

@@ -2,6 +2,7 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry } from '../store.js';
 import type { Counter } from '../../limits/counter.js';
 import { extraKeysOf, keyOf } from './keys.js';
+import { PlainChecks } from './plain-checks.js';
 
 const CONSUME = 0;
 const PEEK = 1;
@@ -38,7 +39,10 @@ interface Run {
 
 /** Writes one call of the script: its keys and its program, as `lua/header.lua` describes them. */
 export class Program {
-  readonly keys: string[] = [];
+  private readonly ownKeys: string[] = [];
+  /** All that has been written, while the script's fast way can decide it. */
+  private plain: PlainChecks | undefined;
+  private isEmpty = true;
   private readonly keyNumbers = new Map<string, number>();
   /** Keys whose counters stay open until the end of the call: more than one check or operation has them. */
   private readonly keptOpen: boolean[] = [];
@@ -56,7 +60,31 @@ export class Program {
     private readonly clock?: TestClock,
   ) {}
 
-  check({ entries, peek = false, refundable = false }: Check): void {
+  get keys(): readonly string[] {
+    return this.plain?.keys ?? this.ownKeys;
+  }
+
+  /** The place of each check's reply among the replies, if it is another than that of the check. */
+  get order(): readonly number[] | undefined {
+    return this.plain?.order();
+  }
+
+  check(check: Check): void {
+    if (this.isEmpty) this.plain = PlainChecks.of(check, this.prefix);
+    else if (this.plain?.add(check) !== true) this.endPlain();
+    if (this.plain === undefined) this.checkAny(check);
+    this.isEmpty = false;
+  }
+
+  /** All that has been written is written anew, for the script's general way. */
+  private endPlain(): void {
+    const checks = this.plain?.checks ?? [];
+    this.plain = undefined;
+    this.isEmpty = false;
+    for (const check of checks) this.checkAny(check);
+  }
+
+  private checkAny({ entries, peek = false, refundable = false }: Check): void {
     const limits: number[] = [];
     const keys: number[] = [];
     let limitsAndCosts = '';
@@ -82,6 +110,7 @@ export class Program {
 
   reserve(reservation: ReserveEntry): void {
     const { limit, cost, maxWaitMs } = reservation;
+    this.endPlain();
     this.endRun();
     const micros = Math.floor(maxWaitMs * 1000);
     this.body += `,${RESERVE},1,${this.limit(limit)},${this.key(reservation)},${cost},${micros}`;
@@ -130,29 +159,37 @@ export class Program {
   }
 
   private operation(operation: number, counter: Counter, ...numbers: number[]): void {
+    this.endPlain();
     this.endRun();
     const [first = 0, second = 0, third = 0] = numbers;
     this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${first},${second},${third}`;
   }
 
-  toString(): string {
+  /** What the script is called with besides the keys. */
+  args(): string[] {
+    const time = this.clock && [this.clock.now(), this.clock.slackMs];
+    if (this.plain !== undefined) return this.plain.args((limit) => this.parametersOf(limit), time);
     this.endRun();
     const limits = `${this.limitNumbers.size}${this.limits}`;
     const open = `${this.openKeyCount}${this.openKeys}`;
-    return `[${this.clock?.now() ?? 0},${this.clock?.slackMs ?? 0},${limits},${open}${this.body}]`;
+    return [`[0,${(time ?? [0, 0]).join(',')},${limits},${open}${this.body}]`];
   }
 
   private limit(limit: CompiledLimit): number {
     const known = this.limitNumbers.get(limit);
     if (known !== undefined) return known;
     const { algorithm, parameters, shadow, blockFor, carry } = limit;
-    const values = algorithm.scriptParameters(parameters, this.now);
+    const values = this.parametersOf(limit);
     const common = [`"${algorithm.name}"`, shadow ? 1 : 0, parameters.quota, blockFor];
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.limits += `,${[...common, values.length, ...values].join(',')}`;
     const number = this.limitNumbers.size + 1;
     this.limitNumbers.set(limit, number);
     return number;
+  }
+
+  private parametersOf({ algorithm, parameters }: CompiledLimit): number[] {
+    return algorithm.scriptParameters(parameters, this.now);
   }
 
   private key(counter: Counter): number {
@@ -162,9 +199,9 @@ export class Program {
       this.keepOpen(known);
       return known;
     }
-    const number = this.keys.push(key);
+    const number = this.ownKeys.push(key);
     this.keyNumbers.set(key, number);
-    this.keys.push(...extraKeysOf(key, counter));
+    this.ownKeys.push(...extraKeysOf(key, counter));
     return number;
   }
 

@@ -11,6 +11,8 @@ const NEVER = -1;
 /** The outcome in the lowest two bits of a decision; between them, 1 is allowed. */
 const REFUSED = 0;
 const ALLOWED_TO_BE_HELD = 2;
+/** Where the reply is one number, it is the first one times this, and the second. */
+const SECOND = 2 ** 20;
 /** The numbers of one window. */
 const WINDOW = 3;
 
@@ -21,17 +23,27 @@ const WINDOW = 3;
 export class Reply {
   private readonly values: readonly unknown[];
   private at = 0;
+  /** Where the reply of each check begins, if they are in another order than the checks. */
+  private starts: number[] | undefined;
+  private checks = 0;
+  private count = 0;
   /** The server's time in microseconds, once it has told that a calendar window was another one's. */
   serverTime: number | undefined;
 
-  constructor(reply: unknown) {
-    if (!Array.isArray(reply)) throw new TypeError(messages.noReply(reply));
-    this.values = reply;
+  /** `order` is the place of each check's reply among the replies, if it is another than that of the check. */
+  constructor(
+    reply: unknown,
+    private readonly order?: readonly number[],
+  ) {
+    const both = readWholeNumber(reply);
+    if (both !== undefined) this.values = [Math.floor(both / SECOND), both % SECOND];
+    else if (Array.isArray(reply)) this.values = reply;
+    else throw new TypeError(messages.noReply(reply));
   }
 
   /** Says that all has been read. */
   end(): void {
-    if (this.at < this.values.length) throw this.wrong();
+    if (this.count < this.values.length) throw this.wrong(this.count);
   }
 
   /** What an operation on one counter replied, or nothing if it was not done. */
@@ -40,7 +52,28 @@ export class Reply {
   }
 
   /** The decisions of a check, or nothing if it was not decided. */
-  check({ entries, peek = false, refundable = false }: Check): StoreDecision[] | undefined {
+  check(check: Check): StoreDecision[] | undefined {
+    if (this.order !== undefined) {
+      this.starts ??= this.findStarts(check, this.order.length);
+      this.at = this.starts[this.order[this.checks++]!]!;
+    }
+    return this.decisions(check);
+  }
+
+  /** Replies differ in length, and all of them are of checks like this one. */
+  private findStarts(check: Check, length: number): number[] {
+    const { serverTime } = this;
+    const starts = Array.from({ length }, () => {
+      const start = this.at;
+      this.decisions(check);
+      return start;
+    });
+    this.count = 0;
+    this.serverTime = serverTime;
+    return starts;
+  }
+
+  private decisions({ entries, peek = false, refundable = false }: Check): StoreDecision[] | undefined {
     if (this.undecided()) return undefined;
     const decisions = entries.map((entry) => this.decision(entry));
     if (refundable && !peek) {
@@ -92,11 +125,13 @@ export class Reply {
     const value = this.values[this.at];
     if (value !== UNDECIDED && value !== String(UNDECIDED)) return false;
     this.at++;
+    this.count++;
     this.serverTime = this.next();
     return true;
   }
 
   private next(least = 0, most = Number.MAX_SAFE_INTEGER): number {
+    this.count++;
     const value = readWholeNumber(this.values[this.at++]);
     if (value === undefined || value < least || value > most) throw this.wrong(this.at - 1);
     return value;

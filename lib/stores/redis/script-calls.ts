@@ -43,7 +43,7 @@ export class ScriptCalls {
    */
   run(program: Program, node?: string): Promise<unknown> {
     this.assertReady();
-    return this.script.run(program.keys, [program.toString()], this.timeoutMs, node);
+    return this.script.run(program.keys, program.args(), this.timeoutMs, node);
   }
 
   /** The calls that are made meanwhile leave in one write a node of a Cluster. */

@@ -1,0 +1,114 @@
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CheckEntry } from '../../limits/counter.js';
+import type { Check } from '../store.js';
+import { keyOf } from './keys.js';
+import { PLAIN_ALGORITHMS } from './script.generated.js';
+
+const CONSUME = 0;
+const PEEK = 1;
+const CONSUME_REFUNDABLE = 8;
+
+/** Whether the script's fast way knows the limit. */
+function isPlain({ algorithm, parameters, blockFor, carry }: CompiledLimit): boolean {
+  if (blockFor !== 0 || carry !== undefined || !PLAIN_ALGORITHMS.includes(algorithm.name)) return false;
+  return !('retain' in parameters) || parameters.retain === 0;
+}
+
+function operationOf({ peek = false, refundable = false }: Check): number {
+  return peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME;
+}
+
+/**
+ * Checks that the script's fast way can decide: all of the same limits and costs, and each of a row of keys that has no key of
+ * another row.
+ */
+export class PlainChecks {
+  readonly keys: string[] = [];
+  /** In the order in which they were added. */
+  readonly checks: Check[] = [];
+  private readonly keyNumbers = new Map<string, number>();
+  /** How many checks each row has, and the row of each check, once a row has more than one. */
+  private times: number[] | undefined;
+  private rows: number[] | undefined;
+  private readonly operation: number;
+
+  private constructor(
+    private readonly prefix: string,
+    private readonly first: Check,
+  ) {
+    this.operation = operationOf(first);
+  }
+
+  /** Begins with a check; nothing if the fast way does not know it. */
+  static of(check: Check, prefix: string): PlainChecks | undefined {
+    const { entries } = check;
+    const limits = new Set(entries.map(({ limit }) => limit));
+    if (limits.size < entries.length || !entries.every(({ limit }) => isPlain(limit))) return undefined;
+    const checks = new PlainChecks(prefix, check);
+    return checks.add(check) ? checks : undefined;
+  }
+
+  /** Says whether it was added: it is of these limits. */
+  add(check: Check): boolean {
+    if (!this.isAlike(check)) return false;
+    const row = this.rowOf(check.entries);
+    if (row === undefined) return false;
+    const { length } = this.checks;
+    this.checks.push(check);
+    if (this.times === undefined || this.rows === undefined) {
+      if (row === length) return true;
+      this.times = Array.from({ length }, () => 1);
+      this.rows = Array.from({ length }, (_, index) => index);
+    }
+    this.times[row] = (this.times[row] ?? 0) + 1;
+    this.rows.push(row);
+    return true;
+  }
+
+  /** The place of each check's reply among the replies; nothing if it is that of the check. */
+  order(): number[] | undefined {
+    const { times, rows } = this;
+    if (times === undefined || rows === undefined) return undefined;
+    let before = 0;
+    const places = times.map((count) => (before += count) - count);
+    return rows.map((row) => places[row]!++);
+  }
+
+  /** As lua/header.lua describes them; `time` is now and the slack, if they are not the server's. */
+  args(parametersOf: (limit: CompiledLimit) => readonly number[], time: readonly number[] | undefined): string[] {
+    const { entries } = this.first;
+    let program = `[${entries.length},${this.operation}`;
+    for (const { limit, cost } of entries) {
+      const { algorithm, shadow, quota } = limit;
+      const values = parametersOf(limit);
+      const more = entries.length === 1 ? '' : `,${shadow ? 1 : 0},${values.length}`;
+      program += `,"${algorithm.name}",${quota},${cost}${more},${values.join(',')}`;
+    }
+    program += ']';
+    if (this.times === undefined && time === undefined) return [program];
+    return [program, `[${[...(time ?? [0, 0]), ...(this.times ?? [])].join(',')}]`];
+  }
+
+  private isAlike(check: Check): boolean {
+    const { first } = this;
+    if (check === first) return true;
+    if (check.entries.length !== first.entries.length || operationOf(check) !== this.operation) return false;
+    return check.entries.every(({ limit, cost }, index) => {
+      const other = first.entries[index]!;
+      return limit === other.limit && cost === other.cost;
+    });
+  }
+
+  /** The row of the keys, a new one unless it is there; nothing if another row has one of them. */
+  private rowOf(entries: readonly CheckEntry[]): number | undefined {
+    const { keys, keyNumbers, prefix } = this;
+    const first = keyNumbers.get(keyOf(prefix, entries[0]!)) ?? keys.length;
+    const isNew = first === keys.length;
+    for (const [index, entry] of entries.entries()) {
+      const key = keyOf(prefix, entry);
+      if (keyNumbers.get(key) !== (isNew ? undefined : first + index)) return undefined;
+      if (isNew) keyNumbers.set(key, keys.push(key) - 1);
+    }
+    return first / entries.length;
+  }
+}
