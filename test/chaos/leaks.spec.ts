@@ -22,6 +22,11 @@ const CHECKS = isLong ? 80_000 : 2000;
 const WARM_UP = 20_000;
 /** The most that the heap may grow, in bytes a check: the smallest object that is kept a check takes more than twice as many. */
 const MAX_TREND_BYTES = 16;
+/**
+ * How far the numbers of timers and sockets may be apart: each of three connections is being made, or pauses before it is, and a few
+ * timers are shared by all checks. What is kept a check, or a round, makes more.
+ */
+const MAX_SPREAD = 12;
 const TIMEOUT_MS = 120_000 + MANY_ROUNDS * CHECKS;
 /** What the app is asked when it is closed: so many checks, and units for which so many wait. */
 const IN_FLIGHT = 200;
@@ -72,8 +77,7 @@ describe('over very many checks', () => {
       if (leaks(held)) held = await measure(input, MANY_ROUNDS);
       expect(held.sources.toSorted()).toEqual([...sources].toSorted());
       expect(bytesACheck(held)).toBeLessThan(MAX_TREND_BYTES);
-      // An attempt to connect may be under way, or a pause between two.
-      expect(Math.max(...held.resources) - Math.min(...held.resources)).toBeLessThanOrEqual(2);
+      expect(Math.max(...held.resources) - Math.min(...held.resources)).toBeLessThan(MAX_SPREAD);
     },
     TIMEOUT_MS + 10_000,
   );
