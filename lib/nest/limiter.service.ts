@@ -133,8 +133,7 @@ export class LimiterService {
     if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
     if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
     if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
-    const entries: CheckEntry[] = [];
-    for (const check of checks as readonly LimitCheck[]) entries.push(this.entry(check));
+    const entries = (checks as readonly LimitCheck[]).map((check) => this.entry(check));
     const twice = repeated(entries);
     if (twice !== undefined) {
       throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, twice.identity));
@@ -170,6 +169,10 @@ function repeated(entries: readonly CheckEntry[]): CheckEntry | undefined {
   return undefined;
 }
 
+function limitOf({ limit }: CheckEntry): CompiledLimit {
+  return limit;
+}
+
 /** The decisions of a check that code is told. */
 class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
   constructor(
@@ -181,9 +184,7 @@ class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
   }
 
   protected made(answers: StoreDecision[]): LeasedCheckResult {
-    const limits: CompiledLimit[] = [];
-    for (const { limit } of this.entries) limits.push(limit);
-    const result: LeasedCheckResult = checkResultOf(answers, limits);
+    const result: LeasedCheckResult = checkResultOf(answers, this.entries.map(limitOf));
     if (!result.allowed) return result;
     for (let i = 0; i < answers.length; i++) {
       const { limit, identity, cost } = this.entries[i]!;

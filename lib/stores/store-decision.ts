@@ -32,7 +32,5 @@ export function toCallerDecision(answer: StoreDecision, { shadow }: CompiledLimi
 
 /** Sums up what stores said of `limits`, which are in the same order and at least one. */
 export function checkResultOf(answers: readonly StoreDecision[], limits: readonly CompiledLimit[]): CheckResult {
-  const decisions: Decision[] = [];
-  for (const answer of answers) decisions.push(toDecision(answer));
-  return toCheckResult(decisions, limits);
+  return toCheckResult(answers.map(toDecision), limits);
 }

@@ -48,9 +48,7 @@ export class Counters {
       view.allowed = view.block === undefined && fits(view);
       if (isRefusal(entry.limit, view)) charges = false;
     }
-    const decisions: StoreDecision[] = [];
-    for (let i = 0; i < entries.length; i++) decisions.push(this.commit(views[i]!, charges, mode));
-    return decisions;
+    return entries.map((_, index) => this.commit(views[index]!, charges, mode));
   }
 
   /** Charges what is allowed, if the check charges at all, and says what was decided. */
