@@ -29,9 +29,8 @@ export class Answers {
   /** Describes a check in the headers. Throws if a limit refused. */
   describe(request: LimitedRequest, check: StoreCheck): void {
     const result = request.record(check);
-    const { limits } = request;
-    this.headers.describe(request.parts, result, limits);
-    if (!result.allowed) throw this.exceeded(request, result, limits);
+    this.headers.describe(request.parts, result, request.entries);
+    if (!result.allowed) throw this.exceeded(request, result, request.limits);
   }
 
   /** The store failed, and a limit says `'deny'`. */

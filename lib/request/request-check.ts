@@ -3,13 +3,14 @@ import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { withExpectedWait } from '../limiter/hold-times.js';
 import type { Rule, RuleEntry } from '../rules/rule.js';
-import { decided } from '../stores/decide.js';
 import type { Store, StoreDecision } from '../stores/store.js';
-import { isPromise, mapAll } from '../util/awaitable.js';
+import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { Answers } from './answers.js';
+import { askStore } from './ask-store.js';
 import type { StoreCheck } from './charges.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import type { LimitedRequest } from './limited-request.js';
+import { entriesOf } from './request-entries.js';
 
 /** Checks a request against rules, in one atomic call of the store. */
 @Injectable()
@@ -19,32 +20,69 @@ export class RequestCheck {
     private readonly answers: Answers,
   ) {}
 
-  /** Resolves to nothing if none of the rules applies. Rejects with what a missing key or a failing store is answered with. */
-  async checkRules(request: LimitedRequest, rules: readonly Rule[]): Promise<StoreCheck | undefined> {
+  /**
+   * Gives nothing if none of the rules applies. Throws, or rejects, with what a missing key or a failing store is answered with. The
+   * check is there at once if no function and no server has to be waited for.
+   */
+  checkRules(request: LimitedRequest, rules: readonly Rule[]): Awaitable<StoreCheck | undefined> {
     const { context, parts, mayReplaceLimits } = request;
     if (rules.length === 0) return undefined;
     refuseIfClosed(request, rules);
-    request.applicable.push(...rules);
-    const collected = mapAll(rules, (rule) => rule.entry(context, parts));
-    const entries = (isPromise(collected) ? await collected : collected).filter((entry) => entry !== undefined);
-    // While functions were asked, the client may have left, and taken its address along.
-    if (isPromise(collected)) refuseIfClosed(request, rules);
+    request.apply(rules);
+    const entries = entriesOf(rules, context, parts);
+    if (!isPromise(entries)) return this.checkEntries(request, entries, mayReplaceLimits);
+    return entries.then((found) => {
+      // While functions were asked, the client may have left, and taken its address along.
+      refuseIfClosed(request, rules);
+      return this.checkEntries(request, found, mayReplaceLimits);
+    });
+  }
+
+  private checkEntries(
+    request: LimitedRequest,
+    entries: readonly RuleEntry[],
+    mayReplaceLimits: boolean,
+  ): Awaitable<StoreCheck | undefined> {
     if (entries.length === 0) return undefined;
-    const refundable = mayReplaceLimits || entries.some(({ rule }) => rule.mayGiveBack);
+    const refundable = mayReplaceLimits || mayGiveBack(entries);
+    const checked = (decisions: StoreDecision[]): StoreCheck => ({
+      entries,
+      decisions: withExpectedWaits(entries, decisions),
+      store: this.store,
+      refundable,
+    });
     try {
-      const decisions = await decided(this.store, { entries, refundable });
-      return { entries, decisions: withExpectedWaits(entries, decisions), store: this.store, refundable };
+      const decisions = askStore(this.store, { entries, refundable });
+      if (!isPromise(decisions)) return checked(decisions);
+      return decisions.then(checked, (error: unknown) => {
+        throw this.failure(request, error);
+      });
     } catch (error) {
-      throw error instanceof RateLimitStoreError ? this.answers.unavailable(request, error) : error;
+      throw this.failure(request, error);
     }
   }
+
+  /** What a store that failed is answered with. */
+  private failure(request: LimitedRequest, error: unknown): unknown {
+    return error instanceof RateLimitStoreError ? this.answers.unavailable(request, error) : error;
+  }
+}
+
+/** Whether units of some entry may have to be given back. */
+function mayGiveBack(entries: readonly RuleEntry[]): boolean {
+  for (const { rule } of entries) if (rule.mayGiveBack) return true;
+  return false;
 }
 
 /** Decisions that refuse say how long units of `concurrency` limits will be held. */
 function withExpectedWaits(entries: readonly RuleEntry[], decisions: StoreDecision[]): StoreDecision[] {
-  if (decisions.every(({ allowed }) => allowed)) return decisions;
+  if (decisions.every(isAllowed)) return decisions;
   const now = performance.now();
   return decisions.map((decision, index) => withExpectedWait(decision, entries[index]!, now));
+}
+
+function isAllowed({ allowed }: StoreDecision): boolean {
+  return allowed;
 }
 
 /** Refuses a request that has no client any more. */
