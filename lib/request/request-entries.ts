@@ -16,19 +16,20 @@ export function entriesOf(
 
 /** The entries of rules that call no function of the user's: a key that several of them have is looked for once. */
 function fixedEntries(rules: readonly Rule[], context: ExecutionContext, parts: RequestParts): readonly RuleEntry[] {
-  const entries: RuleEntry[] = [];
   let identify: Identify | undefined;
   let key: ResolvedKey;
-  for (const rule of rules) {
+  let missing = 0;
+  const entries = rules.map((rule) => {
     if (rule.identify !== identify) {
-      identify = rule.identify;
+      ({ identify } = rule);
       // No promise: only the user's functions give one.
       key = identify(context, parts) as ResolvedKey;
     }
     const entry = rule.fixedEntry(key, context, parts);
-    if (entry !== undefined) entries.push(entry);
-  }
-  return entries;
+    if (entry === undefined) missing++;
+    return entry;
+  });
+  return missing === 0 ? (entries as RuleEntry[]) : applying(entries);
 }
 
 function askedEntries(

@@ -4,9 +4,9 @@ import type { Phase } from '../config/limit-definition.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
 import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { Answers } from './answers.js';
-import type { StoreCheck } from './charges.js';
 import { Completions } from './completions.js';
 import type { GuardContinuation, LimitedRequest } from './limited-request.js';
+import type { PendingCheck } from './pending-check.js';
 import { RequestCheck } from './request-check.js';
 import { Requests } from './requests.js';
 import { selectRules } from './select-rules.js';
@@ -60,28 +60,30 @@ export class RequestLimiter implements GuardContinuation {
     try {
       const rules = selectRules(phase, request);
       const check = isPromise(rules)
-        ? rules.then((selected) => this.requestCheck.checkRules(request, selected))
-        : this.requestCheck.checkRules(request, rules);
-      if (isPromise(check)) return this.finishLater(request, check);
-      const hold = this.finish(request, check);
-      return hold === undefined ? true : this.waitFor(request, hold);
+        ? rules.then((selected) => this.requestCheck.begin(request, selected))
+        : this.requestCheck.begin(request, rules);
+      if (!isPromise(check)) return this.finishOnceAnswered(request, check);
+      return check.then(
+        (begun) => this.finishOnceAnswered(request, begun),
+        (error: unknown) => this.refuse(request, error),
+      );
     } catch (error) {
       return this.refuse(request, error);
     }
   }
 
-  /** Answers a check. Returns a promise if the request has to wait before it goes on. */
-  private finish(request: LimitedRequest, check: StoreCheck | undefined): Promise<void> | undefined {
-    if (check === undefined) return undefined;
-    this.answers.describe(request, check);
-    return this.completions.complete(request, check);
+  private finishOnceAnswered(request: LimitedRequest, check: PendingCheck | undefined): Awaitable<true> {
+    if (check === undefined) return true;
+    const { answered } = check;
+    return answered === undefined ? this.finish(request, check) : answered.then(() => this.finish(request, check));
   }
 
-  private async finishLater(request: LimitedRequest, checking: Promise<StoreCheck | undefined>): Promise<true> {
+  /** Answers a check. Gives a promise if the request is refused, or has to wait before it goes on. */
+  private finish(request: LimitedRequest, check: PendingCheck): Awaitable<true> {
     try {
-      const hold = this.finish(request, await checking);
-      if (hold !== undefined) await hold;
-      return true;
+      this.answers.describe(request, check);
+      const hold = this.completions.complete(request, check);
+      return hold === undefined ? true : this.waitFor(request, hold);
     } catch (error) {
       return this.refuse(request, error);
     }

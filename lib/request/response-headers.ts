@@ -1,3 +1,4 @@
+import { ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
@@ -160,6 +161,8 @@ export class ResponseHeaders {
   set(response: object | undefined, name: string, value: string): void {
     const { headersSent, sent, header, setHeader }: SendableResponse = response ?? {};
     if (headersSent === true || sent === true) return;
+    // As the adapters of Node's own responses do.
+    if (response instanceof ServerResponse) return void response.setHeader(name, value);
     if (typeof header !== 'function' && typeof setHeader !== 'function') return;
     this.host.httpAdapter?.setHeader(response, name, value);
   }
