@@ -24,22 +24,32 @@ interface Serialised {
   readonly policyWithoutName: string;
 }
 
-const serialised = new WeakMap<LimitInfo, Serialised>();
+/** The same of limits that are checked together. */
+interface SerialisedList {
+  readonly names: readonly string[];
+  readonly policies: string;
+  readonly policiesWithoutNames: string;
+}
+
+const serialisedLists = new WeakMap<readonly LimitInfo[], SerialisedList>();
 
 /** draft-ietf-httpapi-ratelimit-headers-08; the wire form did not change up to 11. */
 const draft8: HeaderFormatter = ({ decisions }, limits) => {
-  const parts = limits.map(serialise);
-  const states = decisions.map((decision, index) => {
+  const { names, policies } = serialiseAll(limits);
+  let states = '';
+  for (let index = 0; index < decisions.length; index++) {
+    const decision = decisions[index]!;
     const t = secondsLeft(decision);
-    const state = `${parts[index]?.name};r=${integer(decision.remaining)}`;
-    return t === undefined ? state : `${state};t=${integer(t)}`;
-  });
-  return { 'RateLimit-Policy': parts.map(({ policy }) => policy).join(', '), RateLimit: states.join(', ') };
+    if (index > 0) states += ', ';
+    states += `${names[index]};r=${integer(decision.remaining)}`;
+    if (t !== undefined) states += `;t=${integer(t)}`;
+  }
+  return { 'RateLimit-Policy': policies, RateLimit: states };
 };
 
 /** draft-ietf-httpapi-ratelimit-headers-06: three plain numbers, of the tightest limit. */
 const draft6: HeaderFormatter = ({ tightest }, limits) => ({
-  'RateLimit-Policy': limits.map((limit) => serialise(limit).policyWithoutName).join(', '),
+  'RateLimit-Policy': serialiseAll(limits).policiesWithoutNames,
   ...numbers('RateLimit', tightest),
 });
 
@@ -51,6 +61,13 @@ const formatters: ReadonlyMap<unknown, HeaderFormatter> = new Map([
   ['draft-6', draft6],
   ['legacy', legacy],
 ]);
+
+const ownFormats: ReadonlySet<HeaderFormatter> = new Set(formatters.values());
+
+/** Whether a format is of the package itself, so that nothing of it has to be checked. */
+export function isOwnFormat(formatter: HeaderFormatter): boolean {
+  return ownFormats.has(formatter);
+}
 
 /** Reads the option `headers`. */
 export function headerFormatters(option: HeaderOption, location: string): HeaderFormatter[] {
@@ -100,21 +117,32 @@ function secondsLeft({ allowed, retryAfterMs, resetAfterMs }: Decision): number 
   return Number.isFinite(ms) ? Math.ceil(ms / 1000) : undefined;
 }
 
-function serialise(limit: LimitInfo): Serialised {
-  let known = serialised.get(limit);
+function serialiseAll(limits: readonly LimitInfo[]): SerialisedList {
+  let known = serialisedLists.get(limits);
   if (known === undefined) {
-    const name = serializeString(limit.name);
-    const q = integer(limit.quota);
-    const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
-    const { quotaUnit } = limit;
-    // Requests are the unit unless the policy says another.
-    const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${serializeString(quotaUnit)}`;
-    known = { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName: `${q};w=${w}` };
-    serialised.set(limit, known);
+    const parts = limits.map(serialise);
+    known = {
+      names: parts.map(({ name }) => name),
+      policies: parts.map(({ policy }) => policy).join(', '),
+      policiesWithoutNames: parts.map(({ policyWithoutName }) => policyWithoutName).join(', '),
+    };
+    serialisedLists.set(limits, known);
   }
   return known;
 }
 
+function serialise(limit: LimitInfo): Serialised {
+  const name = serializeString(limit.name);
+  const q = integer(limit.quota);
+  const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
+  const { quotaUnit } = limit;
+  // Requests are the unit unless the policy says another.
+  const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${serializeString(quotaUnit)}`;
+  return { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName: `${q};w=${w}` };
+}
+
 function integer(value: number): string {
+  // As the library writes it, which looks at each value by a regular expression.
+  if (value >= 0 && value <= MAX_INTEGER && Number.isInteger(value)) return String(value);
   return serializeInteger(Math.min(value, MAX_INTEGER));
 }

@@ -32,3 +32,34 @@ export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
   cache.set(limit, { info, second });
   return info;
 }
+
+/** What was told last of limits that are checked together. */
+interface KnownInfos {
+  readonly second: number;
+  readonly limits: readonly CompiledLimit[];
+  readonly infos: readonly LimitInfo[];
+}
+
+/** By the last limit: lists that share limits, as those of the module, differ in the nearest one. */
+const knownInfos = new WeakMap<CompiledLimit, KnownInfos>();
+
+/** The facts of limits that are checked together: the same list as long as nothing changed. */
+export function limitInfos(checked: readonly { readonly limit: CompiledLimit }[], nowMs: number): readonly LimitInfo[] {
+  const last = checked.at(-1);
+  if (last === undefined) return [];
+  const second = Math.floor(nowMs / 1000);
+  const known = knownInfos.get(last.limit);
+  const isKnown = known !== undefined && isOf(known, checked);
+  if (isKnown && known.second === second) return known.infos;
+  const limits = isKnown ? known.limits : checked.map(({ limit }) => limit);
+  const made = limits.map((limit) => limitInfo(limit, nowMs));
+  const infos = isKnown && made.every((info, index) => info === known.infos[index]) ? known.infos : made;
+  knownInfos.set(last.limit, { second, limits, infos });
+  return infos;
+}
+
+function isOf({ limits }: KnownInfos, checked: readonly { readonly limit: CompiledLimit }[]): boolean {
+  if (limits.length !== checked.length) return false;
+  for (let index = 0; index < limits.length; index++) if (limits[index] !== checked[index]!.limit) return false;
+  return true;
+}

@@ -6,5 +6,6 @@ export const globalKey: KeyScheme<'global', true> = {
   parse: (key) => key === 'global' || undefined,
   describe: (_, name) => ({ name, noun: 'key' }),
   needsRoute: false,
+  isPure: true,
   resolve: () => () => 'global',
 };

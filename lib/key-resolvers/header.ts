@@ -10,6 +10,7 @@ export const headerKey: KeyScheme<`header:${string}`, string> = {
   parse: (key) => (typeof key === 'string' ? HEADER.exec(key)?.[1] : undefined),
   describe: (header, name) => ({ name, noun: `header '${header}'` }),
   needsRoute: false,
+  isPure: true,
   resolve(header) {
     const lowerCase = header.toLowerCase();
     return (_, { request }) => {

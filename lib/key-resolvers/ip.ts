@@ -22,10 +22,40 @@ export type IdentifyAddress = (context: unknown, parts: RequestParts) => string 
 
 /** Counts by the address that the framework names, so by its own `trust proxy` setting, and by nothing else. */
 export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress {
+  const identities = new RecentIdentities(ipv6Prefix);
   return (_, { request }) => {
     warning.look(request);
-    return ipIdentity(request?.ip, ipv6Prefix);
+    return identities.of(request?.ip);
   };
+}
+
+/** How many addresses are remembered, and then as many again before the first are forgotten. */
+const MAX_RECENT = 1000;
+/** The longest text of an address; what a trusted proxy made of others may be any text. */
+const LONGEST_ADDRESS = 45;
+
+/** Remembers what became of the addresses that came last: a client seldom sends one request alone. */
+class RecentIdentities {
+  private recent = new Map<string, string>();
+  private before = new Map<string, string>();
+
+  constructor(private readonly ipv6Prefix: number) {}
+
+  of(address: unknown): string | undefined {
+    if (typeof address !== 'string' || address.length > LONGEST_ADDRESS) return ipIdentity(address, this.ipv6Prefix);
+    return this.recent.get(address) ?? this.remember(address);
+  }
+
+  private remember(address: string): string | undefined {
+    const identity = this.before.get(address) ?? ipIdentity(address, this.ipv6Prefix);
+    if (identity === undefined) return undefined;
+    if (this.recent.size === MAX_RECENT) {
+      this.before = this.recent;
+      this.recent = new Map();
+    }
+    this.recent.set(address, identity);
+    return identity;
+  }
 }
 
 /** Counts by address. */
@@ -34,6 +64,7 @@ export const ipKey: KeyScheme<'ip', true> = {
   parse: (key) => key === 'ip' || undefined,
   describe: (_, name) => ({ name, noun: 'address' }),
   needsRoute: false,
+  isPure: true,
   resolve: (_, { ipv6Prefix, proxyWarning }) => byIp(ipv6Prefix, proxyWarning),
 };
 

@@ -15,6 +15,8 @@ export interface BoundKey extends KeyDescription, Pick<KeyScheme, 'needsRoute'> 
   /** What the user wrote. */
   readonly given: LimitKey;
   readonly needsUser: boolean;
+  /** Whether it looks at nothing but the request: keys that are equal then have the same `identify`. */
+  readonly isPure?: boolean;
   readonly identify: Identify;
 }
 
@@ -31,6 +33,8 @@ export function formsOf(schemes: readonly KeyScheme[]): string {
 export class KeyResolverFactory {
   private readonly instances: ResolverInstances;
   private readonly proxyWarning = new ProxyWarning();
+  /** What finds the identities of keys that look at nothing but the request. */
+  private readonly pure = new Map<string, Identify>();
 
   constructor(modules: ModuleRef) {
     this.instances = new ResolverInstances(modules, formsOf(keySchemes));
@@ -43,16 +47,25 @@ export class KeyResolverFactory {
 
   /** Reads a key. Throws `RateLimitConfigError`, with the `forms` that it could be. */
   bind(given: LimitKey, location: string, ipv6Prefix: number, forms = formsOf(keySchemes)): BoundKey {
-    const { instances, proxyWarning } = this;
     for (const scheme of keySchemes) {
       const parameter = scheme.parse(given, location);
       if (parameter === undefined) continue;
       const { needsRoute } = scheme;
-      const { needsUser = false } = givenOptions(scheme, ['needsUser']);
-      const identify = scheme.resolve(parameter, { ipv6Prefix, proxyWarning, instances });
-      return { given, ...scheme.describe(parameter, given), needsRoute, needsUser, identify };
+      const { needsUser = false, isPure = false } = givenOptions(scheme, ['needsUser', 'isPure']);
+      const identify = this.resolver(scheme, parameter, isPure, ipv6Prefix);
+      return { given, ...scheme.describe(parameter, given), needsRoute, needsUser, isPure, identify };
     }
     throw new RateLimitConfigError(messages.wrongOption(location, 'key', given, forms));
+  }
+
+  private resolver(scheme: KeyScheme, parameter: unknown, isPure: boolean, ipv6Prefix: number): Identify {
+    const { instances, proxyWarning } = this;
+    const id = `${scheme.form} ${String(parameter)} ${ipv6Prefix}`;
+    const known = isPure ? this.pure.get(id) : undefined;
+    if (known !== undefined) return known;
+    const identify = scheme.resolve(parameter, { ipv6Prefix, proxyWarning, instances });
+    if (isPure) this.pure.set(id, identify);
+    return identify;
   }
 
   /** Resolves when all classes that were named as a `key` so far have an instance. */

@@ -30,6 +30,8 @@ export interface KeyScheme<Key = unknown, P = unknown> {
   readonly needsRoute: boolean;
   /** Whether authentication has to come first: its limits are checked after the guards, and a request without it gets a 401. */
   readonly needsUser?: boolean;
+  /** Whether it looks at nothing but the request, so that limits with equal keys ask once. */
+  readonly isPure?: boolean;
   /** Makes what finds the identity of a request. */
   resolve(parameter: P, services: KeyServices): Identify;
 }

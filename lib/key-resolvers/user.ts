@@ -7,6 +7,7 @@ export const userKey: KeyScheme<'user', true> = {
   describe: (_, name) => ({ name, noun: 'user' }),
   needsRoute: true,
   needsUser: true,
+  isPure: true,
   resolve:
     () =>
     (_, { request }) => {

@@ -22,11 +22,7 @@ const interceptor: NestInterceptor = {
 @SetMetadata(OWN_GUARD, 'follows')
 class LastGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return (
-      searchRequest(context)
-        ?.continuation.afterGuards(context)
-        ?.then(() => true) ?? true
-    );
+    return searchRequest(context)?.continuation.afterGuards(context) ?? true;
   }
 }
 const lastGuard = new LastGuard();

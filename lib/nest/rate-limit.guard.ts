@@ -14,6 +14,6 @@ export class RateLimitGuard implements CanActivate {
 
   /** Checks a request. Throws `RateLimitExceededException`, and what `onMissingKey` and `onStoreError` answer with. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return this.limiter.beforeGuards(context)?.then(() => true) ?? true;
+    return this.limiter.beforeGuards(context);
   }
 }

@@ -25,7 +25,8 @@ export class RateLimitMiddleware implements NestMiddleware {
   /** Checks a request. What refuses it is handed on to `next`. */
   async use(request: object, response: object, next: (error?: unknown) => void): Promise<void> {
     try {
-      await this.limiter.beforeRoute(request, response);
+      const checked = this.limiter.beforeRoute(request, response);
+      if (checked !== true) await checked;
     } catch (error) {
       // Not thrown: over Fastify only an error that is handed on reaches filters with Fastify's own request and reply.
       next(error);

@@ -12,8 +12,8 @@ import type { CheckResult } from '../limits/decision.js';
 import { PROBLEM_TYPE, quotaExceeded, reducedCapacity } from '../http/problem.js';
 import { exceededBody, RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
-import type { StoreCheck } from './charges.js';
 import type { LimitedRequest } from './limited-request.js';
+import type { PendingCheck } from './pending-check.js';
 import { ResponseHeaders } from './response-headers.js';
 
 /** Answers requests: with headers that describe their limits, and refusals with an exception. */
@@ -26,16 +26,20 @@ export class Answers {
     private readonly headers: ResponseHeaders,
   ) {}
 
-  /** Describes a check in the headers. Throws if a limit refused. */
-  describe(request: LimitedRequest, check: StoreCheck): void {
+  /** Describes a check in the headers. Throws if a limit refused, or the store failed. */
+  describe(request: LimitedRequest, check: PendingCheck): void {
+    try {
+      check.conclude();
+    } catch (error) {
+      throw error instanceof RateLimitStoreError ? this.unavailable(request, error) : error;
+    }
     const result = request.record(check);
-    const { limits } = request;
-    this.headers.describe(request.parts, result, limits);
-    if (!result.allowed) throw this.exceeded(request, result, limits);
+    this.headers.describe(request.parts, result, request.entries);
+    if (!result.allowed) throw this.exceeded(request, result, request.limits);
   }
 
   /** The store failed, and a limit says `'deny'`. */
-  unavailable(request: LimitedRequest, cause: unknown): HttpException {
+  private unavailable(request: LimitedRequest, cause: unknown): HttpException {
     return this.notNow(request, messages.unavailable(), cause);
   }
 

@@ -59,7 +59,7 @@ export class Completions {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
     if (waiting.length === 0) return;
     const leases = waiting.flatMap((charge) => this.leaseOf(charge) ?? []);
-    request.leases.push(...leases);
+    request.hold(leases);
     const { context, connection } = request;
     // Without a connection only a handler that runs reports the end.
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();

@@ -1,57 +1,67 @@
 import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import type { Phase } from '../config/limit-definition.js';
 import type { Lease } from '../limiter/lease.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckResult } from '../limits/decision.js';
 import type { Plan } from '../rules/plan.js';
 import type { Rule, RuleEntry } from '../rules/rule.js';
-import { checkResultOf } from '../stores/store-decision.js';
 import type { StoreDecision } from '../stores/store.js';
 import { type ClosableResponse, connectionOf, isGone, isLost } from '../transports/connection.js';
 import { partsOf } from '../transports/read-request.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
+import type { Awaitable } from '../util/awaitable.js';
 import { chargesOf, type RequestCharge, type StoreCheck } from './charges.js';
 import type { RequestCompletion } from './request-completion.js';
+import { sumUp } from './sum-up.js';
 
 /** Goes on with a call after the guards. */
 export interface GuardContinuation {
-  /** The check after the guards. Returns nothing if there is nothing to wait for. */
-  afterGuards(context: ExecutionContext): Promise<void> | undefined;
+  /** The check after the guards: `true` at once if there is nothing to wait for. */
+  afterGuards(context: ExecutionContext): Awaitable<true>;
   /** The same, and then the handler. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>>;
 }
 
-/** One request on its way through its limits: what is known of it, and what has been checked so far. */
+const NONE: readonly never[] = [];
+
+/**
+ * One request on its way through its limits: what is known of it, and what has been checked so far. There is one for each request, so
+ * its lists are made only once there is more than one check.
+ */
 export class LimitedRequest {
-  /** The check of each phase. A second guard or middleware on the same request takes part in the first one's. */
-  readonly checks: { [phase in Phase]: Promise<void> | undefined } = {
-    middleware: undefined,
-    guard: undefined,
-    authenticated: undefined,
-  };
+  /** The check of a middleware, once it has begun. A second middleware on the same request takes part in the first one's. */
+  middlewareCheck: Awaitable<true> | undefined;
+  /** The same of guards. */
+  guardCheck: Awaitable<true> | undefined;
+  /** The same of what follows the guards. */
+  lastCheck: Awaitable<true> | undefined;
   /** All rules of the checks so far, also those that do not apply to the request. */
-  readonly applicable: Rule[] = [];
+  applicable: readonly Rule[] = NONE;
   /** What the store was asked so far. A limit keeps the rate here that it was checked with. */
-  readonly entries: RuleEntry[] = [];
+  entries: readonly RuleEntry[] = NONE;
   /** What the store answered, in the same order. */
-  readonly decisions: StoreDecision[] = [];
+  decisions: readonly StoreDecision[] = NONE;
   /** What is held for the request. */
-  readonly leases: Lease[] = [];
-  /** The sum of all decisions so far. */
-  result?: CheckResult;
+  leases: readonly Lease[] = NONE;
   /** All rules of the request, once the route's functions have been asked. */
-  rules?: readonly Rule[];
+  rules: readonly Rule[] | undefined;
   /** What a middleware checked before. */
-  earlier?: LimitedRequest | undefined;
+  earlier: LimitedRequest | undefined;
   /** How the request ends, if that matters. */
-  completion?: RequestCompletion;
-  private readonly charged: RequestCharge[] = [];
-  private readonly deferred: StoreCheck[] = [];
+  completion: RequestCompletion | undefined;
+  /** Another handler's request with the same call. */
+  other: LimitedRequest | undefined;
+  private charged: RequestCharge[] | undefined;
+  /** Checks of which nobody has asked yet for the charges. */
+  private deferred: readonly StoreCheck[] = NONE;
   private knownParts: RequestParts | undefined;
+  private knownResult: CheckResult | undefined;
 
   constructor(
     private currentContext: ExecutionContext,
+    /** The class of its handler. */
+    readonly type: object,
+    readonly handler: object,
     readonly reader: RequestReader,
     readonly plan: Plan,
     /** What goes on with the call after the guards. */
@@ -89,10 +99,18 @@ export class LimitedRequest {
     return this.entries.map(({ limit }) => limit);
   }
 
+  /** The sum of all decisions so far, if there are any. */
+  get result(): CheckResult | undefined {
+    if (this.entries.length === 0) return undefined;
+    return (this.knownResult ??= sumUp(this.entries, this.decisions));
+  }
+
   /** What was charged so far. */
   get charges(): RequestCharge[] {
-    for (const check of this.deferred.splice(0)) this.charged.push(...chargesOf(check));
-    return this.charged;
+    const charged = (this.charged ??= []);
+    for (const check of this.deferred) charged.push(...chargesOf(check));
+    this.deferred = NONE;
+    return charged;
   }
 
   /** Whether functions that are still to be asked may replace limits that are checked now. */
@@ -100,46 +118,61 @@ export class LimitedRequest {
     return this.plan.hasSources && this.rules === undefined;
   }
 
+  /** Adds the rules of a check. */
+  apply(rules: readonly Rule[]): void {
+    this.applicable = joined(this.applicable, rules);
+  }
+
   /** Adds the decisions of a check, and sums all up. */
   record({ entries, decisions }: StoreCheck): CheckResult {
-    this.entries.push(...entries);
-    this.decisions.push(...decisions);
-    return (this.result = checkResultOf(this.decisions, this.limits));
+    this.entries = joined(this.entries, entries);
+    this.decisions = joined(this.decisions, decisions);
+    return (this.knownResult = sumUp(this.entries, this.decisions));
   }
 
   /** Adds the charges of a check. */
   charge(check: StoreCheck): RequestCharge[] {
     const charges = chargesOf(check);
-    this.charged.push(...charges);
+    this.charges.push(...charges);
     return charges;
   }
 
   /** Adds the charges of a check once they are asked for, which is seldom. */
   deferCharge(check: StoreCheck): void {
-    this.deferred.push(check);
+    this.deferred = joined(this.deferred, [check]);
+  }
+
+  /** Adds what is held for the request. */
+  hold(leases: readonly Lease[]): void {
+    this.leases = joined(this.leases, leases);
   }
 
   /** Takes over what a middleware checked of some rules. Returns the rules that are left to check. */
   adopt(earlier: LimitedRequest, rules: readonly Rule[]): readonly Rule[] {
     this.earlier = earlier;
     const isAdopted = ({ rule }: { readonly rule: Rule }) => rules.includes(rule);
-    this.applicable.push(...earlier.applicable.filter((rule) => rules.includes(rule)));
-    this.entries.push(...earlier.entries.filter(isAdopted));
-    this.decisions.push(...earlier.decisions.filter((_, index) => isAdopted(earlier.entries[index]!)));
-    this.charged.push(...earlier.charges.filter(isAdopted));
-    if (this.entries.length > 0) this.result = checkResultOf(this.decisions, this.limits);
+    this.apply(earlier.applicable.filter((rule) => rules.includes(rule)));
+    this.entries = joined(this.entries, earlier.entries.filter(isAdopted));
+    const decisions = earlier.decisions.filter((_, index) => isAdopted(earlier.entries[index]!));
+    this.decisions = joined(this.decisions, decisions);
+    this.charges.push(...earlier.charges.filter(isAdopted));
+    this.knownResult = undefined;
     return rules.filter((rule) => !earlier.applicable.includes(rule));
   }
 
   /** Drops the decisions of all rules but some. Returns the charges of the others, those of the middleware excepted. */
   keepOnly(rules: readonly Rule[]): RequestCharge[] {
-    for (let index = this.entries.length - 1; index >= 0; index--) {
-      if (rules.includes(this.entries[index]!.rule)) continue;
-      this.entries.splice(index, 1);
-      this.decisions.splice(index, 1);
-    }
+    const { entries } = this;
+    this.entries = entries.filter(({ rule }) => rules.includes(rule));
+    this.decisions = this.decisions.filter((_, index) => rules.includes(entries[index]!.rule));
+    this.knownResult = undefined;
     // What a middleware checked holds for every route.
     const kept = [...rules, ...(this.earlier?.applicable ?? [])];
     return this.charges.filter(({ rule }) => !kept.includes(rule));
   }
+}
+
+/** Two lists as one: the second itself as long as the first is empty. */
+function joined<T>(first: readonly T[], second: readonly T[]): readonly T[] {
+  return first.length === 0 ? second : [...first, ...second];
 }

@@ -2,10 +2,11 @@ import { type CallHandler, type ExecutionContext, Injectable } from '@nestjs/com
 import type { Observable } from 'rxjs';
 import type { Phase } from '../config/limit-definition.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
-import { isPromise } from '../util/awaitable.js';
+import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { Answers } from './answers.js';
 import { Completions } from './completions.js';
 import type { GuardContinuation, LimitedRequest } from './limited-request.js';
+import type { PendingCheck } from './pending-check.js';
 import { RequestCheck } from './request-check.js';
 import { Requests } from './requests.js';
 import { selectRules } from './select-rules.js';
@@ -22,50 +23,84 @@ export class RequestLimiter implements GuardContinuation {
     private readonly completions: Completions,
   ) {}
 
-  /** The middleware's part: what needs no route. Returns nothing if there is nothing to wait for. */
-  beforeRoute(request: object, response: object): Promise<void> | undefined {
+  /** The middleware's part: what needs no route. Gives `true` at once if there is nothing to wait for, and rejects with a refusal. */
+  beforeRoute(request: object, response: object): Awaitable<true> {
     const plan = this.plans.ofMiddleware;
-    if (plan.middleware.length === 0) return undefined;
+    if (plan.middleware.length === 0) return true;
     const limited = this.requests.ofMiddleware(request, response, plan, this);
-    return (limited.checks.middleware ??= this.run('middleware', limited));
+    return (limited.middlewareCheck ??= this.run('middleware', limited));
   }
 
-  /** The guard's part. Returns nothing if there is nothing to wait for. */
-  beforeGuards(context: ExecutionContext): Promise<void> | undefined {
+  /** The guard's part, which gives the same. */
+  beforeGuards(context: ExecutionContext): Awaitable<true> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
-    if (plan.isEmpty) return undefined;
+    if (plan.isEmpty) return true;
     const request = this.requests.ofCall(context, plan, this);
-    return (request.checks.guard ??= this.run('guard', request));
+    return (request.guardCheck ??= this.run('guard', request));
   }
 
-  /** The check after the guards. Returns nothing if there is nothing to wait for. */
-  afterGuards(context: ExecutionContext): Promise<void> | undefined {
+  /** The check after the guards, which gives the same. */
+  afterGuards(context: ExecutionContext): Awaitable<true> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
-    if (!plan.continuesAfterGuards) return undefined;
+    if (!plan.continuesAfterGuards) return true;
     const request = this.requests.find(context);
-    if (request?.checks.guard === undefined) return undefined;
-    return (request.checks.authenticated ??= this.run('authenticated', request.begin(context)));
+    if (request?.guardCheck === undefined) return true;
+    return (request.lastCheck ??= this.run('authenticated', request.begin(context)));
   }
 
   /** The interceptor's part, for requests that a guard has seen. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
     const handle = () => watchHandler(this.endingWith(context), context, next);
-    return this.afterGuards(context)?.then(handle) ?? handle();
+    const checked = this.afterGuards(context);
+    return checked === true ? handle() : checked.then(handle);
   }
 
   /** The way of a request through one phase. */
-  private async run(phase: Phase, request: LimitedRequest): Promise<void> {
+  private run(phase: Phase, request: LimitedRequest): Awaitable<true> {
     try {
-      const selected = selectRules(phase, request);
-      const rules = isPromise(selected) ? await selected : selected;
-      const check = await this.requestCheck.checkRules(request, rules);
-      if (check === undefined) return;
+      const rules = selectRules(phase, request);
+      const check = isPromise(rules)
+        ? rules.then((selected) => this.requestCheck.begin(request, selected))
+        : this.requestCheck.begin(request, rules);
+      if (!isPromise(check)) return this.finishOnceAnswered(request, check);
+      return check.then(
+        (begun) => this.finishOnceAnswered(request, begun),
+        (error: unknown) => this.refuse(request, error),
+      );
+    } catch (error) {
+      return this.refuse(request, error);
+    }
+  }
+
+  private finishOnceAnswered(request: LimitedRequest, check: PendingCheck | undefined): Awaitable<true> {
+    if (check === undefined) return true;
+    const { answered } = check;
+    return answered === undefined ? this.finish(request, check) : answered.then(() => this.finish(request, check));
+  }
+
+  /** Answers a check. Gives a promise if the request is refused, or has to wait before it goes on. */
+  private finish(request: LimitedRequest, check: PendingCheck): Awaitable<true> {
+    try {
       this.answers.describe(request, check);
       const hold = this.completions.complete(request, check);
-      if (hold !== undefined) await hold;
+      return hold === undefined ? true : this.waitFor(request, hold);
     } catch (error) {
-      throw this.completions.refuse(request, await this.answers.translate(request, error));
+      return this.refuse(request, error);
     }
+  }
+
+  private async waitFor(request: LimitedRequest, hold: Promise<void>): Promise<true> {
+    try {
+      await hold;
+      return true;
+    } catch (error) {
+      return this.refuse(request, error);
+    }
+  }
+
+  /** A refusal always is a rejection, whether it was there at once or not. */
+  private async refuse(request: LimitedRequest, error: unknown): Promise<never> {
+    throw this.completions.refuse(request, await this.answers.translate(request, error));
   }
 
   /** What was checked for a call, by guards and by a middleware, as far as its end matters. */

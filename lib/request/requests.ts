@@ -6,17 +6,11 @@ import { type GuardContinuation, LimitedRequest } from './limited-request.js';
 import { Transports } from './transports.js';
 
 /** The requests of calls, by the object that stands for the call; it seldom has more than one handler. */
-const calls = new WeakMap<object, CallOfHandler[]>();
+const calls = new WeakMap<object, LimitedRequest>();
 /** The last call that came with the context of a message, where the list of arguments stands for a call. */
-const latest = new WeakMap<object, CallOfHandler>();
+const latest = new WeakMap<object, LimitedRequest>();
 /** The requests of middlewares, by Node's own request: every framework gives that one to middlewares. */
 const early = new WeakMap<object, LimitedRequest>();
-
-interface CallOfHandler {
-  readonly type: object;
-  readonly handler: object;
-  readonly request: LimitedRequest;
-}
 
 /** Reads requests. Middleware, guards and interceptor of one call are given the same object. */
 @Injectable()
@@ -28,7 +22,8 @@ export class Requests {
     let found = early.get(request);
     if (found === undefined) {
       const context = new ExecutionContextHost([request, response]);
-      found = new LimitedRequest(context, this.transports.of(context), plan, continuation);
+      const reader = this.transports.of(context);
+      found = new LimitedRequest(context, context.getClass(), context.getHandler(), reader, plan, continuation);
       early.set(request, found);
     }
     return found;
@@ -38,15 +33,20 @@ export class Requests {
   ofCall(context: ExecutionContext, plan: Plan, continuation: GuardContinuation): LimitedRequest {
     const reader = this.transports.of(context);
     const call = callOf(reader, context);
-    const found = requestOf(context, call);
+    const type = context.getClass();
+    const handler = context.getHandler();
+    const first = calls.get(call);
+    const found = findIn(first, type, handler);
     if (found !== undefined) return found;
-    const request = new LimitedRequest(context, reader, plan, continuation);
-    const seen = { type: context.getClass(), handler: context.getHandler(), request };
-    const others = calls.get(call);
-    if (others === undefined) calls.set(call, [seen]);
-    else others.push(seen);
+    const request = new LimitedRequest(context, type, handler, reader, plan, continuation);
+    if (first === undefined) {
+      calls.set(call, request);
+    } else {
+      request.other = first.other;
+      first.other = request;
+    }
     const shared: unknown = Array.isArray(call) ? call[1] : undefined;
-    if (typeof shared === 'object' && shared !== null) latest.set(shared, seen);
+    if (typeof shared === 'object' && shared !== null) latest.set(shared, request);
     return request;
   }
 
@@ -79,11 +79,15 @@ export function searchRequest(context: ExecutionContext): LimitedRequest | undef
     if (request !== undefined) return request;
   }
   const last = typeof args[1] === 'object' && args[1] !== null ? latest.get(args[1]) : undefined;
-  return last?.handler === context.getHandler() && last.type === context.getClass() ? last.request : undefined;
+  return last?.handler === context.getHandler() && last.type === context.getClass() ? last : undefined;
 }
 
 function requestOf(context: ExecutionContext, call: object): LimitedRequest | undefined {
-  const type = context.getClass();
-  const handler = context.getHandler();
-  return calls.get(call)?.find((seen) => seen.handler === handler && seen.type === type)?.request;
+  return findIn(calls.get(call), context.getClass(), context.getHandler());
+}
+
+function findIn(first: LimitedRequest | undefined, type: object, handler: object): LimitedRequest | undefined {
+  let each = first;
+  while (each !== undefined && (each.handler !== handler || each.type !== type)) each = each.other;
+  return each;
 }

@@ -1,3 +1,4 @@
+import { ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
@@ -9,8 +10,8 @@ import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CheckResult } from '../limits/decision.js';
 import type { RequestParts } from '../transports/request-reader.js';
-import { type HeaderFormatter, retryAfter } from '../http/header-format.js';
-import { type LimitInfo, limitInfo } from '../http/limit-info.js';
+import { type HeaderFormatter, isOwnFormat, retryAfter } from '../http/header-format.js';
+import { type LimitInfo, limitInfos } from '../http/limit-info.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { spreadWaits } from '../http/retry-jitter.js';
 import { combineResults } from '../http/shared-responses.js';
@@ -37,6 +38,11 @@ interface ExpressResponse extends ReadableResponse {
   json(body: unknown): unknown;
 }
 
+/** A limit that was checked. */
+interface CheckedLimit {
+  readonly limit: CompiledLimit;
+}
+
 const EXPOSED = 'Access-Control-Expose-Headers';
 
 const isHeaders = (made: unknown) => typeof made === 'object' && made !== null && !isPromise(made);
@@ -60,20 +66,29 @@ export class ResponseHeaders {
   }
 
   /** Describes a result. A refusal says when to come back even if no other header is wanted. */
-  describe({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CompiledLimit[]): void {
+  describe({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CheckedLimit[]): void {
+    if (response === undefined || (exact.allowed && this.settings.formatters.length === 0)) return;
+    if (sharesResponse !== true) return this.write(response, exact, own);
+    const { result, limits } = combineResults(
+      response,
+      exact,
+      own.map(({ limit }) => limit),
+    );
+    this.write(
+      response,
+      result,
+      limits.map((limit) => ({ limit })),
+    );
+  }
+
+  private write(response: object, exact: CheckResult, limits: readonly CheckedLimit[]): void {
     const { formatters, retryJitter } = this.settings;
-    if (response === undefined || (exact.allowed && formatters.length === 0)) return;
-    const shown = sharesResponse === true ? combineResults(response, exact, own) : { result: exact, limits: own };
-    const { limits } = shown;
     // One number a response, so that its headers agree.
-    const result =
-      shown.result.allowed || retryJitter === 0 ? shown.result : spreadWaits(shown.result, this.random() * retryJitter);
-    const now = Date.now();
-    const infos = limits.map((limit) => limitInfo(limit, now));
+    const result = exact.allowed || retryJitter === 0 ? exact : spreadWaits(exact, this.random() * retryJitter);
+    const infos = limitInfos(limits, Date.now());
     const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
-    for (const [index, formatter] of formatters.entries()) {
-      const failure = this.failures[index]!;
-      const made = this.attempts.call(() => this.format(formatter, response, result, infos), isHeaders, failure);
+    for (let index = 0; index < formatters.length; index++) {
+      const made = this.formatWith(index, response, result, infos);
       if (made !== undefined) exposed?.push(...Object.keys(made));
     }
     const seconds = retryAfter(result, infos);
@@ -94,6 +109,28 @@ export class ResponseHeaders {
     if (added.length > 0) this.set(response, EXPOSED, [...exposed, ...added].join(', '));
   }
 
+  /** Sets the headers of one format. Gives nothing if it failed. */
+  private formatWith(
+    index: number,
+    response: object,
+    result: CheckResult,
+    infos: readonly LimitInfo[],
+  ): Record<string, string> | undefined {
+    const formatter = this.settings.formatters[index]!;
+    const failure = this.failures[index]!;
+    if (!isOwnFormat(formatter)) {
+      // A list of its own, which it may change.
+      const call = () => this.format(formatter, response, result, [...infos]);
+      return this.attempts.call(call, isHeaders, failure);
+    }
+    try {
+      return this.format(formatter, response, result, infos);
+    } catch (error) {
+      this.attempts.report(failure.message, error);
+      return undefined;
+    }
+  }
+
   private format(
     formatter: HeaderFormatter,
     response: object,
@@ -101,7 +138,7 @@ export class ResponseHeaders {
     infos: readonly LimitInfo[],
   ): Record<string, string> {
     const headers = formatter(result, infos);
-    for (const [name, value] of Object.entries(headers)) this.set(response, name, value);
+    for (const name of Object.keys(headers)) this.set(response, name, headers[name]!);
     return headers;
   }
 
@@ -124,6 +161,8 @@ export class ResponseHeaders {
   set(response: object | undefined, name: string, value: string): void {
     const { headersSent, sent, header, setHeader }: SendableResponse = response ?? {};
     if (headersSent === true || sent === true) return;
+    // As the adapters of Node's own responses do.
+    if (response instanceof ServerResponse) return void response.setHeader(name, value);
     if (typeof header !== 'function' && typeof setHeader !== 'function') return;
     this.host.httpAdapter?.setHeader(response, name, value);
   }

@@ -31,6 +31,12 @@ export class Plan {
   readonly guard: readonly Rule[];
   /** The rules that are checked after all guards. */
   readonly authenticated: readonly Rule[];
+  /** Whether functions give some of its rules. */
+  readonly hasSources: boolean;
+  /** Whether something may have to be checked after the guards. */
+  readonly continuesAfterGuards: boolean;
+  /** Whether nothing is ever checked in the guard or after it. */
+  readonly isEmpty: boolean;
   private readonly levels: readonly DeclaredLevel[];
   private readonly sources: readonly RuleSource[];
 
@@ -46,6 +52,9 @@ export class Plan {
     this.middleware = rulesOfPhase(rules, 'middleware');
     this.guard = rulesOfPhase(rules, 'guard');
     this.authenticated = rulesOfPhase(rules, 'authenticated');
+    this.hasSources = this.sources.length > 0;
+    this.continuesAfterGuards = this.authenticated.length > 0 || this.hasSources;
+    this.isEmpty = this.guard.length === 0 && !this.continuesAfterGuards;
   }
 
   /** Whether the interceptor has to see its requests. */
@@ -56,20 +65,6 @@ export class Plan {
   /** Whether the end of a request matters to what a middleware checks. */
   get middlewareWaitsForEnd(): boolean {
     return this.middleware.some(({ waitsForEnd }) => waitsForEnd);
-  }
-
-  /** Whether nothing is ever checked in the guard or after it. */
-  get isEmpty(): boolean {
-    return this.guard.length === 0 && !this.continuesAfterGuards;
-  }
-
-  /** Whether something may have to be checked after the guards. */
-  get continuesAfterGuards(): boolean {
-    return this.authenticated.length > 0 || this.sources.length > 0;
-  }
-
-  get hasSources(): boolean {
-    return this.sources.length > 0;
   }
 
   /**

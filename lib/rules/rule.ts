@@ -8,10 +8,10 @@ import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
-import type { ResolvedKey } from '../key-resolvers/key-resolver.js';
+import type { Identify, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../config/limit-definition.js';
 import type { CheckEntry } from '../limits/counter.js';
-import { andThen, type Awaitable } from '../util/awaitable.js';
+import { andThen, type Awaitable, isPromise } from '../util/awaitable.js';
 
 /** What a rule asks of the store for one request. */
 export interface RuleEntry extends CheckEntry {
@@ -130,14 +130,36 @@ export class Rule {
     return typeof this.settings.cost === 'number' ? this.settings.cost : 1;
   }
 
+  /** Whether it calls no function of the user's: it always applies, costs the same, and its key looks only at the request. */
+  get isFixed(): boolean {
+    const { skip, key, cost } = this.settings;
+    return skip === undefined && key.isPure === true && typeof cost === 'number';
+  }
+
+  /** What finds whom a request counts for. Fixed rules with equal keys have the same. */
+  get identify(): Identify {
+    return this.settings.key.identify;
+  }
+
   /** What to ask of the store, or nothing if the limit does not apply to the request. */
   entry(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
-    const { skip, key } = this.settings;
-    const identified = () =>
-      andThen(key.identify(context, parts), (found) => this.charge(this.identity(found, context, parts), context));
-    return skip === undefined
-      ? identified()
-      : andThen<boolean, RuleEntry | undefined>(skip(context), (skipped) => (skipped ? undefined : identified()));
+    const { skip } = this.settings;
+    if (skip === undefined) return this.identified(context, parts);
+    return andThen<boolean, RuleEntry | undefined>(skip(context), (skipped) =>
+      skipped ? undefined : this.identified(context, parts),
+    );
+  }
+
+  /** The same of a fixed rule, once its key has been asked. */
+  fixedEntry(key: ResolvedKey, context: ExecutionContext, parts: RequestParts): RuleEntry | undefined {
+    const identity = this.identity(key, context, parts);
+    return identity === undefined ? undefined : this.entryOf(identity, this.settings.cost as number);
+  }
+
+  private identified(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
+    const found = this.settings.key.identify(context, parts);
+    if (isPromise(found)) return andThen(found, (key) => this.charge(this.identity(key, context, parts), context));
+    return this.charge(this.identity(found, context, parts), context);
   }
 
   private identity(key: ResolvedKey, context: ExecutionContext, parts: RequestParts): string | undefined {
@@ -162,13 +184,17 @@ export class Rule {
 
   private charge(identity: string | undefined, context: ExecutionContext): Awaitable<RuleEntry | undefined> {
     if (identity === undefined) return undefined;
-    const { limit, settings } = this;
-    const { cost } = settings;
-    if (typeof cost === 'number') return { rule: this, limit, identity, cost };
+    const { limit } = this;
+    const { cost } = this.settings;
+    if (typeof cost === 'number') return this.entryOf(identity, cost);
     return andThen(cost(context), (units) => {
       assertCost(units);
       return { rule: this, limit, identity, cost: units };
     });
+  }
+
+  private entryOf(identity: string, cost: number): RuleEntry {
+    return { rule: this, limit: this.limit, identity, cost };
   }
 }
 

@@ -35,7 +35,8 @@ export function connectionOf(response: object | undefined): ClosableResponse | u
 /** Whether a response has been closed: it emits no `close` any more. */
 export function isGone(connection: NodeResponse | undefined): boolean {
   if (connection === undefined) return false;
-  return [connection, connection.stream, socketAhead(connection)].some((each) => each?.destroyed === true);
+  if (connection.destroyed === true || connection.stream?.destroyed === true) return true;
+  return socketAhead(connection)?.destroyed === true;
 }
 
 /** The socket that a response waits for. If that closes before it is the response's turn, the response never emits `close`. */

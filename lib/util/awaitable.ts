@@ -25,5 +25,7 @@ export function mapAll<T, R>(items: readonly T[], map: (item: T) => Awaitable<R>
 
 /** Whether a value has to be awaited. */
 export function isPromise<T>(value: Awaitable<T>): value is Promise<T> {
-  return typeof (value as Partial<Promise<T>> | null | undefined)?.then === 'function';
+  return typeof value === 'object' || typeof value === 'function'
+    ? typeof (value as Partial<Promise<T>> | null)?.then === 'function'
+    : false;
 }

@@ -1,0 +1,49 @@
+import { withExpectedWait } from '../limiter/hold-times.js';
+import type { RuleEntry } from '../rules/rule.js';
+import { decide } from '../stores/decide.js';
+import type { CheckAnswer, Store, StoreDecision } from '../stores/store.js';
+import type { StoreCheck } from './charges.js';
+
+/** One check of a request, which takes its answer itself: one object is all that a check takes here. */
+export class PendingCheck implements StoreCheck, CheckAnswer {
+  decisions: readonly StoreDecision[] = [];
+  /** Resolves once there is an answer; nothing if it was there at once. */
+  readonly answered: Promise<void> | undefined;
+  private isAnswered = false;
+  private failure: { readonly error: unknown } | undefined;
+  private tell: (() => void) | undefined;
+
+  /** Asks the store. */
+  constructor(
+    readonly entries: readonly RuleEntry[],
+    readonly store: Store,
+    readonly refundable: boolean,
+  ) {
+    decide(store, { entries, refundable }, this);
+    this.answered = this.isAnswered ? undefined : new Promise((resolve) => (this.tell = resolve));
+  }
+
+  decided(decisions: readonly StoreDecision[]): void {
+    this.decisions = decisions;
+    this.isAnswered = true;
+    this.tell?.();
+  }
+
+  failed(error: unknown): void {
+    this.failure = { error };
+    this.isAnswered = true;
+    this.tell?.();
+  }
+
+  /** Throws what the store failed with. Decisions that refuse say how long units of `concurrency` limits will be held. */
+  conclude(): void {
+    if (this.failure !== undefined) throw this.failure.error;
+    if (this.decisions.every(isAllowed)) return;
+    const now = performance.now();
+    this.decisions = this.decisions.map((decision, index) => withExpectedWait(decision, this.entries[index]!, now));
+  }
+}
+
+function isAllowed({ allowed }: StoreDecision): boolean {
+  return allowed;
+}
