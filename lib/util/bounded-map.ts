@@ -59,6 +59,8 @@ export class BoundedMap<E extends Kept> {
   constructor(
     private readonly maxKeys: number,
     private readonly maxBytes: number,
+    /** Is told of each entry that had to go. */
+    private readonly onEvicted?: (entry: E) => void,
   ) {}
 
   get size(): number {
@@ -120,5 +122,6 @@ export class BoundedMap<E extends Kept> {
     const [first, second] = isCrowded ? [this.protected, this.plain] : [this.plain, this.protected];
     const victim = first.oldest === undefined || first.oldest === kept ? second.oldest : first.oldest;
     this.delete(victim as E);
+    this.onEvicted?.(victim as E);
   }
 }
