@@ -8,8 +8,12 @@ export class BoundedMap<E extends Kept> {
   private readonly entries = new SplitMap<E>();
   private readonly order: RecencyList<E>;
 
-  constructor(maxKeys: number, maxBytes: number) {
-    this.order = new RecencyList(maxKeys, maxBytes, ({ key }) => this.entries.delete(key));
+  /** `onEvicted` is told of each entry that had to go. */
+  constructor(maxKeys: number, maxBytes: number, onEvicted?: (entry: E) => void) {
+    this.order = new RecencyList(maxKeys, maxBytes, (entry) => {
+      this.entries.delete(entry.key);
+      onEvicted?.(entry);
+    });
   }
 
   get size(): number {

@@ -22,6 +22,7 @@ const LAYERS = [
   'request',
   'nest',
   'testing',
+  'cli',
 ];
 
 const ROOT = 'lib';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, posix } from 'node:path';
+import { join, posix, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { buildAndPackIn, pack, PACKAGE_FOLDER } from '../support/npm.js';
 import { brokenLinks } from '../support/pages.js';
@@ -18,6 +18,7 @@ describe('the package', () => {
     'dist/index.d.ts',
     'dist/testing/index.js',
     'dist/testing/index.d.ts',
+    'dist/cli/main.js',
     'dist/cjs/index.js',
     'dist/cjs/index.d.ts',
     'dist/cjs/testing/index.js',
@@ -81,9 +82,12 @@ describe('npm pack in a clone', () => {
   it('packs what it builds anew, and nothing that was left over', () => {
     const sources = readdirSync(join(PACKAGE_FOLDER, 'lib'), { recursive: true, encoding: 'utf8' });
     const names = sources.filter((name) => name.endsWith('.ts')).map((name) => name.slice(0, -'.ts'.length));
-    const built = ['dist', 'dist/cjs'].flatMap((folder) =>
-      names.flatMap((name) => ['.js', '.js.map', '.d.ts'].map((ending) => `${folder}/${name}${ending}`)),
-    );
+    const required = names.filter((name) => !name.startsWith(`cli${sep}`));
+    const built = [
+      ...names.map((name) => `dist/${name}`),
+      // The program is an ES module only.
+      ...required.map((name) => `dist/cjs/${name}`),
+    ].flatMap((name) => ['.js', '.js.map', '.d.ts'].map((ending) => name + ending));
     const packed = paths.filter((path) => path.startsWith('dist/'));
     expect(packed.toSorted()).toEqual([...built, 'dist/cjs/package.json'].toSorted());
   });

@@ -1,0 +1,89 @@
+import ms from 'ms';
+import { algorithms } from '../algorithms/index.js';
+import { duration } from '../algorithms/options.js';
+import { cliMessages } from '../errors/cli-messages.js';
+import { show } from '../errors/messages.js';
+import { CompiledLimit } from '../limits/compiled-limit.js';
+import { UsageError } from './command.js';
+
+/** A limit of the command line: `algo:rate/interval[,option=value...][@name]`. */
+export interface LimitSpec {
+  readonly limit: CompiledLimit;
+  /** The key of this limit alone, if it has one. */
+  readonly key: string | undefined;
+}
+
+const FORM = 'algo:rate/interval[,option=value...][@name], such as gcra:60/1s,burst=120@api';
+const SPEC = /^([^:]*):([^/,@]*)\/([^,@]*)((?:,[^@]*)?)(?:@(.*))?$/s;
+const NAME = /^[\x20-\x7e]{1,128}$/;
+
+/** Options that stand before the first comma. */
+const LEADING = ['rate', 'interval', 'period', 'limit', 'ttl'];
+/** Options of every limit. */
+const COMMON = ['blockFor', 'mode', 'key'];
+
+/** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, which say what it got and what it wants. */
+export function readLimit(spec: string): LimitSpec {
+  const [, algo = '', rate = '', interval = '', list = '', name] = SPEC.exec(spec) ?? [];
+  const algorithm = algorithms.get(algo);
+  if (algorithm?.holding !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
+  if (!SPEC.test(spec)) throw new UsageError(cliMessages.wrongLimit(spec, FORM));
+  const location = `--limit ${show(spec)}`;
+  const own = (algorithm?.options ?? []).filter((option) => !LEADING.includes(option));
+  const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...COMMON]);
+  const length = algorithm?.options.includes('period') === true ? { period: interval } : { interval: ofOne(interval) };
+  const options = { algo, rate: numeric(rate), ...length, ...Object.fromEntries(ownOf(given)) };
+  if (name !== undefined && !NAME.test(name)) {
+    throw new UsageError(cliMessages.wrongLimitOption(spec, 'name', name, '1 to 128 printable ASCII characters'));
+  }
+  const mode = given.get('mode') ?? 'enforce';
+  if (mode !== 'enforce' && mode !== 'shadow') {
+    throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, 'one of enforce, shadow'));
+  }
+  const blockFor = given.has('blockFor') ? duration(location, 'blockFor', given.get('blockFor')) : 0;
+  const settings = { location, name, shadow: mode === 'shadow', blockFor };
+  return { limit: new CompiledLimit(options as never, settings), key: given.get('key') };
+}
+
+/** Reads all limits of a command line. Two of one name would share a counter. */
+export function readLimits(specs: readonly string[]): LimitSpec[] {
+  const limits = specs.map(readLimit);
+  const names = new Set<string>();
+  for (const { limit } of limits) {
+    if (names.has(limit.name)) throw new UsageError(cliMessages.sameLimitTwice(limit.name));
+    names.add(limit.name);
+  }
+  return limits;
+}
+
+/** The options by their names; of an unknown algorithm all, since its name is the mistake to tell. */
+function readOptions(spec: string, list: string, known: readonly string[] | undefined): Map<string, string> {
+  const given = new Map<string, string>();
+  for (const part of list.split(',').slice(1)) {
+    const [, option = '', value = ''] = /^([^=]*)=(.*)$/s.exec(part) ?? [];
+    if (option === '') throw new UsageError(cliMessages.wrongLimit(spec, FORM));
+    if (known?.includes(option) === false) {
+      throw new UsageError(cliMessages.unknownLimitOption(spec, option, known));
+    }
+    if (given.has(option)) throw new UsageError(cliMessages.limitOptionTwice(spec, option));
+    given.set(option, value);
+  }
+  return given;
+}
+
+function ownOf(given: ReadonlyMap<string, string>): [string, number | string][] {
+  return [...given]
+    .filter(([option]) => !COMMON.includes(option))
+    .map(([option, value]): [string, number | string] => [option, option === 'retain' ? value : numeric(value)]);
+}
+
+/** A number, or the text for the message that refuses it. */
+function numeric(text: string): number | string {
+  return /^\d{1,16}$/.test(text) ? Number(text) : text;
+}
+
+/** A duration, in which `s` is one second. */
+export function ofOne(text: string): string {
+  const one = `1${text}`;
+  return /^[a-z]+$/i.test(text) && ms(one as ms.StringValue) !== undefined ? one : text;
+}

@@ -1,0 +1,88 @@
+import { cliMessages } from '../errors/cli-messages.js';
+import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
+import { VERSION } from '../telemetry/version.js';
+import { type Command, InputError, type Terminal, UsageError } from './command.js';
+import { printable } from './printable.js';
+
+/** A command that is loaded when it is asked for, and nothing of the others. */
+interface Listed {
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+}
+
+/** Every command. Adding one is a line here. */
+const COMMANDS = new Map<string, Listed>([
+  [
+    'simulate',
+    {
+      summary: 'runs limits over an access log, and tells what they would have refused',
+      load: async () => (await import('./simulate/simulate.command.js')).simulateCommand,
+    },
+  ],
+]);
+
+/** Exit codes: the command line was wrong; what it names cannot be used. */
+const WRONG_USAGE = 2;
+const WRONG_INPUT = 1;
+
+/** Runs the program and gives its exit code. Rejects only with what is a bug. */
+export async function runProgram(args: readonly string[], terminal: Terminal): Promise<number> {
+  const [name, ...rest] = args;
+  if (name === '--help' || name === '-h' || name === 'help') {
+    terminal.stdout.write(help());
+    return 0;
+  }
+  if (name === '--version' || name === '-v') {
+    terminal.stdout.write(`${VERSION}\n`);
+    return 0;
+  }
+  const names = [...COMMANDS.keys()];
+  const listed = name === undefined ? undefined : COMMANDS.get(name);
+  if (listed === undefined) {
+    const message = name === undefined ? cliMessages.noCommand(names) : cliMessages.unknownCommand(name, names);
+    return failed(terminal, 'nestjs-sluice', message, WRONG_USAGE);
+  }
+  const command = await listed.load();
+  const options = rest.slice(0, rest.includes('--') ? rest.indexOf('--') : rest.length);
+  if (options.includes('--help') || options.includes('-h')) {
+    terminal.stdout.write(command.help);
+    return 0;
+  }
+  const program = `nestjs-sluice ${name}`;
+  try {
+    return await command.run(rest, terminal);
+  } catch (error) {
+    if (isWrongUsage(error)) return failed(terminal, program, error.message, WRONG_USAGE);
+    if (error instanceof InputError) return failed(terminal, program, error.message, WRONG_INPUT);
+    throw error;
+  }
+}
+
+function isWrongUsage(error: unknown): error is Error {
+  return (
+    error instanceof UsageError || error instanceof RateLimitConfigError || error instanceof RateLimitArgumentError
+  );
+}
+
+function failed({ stderr }: Terminal, program: string, message: string, code: number): number {
+  // It may hold a part of a log.
+  stderr.write(`${program}: ${printable(message, Infinity)}\n`);
+  if (code === WRONG_USAGE) stderr.write(`${program} --help tells more\n`);
+  return code;
+}
+
+function help(): string {
+  const width = Math.max(...[...COMMANDS.keys()].map((name) => name.length));
+  const lines = [...COMMANDS].map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
+  return [
+    'Usage: nestjs-sluice <command> [options]',
+    '',
+    'Commands:',
+    ...lines,
+    '',
+    'Options:',
+    '  --help     this text, or after a command that of the command',
+    '  --version  the version of the package',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,94 @@
+import { cliMessages } from '../../errors/cli-messages.js';
+import { UsageError } from '../command.js';
+import { type Field, keyField } from './fields.js';
+import { lineReader } from './line-reader.js';
+import type { LogFormat } from './logged-request.js';
+import { timeOfCommonLog } from './times.js';
+
+// Nothing in these is tried twice from the same place, so a line costs no more than its length.
+const QUOTED = String.raw`"([^"\\]*(?:\\[^][^"\\]*)*)"`;
+const COMMON = String.raw`^(\S+) \S+ ([^"]*?) \[(\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ${QUOTED} (\d{3}|-) (\d+|-)`;
+const COMBINED = `${COMMON} ${QUOTED} ${QUOTED}`;
+
+/** Where the parts of a line are in a match. */
+const IP = 1;
+const TIME = 3;
+const REQUEST = 4;
+
+/** What the fields of a line are. A `-` stands for nothing. */
+const FIELDS = new Map<string, Field<RegExpExecArray>>([
+  ['ip', part(IP)],
+  ['user', part(2)],
+  ['method', (match) => word(match, 0)],
+  ['path', (match) => word(match, 1)?.split('?', 1)[0]],
+  ['url', (match) => word(match, 1)],
+  ['protocol', (match) => word(match, 2)],
+  ['status', part(5)],
+  ['bytes', part(6)],
+  ['referer', part(7)],
+  ['agent', part(8)],
+]);
+
+/** The formats of nginx and Apache. `nginx` and `apache` are `combined` with more fields behind it; Apache's may be `common`. */
+export const commonLogFormats: readonly LogFormat[] = [
+  commonLogFormat('combined', new RegExp(`${COMBINED}$`)),
+  commonLogFormat('common', new RegExp(`${COMMON}$`)),
+  commonLogFormat('nginx', new RegExp(`${COMBINED}(?: [^]*)?$`)),
+  commonLogFormat('apache', new RegExp(`${COMMON}(?: ${QUOTED} ${QUOTED}(?: [^]*)?)?$`)),
+];
+
+function commonLogFormat(name: string, pattern: RegExp): LogFormat {
+  const record = (line: string) => pattern.exec(line) ?? undefined;
+  return {
+    name,
+    matches: (line) => pattern.test(line),
+    reader(wanted) {
+      if (wanted.time !== undefined) throw new UsageError(cliMessages.optionWithout('time', "format 'ndjson'"));
+      const keys = wanted.keys.map((key) =>
+        keyField(
+          key,
+          (field) => fieldOf('key', field),
+          () => part(IP),
+        ),
+      );
+      const cost = wanted.cost === undefined ? undefined : fieldOf('cost', wanted.cost);
+      const timeOf = rememberingTime();
+      return lineReader(
+        { format: name, record, time: (match) => timeOf(match[TIME]!), timeName: 'time', keys, cost },
+        wanted,
+      );
+    },
+  };
+}
+
+function fieldOf(option: string, name: string): Field<RegExpExecArray> {
+  const field = FIELDS.get(name);
+  if (field === undefined) throw new UsageError(cliMessages.unknownField(option, name, [...FIELDS.keys()]));
+  return field;
+}
+
+function part(index: number): Field<RegExpExecArray> {
+  return (match) => {
+    const text = match[index];
+    return text === undefined || text === '-' || text === '' ? undefined : text;
+  };
+}
+
+/** A word of the request line. */
+function word(match: RegExpExecArray, index: number): string | undefined {
+  const text = match[REQUEST]!.split(' ', 3)[index];
+  return text === '-' || text === '' ? undefined : text;
+}
+
+/** Most lines have the time of the line before. */
+function rememberingTime(): (text: string) => number | undefined {
+  let last = '';
+  let time: number | undefined;
+  return (text) => {
+    if (text === last) return time;
+    time = timeOfCommonLog(text);
+    // A part of the line would keep all of it.
+    last = Buffer.from(text).toString();
+    return time;
+  };
+}

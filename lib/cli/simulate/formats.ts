@@ -1,0 +1,28 @@
+import { cliMessages } from '../../errors/cli-messages.js';
+import { UsageError } from '../command.js';
+import { commonLogFormats } from './common-log.format.js';
+import { jsonFormat } from './json.format.js';
+import type { LogFormat } from './logged-request.js';
+
+/** Every format; of two that read as many lines, the first is taken. */
+const FORMATS: readonly LogFormat[] = [jsonFormat, ...commonLogFormats];
+const NAMES = FORMATS.map(({ name }) => name);
+
+/** The format of a name. */
+export function formatNamed(name: string): LogFormat {
+  const format = FORMATS.find((each) => each.name === name);
+  if (format === undefined) throw new UsageError(cliMessages.wrongOption('format', name, `one of ${NAMES.join(', ')}`));
+  return format;
+}
+
+/** The format that most of the first lines have. */
+export function detectFormat(lines: readonly string[]): LogFormat {
+  let found: LogFormat | undefined;
+  let most = 0;
+  for (const format of FORMATS) {
+    const count = lines.filter((line) => format.matches(line)).length;
+    if (count > most) [found, most] = [format, count];
+  }
+  if (found === undefined) throw new UsageError(cliMessages.unknownFormat(lines[0] ?? '', NAMES));
+  return found;
+}

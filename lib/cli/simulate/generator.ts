@@ -1,0 +1,41 @@
+import type { LoggedRequest } from './logged-request.js';
+
+/** Requests that are made up. */
+export interface Generated {
+  /** `'poisson'`: each comes independently of all others. `'constant'`: one after another, evenly. */
+  readonly arrivals: 'poisson' | 'constant';
+  /** Requests in a microsecond, on the average, of all keys together. */
+  readonly rate: number;
+  /** For how long, in microseconds. */
+  readonly duration: number;
+  readonly seed: number;
+  /** How many keys there are; each request has any of them, as likely as all others. */
+  readonly keys: number;
+}
+
+/** When they begin, so that a simulation that is repeated is the same. */
+const START = Date.UTC(2030, 0, 1) * 1000;
+
+/** Makes requests up: the same ones for the same seed. `names` are the keys of limits, of which `global` is one for all. */
+export function* generate(generated: Generated, names: readonly string[]): Generator<LoggedRequest> {
+  const { arrivals, rate, duration, keys } = generated;
+  const random = randomNumbers(generated.seed);
+  for (let count = 1, elapsed = 0; ; count++) {
+    elapsed = arrivals === 'constant' ? count / rate : elapsed - Math.log(1 - random()) / rate;
+    if (elapsed > duration) return;
+    const key = `key-${1 + Math.floor(random() * keys)}`;
+    yield { time: START + Math.floor(elapsed), keys: names.map((name) => (name === 'global' ? name : key)), cost: 1 };
+  }
+}
+
+/** Numbers from 0 to 1, 1 excluded: 53 bits of a counter that is mixed (splitmix32). */
+function randomNumbers(seed: number): () => number {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x9e3779b9) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
+    return (mixed ^ (mixed >>> 15)) >>> 0;
+  };
+  return () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
+}

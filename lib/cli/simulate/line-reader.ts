@@ -1,0 +1,61 @@
+import { hashIdentity, LONGEST_IDENTITY } from '../../limits/identity.js';
+import { type Field, readCost, reasons } from './fields.js';
+import type { ReadLine, WantedFields } from './logged-request.js';
+
+/** How the lines of a format are read. */
+export interface LineParts<R> {
+  readonly format: string;
+  /** The parts of a line; nothing if it is of another format. */
+  readonly record: (line: string) => R | undefined;
+  readonly time: (record: R) => number | undefined;
+  readonly timeName: string;
+  /** In the order of the keys that are wanted. */
+  readonly keys: readonly Field<R>[];
+  readonly cost: Field<R> | undefined;
+}
+
+/** So much of a long identity is shown; with its hash it is longer than any that is short. */
+const SHOWN = 40;
+/** So many identities are remembered. */
+const MOST_REMEMBERED = 20_000;
+
+/** Identities of bounded memory, each one text however often it comes. */
+class Identities {
+  private readonly known = new Map<string, string>();
+
+  /** A part of a text keeps all of it, here a chunk of the log: so this gives a copy. */
+  of(identity: string): string {
+    const known = this.known.get(identity);
+    if (known !== undefined) return known;
+    const isLong = identity.length > LONGEST_IDENTITY;
+    const copy = Buffer.from(
+      isLong ? `${identity.slice(0, SHOWN)}…${hashIdentity(identity)}` : identity,
+      'utf16le',
+    ).toString('utf16le');
+    if (isLong) return copy;
+    if (this.known.size >= MOST_REMEMBERED) this.known.clear();
+    this.known.set(copy, copy);
+    return copy;
+  }
+}
+
+/** Reads lines as requests. */
+export function lineReader<R extends object>(parts: LineParts<R>, wanted: WantedFields): ReadLine {
+  const { keys, cost } = parts;
+  const known = new Identities();
+  return (line) => {
+    const record = parts.record(line);
+    if (record === undefined) return reasons.notOfFormat(parts.format);
+    const time = parts.time(record);
+    if (time === undefined) return reasons.noTime(parts.timeName);
+    const identities: string[] = [];
+    for (let index = 0; index < keys.length; index++) {
+      const identity = keys[index]!(record);
+      if (identity === undefined) return reasons.noKey(wanted.keys[index]!);
+      identities.push(known.of(identity));
+    }
+    const units = cost === undefined ? 1 : readCost(cost(record));
+    if (units === undefined) return reasons.noCost(wanted.cost!);
+    return { time, keys: identities, cost: units };
+  };
+}

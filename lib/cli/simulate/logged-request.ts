@@ -1,0 +1,29 @@
+/** A request as a log tells it, or as it was generated. */
+export interface LoggedRequest {
+  /** Whole microseconds since the epoch. */
+  readonly time: number;
+  /** The identity by each of the keys that the limits have. */
+  readonly keys: readonly string[];
+  /** Units: a whole number >= 1. */
+  readonly cost: number;
+}
+
+/** Reads a line: a request, or the reason why it is none. */
+export type ReadLine = (line: string) => LoggedRequest | string;
+
+/** What limits ask of a line besides its time. */
+export interface WantedFields {
+  /** Each is `ip`, `global`, a field, or a template with fields in braces. */
+  readonly keys: readonly string[];
+  readonly cost: string | undefined;
+  readonly time: string | undefined;
+}
+
+/** A format of log lines. */
+export interface LogFormat {
+  readonly name: string;
+  /** Whether a line is of this format. */
+  matches(line: string): boolean;
+  /** Prepares to read lines. Throws `UsageError` where it has no such field; `samples` are its first lines. */
+  reader(wanted: WantedFields, samples: readonly string[]): ReadLine;
+}

@@ -1,0 +1,157 @@
+import { milliseconds } from '../../algorithms/options.js';
+import { cliMessages } from '../../errors/cli-messages.js';
+import { show } from '../../errors/messages.js';
+import { UsageError } from '../command.js';
+import { ofOne, readLimits } from '../limit-spec.js';
+import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';
+import { assertKeySyntax } from './fields.js';
+import { formatNamed } from './formats.js';
+import type { Generated } from './generator.js';
+import type { LogSettings } from './log-input.js';
+import { SimulatedLimit } from './simulated-limit.js';
+
+const OPTIONS: KnownOptions = {
+  limit: { type: 'string', multiple: true },
+  key: { type: 'string' },
+  cost: { type: 'string' },
+  time: { type: 'string' },
+  format: { type: 'string' },
+  reorder: { type: 'string' },
+  generate: { type: 'string' },
+  for: { type: 'string' },
+  seed: { type: 'string' },
+  keys: { type: 'string' },
+  'max-keys': { type: 'string' },
+  json: { type: 'boolean' },
+  svg: { type: 'string' },
+};
+
+const OF_LOGS = ['key', 'cost', 'time', 'format', 'reorder'];
+const OF_GENERATED = ['for', 'seed', 'keys'];
+
+const MAX_KEYS = 100_000;
+const REORDER = '10s';
+/** So many requests are generated at most, on the average. */
+const MOST_GENERATED = 1e9;
+
+/** What a command line asks for. */
+export interface SimulateSettings {
+  readonly limits: readonly SimulatedLimit[];
+  /** The keys of the limits, each once. */
+  readonly keys: readonly string[];
+  readonly maxKeys: number;
+  readonly input: LogFile | GeneratedInput;
+  readonly json: boolean;
+  readonly svg: string | undefined;
+}
+
+/** A log to read: `-` is the standard input. */
+interface LogFile {
+  readonly kind: 'log';
+  readonly path: string;
+  readonly log: LogSettings;
+}
+
+interface GeneratedInput {
+  readonly kind: 'generated';
+  readonly spec: string;
+  readonly generated: Generated;
+}
+
+/** Reads a command line. Throws `UsageError` or `RateLimitConfigError` before anything is read. */
+export function readSettings(args: readonly string[]): SimulateSettings {
+  const read = readArguments(args, OPTIONS);
+  const { values, lists, switches } = read;
+  const specs = lists.get('limit') ?? [];
+  if (specs.length === 0) throw new UsageError(cliMessages.missingOption('limit', LIMIT));
+  const key = values.get('key') ?? 'ip';
+  const found = readLimits(specs);
+  const keys = [...new Set(found.map((each) => each.key ?? key))];
+  for (const each of keys) assertKeySyntax(each);
+  const places = new Map<string, number>();
+  const limits = found.map(({ limit, key: own = key }, index) => {
+    const place = places.get(own) ?? 0;
+    places.set(own, place + 1);
+    return new SimulatedLimit(limit, specs[index]!, keys.indexOf(own), place);
+  });
+  const maxKeys = wholeNumber(values, 'max-keys', MAX_KEYS, 1, 10_000_000);
+  const input = inputOf(read, keys);
+  const svg = values.get('svg');
+  if (svg === '') throw new UsageError(cliMessages.wrongOption('svg', svg, 'a file'));
+  if (svg !== undefined && input.kind === 'log' && input.path === svg)
+    throw new UsageError(cliMessages.svgIsInput(svg));
+  return { limits, keys, maxKeys, input, json: switches.has('json'), svg };
+}
+
+const LIMIT = 'at least one, such as --limit gcra:60/1s';
+
+function inputOf({ values, positionals }: ReadArguments, keys: readonly string[]): LogFile | GeneratedInput {
+  const spec = values.get('generate');
+  const inputs = [...positionals, ...(spec === undefined ? [] : [`--generate ${spec}`])];
+  if (inputs.length > 1) throw new UsageError(cliMessages.twoInputs(inputs));
+  if (spec !== undefined) {
+    refuse(values, OF_LOGS, 'a log');
+    const other = keys.find((key) => key !== 'ip' && key !== 'global');
+    if (other !== undefined) throw new UsageError(cliMessages.keyOfGenerated(other));
+    return { kind: 'generated', spec, generated: generatedOf(spec, values) };
+  }
+  const [path] = positionals;
+  if (path === undefined || path === '') throw new UsageError(cliMessages.noInput());
+  refuse(values, OF_GENERATED, "'--generate'");
+  const format = values.get('format');
+  // A name that is wrong is told before anything is read.
+  if (format !== undefined) formatNamed(format);
+  const wanted = { keys, cost: values.get('cost'), time: values.get('time') };
+  return { kind: 'log', path, log: { format, wanted, reorderWindow: durationOf(values, 'reorder', REORDER, 0) } };
+}
+
+function refuse(values: ReadonlyMap<string, string>, options: readonly string[], other: string): void {
+  const option = options.find((each) => values.has(each));
+  if (option !== undefined) throw new UsageError(cliMessages.optionWithout(option, other));
+}
+
+const GENERATE = "'poisson:' or 'constant:' and requests/interval, such as poisson:80/s";
+
+function generatedOf(spec: string, values: ReadonlyMap<string, string>): Generated {
+  const [, arrivals, requests, interval = ''] = /^(poisson|constant):(\d{1,15}(?:\.\d{1,9})?)\/(.+)$/.exec(spec) ?? [];
+  const length = milliseconds(ofOne(interval)) ?? 0;
+  const rate = Number(requests) / (length * 1000);
+  if (arrivals === undefined || !(rate > 0) || rate === Infinity) {
+    throw new UsageError(cliMessages.wrongOption('generate', spec, GENERATE));
+  }
+  const duration = durationOf(values, 'for', '1h', 1);
+  if (rate * duration > MOST_GENERATED) {
+    throw new UsageError(cliMessages.tooManyGenerated(show(spec), values.get('for') ?? '1h', MOST_GENERATED));
+  }
+  return {
+    arrivals: arrivals as Generated['arrivals'],
+    rate,
+    duration,
+    seed: wholeNumber(values, 'seed', 1, 0, 2 ** 32 - 1),
+    keys: wholeNumber(values, 'keys', 1, 1, 10_000_000),
+  };
+}
+
+/** Reads a duration into microseconds. */
+function durationOf(values: ReadonlyMap<string, string>, option: string, usual: string, least: number): number {
+  const text = values.get(option) ?? usual;
+  const micros = Math.round((milliseconds(text) ?? NaN) * 1000);
+  if (!(micros >= least)) {
+    const wants = `a duration such as '10s', '1m', '1h', at most 1 year${least > 0 ? ' and more than 0' : ''}`;
+    throw new UsageError(cliMessages.wrongOption(option, text, wants));
+  }
+  return micros;
+}
+
+function wholeNumber(
+  values: ReadonlyMap<string, string>,
+  option: string,
+  usual: number,
+  min: number,
+  max: number,
+): number {
+  const text = values.get(option) ?? String(usual);
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+  if (value >= min && value <= max) return value;
+  throw new UsageError(cliMessages.wrongOption(option, text, `a whole number >= ${min} and <= ${max}`));
+}

@@ -1,0 +1,95 @@
+import { createReadStream } from 'node:fs';
+import { access, constants, realpath, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Readable } from 'node:stream';
+import { cliMessages } from '../../errors/cli-messages.js';
+import { type Command, InputError, type Terminal, UsageError } from '../command.js';
+import { printableJson } from '../printable.js';
+import { chartOf } from './chart.js';
+import { generate } from './generator.js';
+import { HELP } from './help.js';
+import { LogInput } from './log-input.js';
+import { type InputReport, reportOf } from './report.js';
+import { readSettings, type SimulateSettings } from './settings.js';
+import { Simulation } from './simulation.js';
+import { tableOf } from './table.js';
+
+const CHUNK_BYTES = 1 << 20;
+
+/** Runs limits over the requests of a log. */
+export const simulateCommand: Command = {
+  help: HELP,
+  async run(args, terminal) {
+    const settings = readSettings(args);
+    if (settings.svg !== undefined) await assertWritable(settings.svg, settings.input);
+    const simulation = new Simulation(settings.limits, settings.maxKeys);
+    const input = await runInput(settings, simulation, terminal);
+    const report = reportOf(simulation, input);
+    if (settings.svg !== undefined) await write(settings.svg, chartOf(report));
+    terminal.stdout.write(settings.json ? `${printableJson(report)}\n` : tableOf(report));
+    return 0;
+  },
+};
+
+async function runInput(
+  { input, keys }: SimulateSettings,
+  simulation: Simulation,
+  terminal: Terminal,
+): Promise<InputReport> {
+  if (input.kind === 'generated') {
+    for (const request of generate(input.generated, keys)) simulation.decide(request);
+    const { allowed, refused } = simulation;
+    if (allowed + refused === 0) throw new InputError(cliMessages.nothingGenerated());
+    const skipped = { count: 0, first: [] };
+    return { source: input.spec, format: null, lines: allowed + refused, skipped, outOfOrder: 0 };
+  }
+  const isStdin = input.path === '-';
+  const log = new LogInput(input.log, (request) => simulation.decide(request));
+  const stream = isStdin ? terminal.stdin : createReadStream(input.path, { highWaterMark: CHUNK_BYTES });
+  const source = isStdin ? 'the standard input' : input.path;
+  for await (const chunk of chunks(stream, source)) log.push(chunk);
+  log.end();
+  return log.report(source, simulation.allowed + simulation.refused);
+}
+
+async function* chunks(stream: Readable, path: string): AsyncGenerator<Buffer> {
+  const iterator = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await iterator.next().catch((error: unknown) => {
+        throw new InputError(cliMessages.unreadableFile(path, reasonOf(error)));
+      });
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+/** Tells before the log is read that a chart cannot be written, or would be written over the log. */
+async function assertWritable(path: string, input: SimulateSettings['input']): Promise<void> {
+  const target = await realpath(path).catch(() => undefined);
+  if (target !== undefined && input.kind === 'log') {
+    const log = await realpath(input.path).catch(() => undefined);
+    if (log === target) throw new UsageError(cliMessages.svgIsInput(path));
+  }
+  try {
+    await access(target ?? dirname(path), constants.W_OK);
+    if (target !== undefined && (await stat(target)).isDirectory()) throw new Error('it is a folder');
+  } catch (error) {
+    throw new UsageError(cliMessages.unwritableFile(path, reasonOf(error)));
+  }
+}
+
+async function write(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text);
+  } catch (error) {
+    throw new InputError(cliMessages.unwritableFile(path, reasonOf(error)));
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,83 @@
+import type { State } from '../../algorithms/algorithm.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { Block } from '../../stores/memory/counter-table.js';
+import { beginBlock, type View } from '../../stores/memory/counter-view.js';
+import { decisionOf, toMs } from '../../stores/memory/evaluation.js';
+import { AdmittedUnits } from './admitted-units.js';
+
+/**
+ * One limit's counter for one identity. It decides as `MemoryStore` does, by the same functions, but it is found by its key
+ * instead of a text that is made for each check; and the clock never goes back.
+ */
+export class SimulatedCounter {
+  /** What it admitted lately. */
+  readonly admitted = new AdmittedUnits();
+  private stored: State | undefined;
+  private block: Block | undefined;
+  /** The state as of the check that goes on. */
+  private state!: State;
+  /** Whether the units of that check fit. */
+  isAllowed = false;
+
+  constructor(private readonly limit: CompiledLimit) {}
+
+  /** Looks whether units fit. */
+  look(cost: number, now: number): boolean {
+    const { algorithm, parameters, quota } = this.limit;
+    this.state = algorithm.open(parameters, this.stored, now);
+    if (this.block !== undefined && this.block.until <= now) this.block = undefined;
+    this.isAllowed = this.block === undefined && cost <= quota && algorithm.fits(parameters, this.state, cost);
+    return this.isAllowed;
+  }
+
+  /** Charges units that fit. Says for how many milliseconds their request is held. */
+  charge(cost: number): number {
+    const { algorithm, parameters } = this.limit;
+    const { state } = this;
+    const delay = algorithm.queue === undefined ? 0 : toMs(algorithm.queue.delay(parameters, state, cost));
+    algorithm.take(parameters, state, cost);
+    this.stored = algorithm.save(parameters, state);
+    return delay;
+  }
+
+  /** Charges nothing: the check was refused, by this limit or by another. Gives the wait in milliseconds if it was by this one. */
+  refuse(cost: number): number {
+    const { limit, state } = this;
+    const { algorithm, parameters, quota } = limit;
+    let retryAfterMs = 0;
+    let isChanged = state.migrated;
+    if (!this.isAllowed && (limit.blockFor > 0 || this.block !== undefined)) {
+      const view = this.view(cost);
+      if (view.block === undefined) {
+        beginBlock(view);
+        this.block = view.block;
+        isChanged = true;
+      }
+      retryAfterMs = decisionOf(view).retryAfterMs;
+    } else if (!this.isAllowed) {
+      retryAfterMs = cost > quota ? Infinity : toMs(algorithm.retryAfter(parameters, state, cost));
+    }
+    if (isChanged) this.stored = algorithm.save(parameters, state);
+    return retryAfterMs;
+  }
+
+  /** Whether it differs from a fresh one. */
+  isCounting(now: number): boolean {
+    const { algorithm, parameters } = this.limit;
+    if (this.block !== undefined && this.block.until > now) return true;
+    return (
+      this.stored !== undefined && algorithm.resetAfter(parameters, algorithm.open(parameters, this.stored, now)) > 0
+    );
+  }
+
+  /** Bytes that its lists take, roughly. */
+  get listedBytes(): number {
+    return this.stored === undefined ? 0 : (this.limit.algorithm.bytes?.(this.stored) ?? 0);
+  }
+
+  private view(cost: number): View {
+    const { limit, state, block, isAllowed } = this;
+    const nowhere = { identity: '', key: '', stored: undefined, reused: undefined, delay: undefined };
+    return { ...nowhere, limit, state, block, cost, allowed: isAllowed };
+  }
+}

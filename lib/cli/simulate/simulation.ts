@@ -1,0 +1,106 @@
+import { Histogram } from './histogram.js';
+import type { LoggedRequest } from './logged-request.js';
+import type { SimulatedLimit } from './simulated-limit.js';
+import { Timeline } from './timeline.js';
+import { type TrackedKey, TrackedKeys } from './tracked-keys.js';
+
+/**
+ * Decides requests as an app does that counts in process, by the same algorithms, on a clock that is moved to the time of each:
+ * one atomic check of all limits, allowed by all or charged to none.
+ */
+export class Simulation {
+  /** In microseconds; it never goes back. */
+  private now = 0;
+  /** When the first request was. */
+  start: number | undefined;
+  allowed = 0;
+  refused = 0;
+  /** Requests whose time was before the clock's. */
+  late = 0;
+  /** Keys that were forgotten, and those of them that still counted something. */
+  evicted = 0;
+  evictedCounting = 0;
+  /** The waits of refused requests: the longest that a limit told. */
+  readonly waits = new Histogram();
+  readonly timeline = new Timeline();
+  readonly keys: TrackedKeys;
+  private readonly tracked: TrackedKey[] = [];
+
+  constructor(
+    readonly limits: readonly SimulatedLimit[],
+    maxKeys: number,
+  ) {
+    const sources = new Set(limits.map(({ source }) => source));
+    const limitsOf = [...sources]
+      .toSorted((one, other) => one - other)
+      .map((source) => limits.filter((each) => each.source === source));
+    this.keys = new TrackedKeys(
+      maxKeys,
+      limitsOf.map((each) => each.map(({ limit }) => limit)),
+      (key) => this.forget(key),
+    );
+  }
+
+  /** When the last request was. */
+  get end(): number {
+    return this.now;
+  }
+
+  /** Decides a request. */
+  decide({ time, keys, cost }: LoggedRequest): void {
+    if (time < this.now) this.late++;
+    else this.now = time;
+    this.start ??= time;
+    const { tracked } = this;
+    for (let source = 0; source < keys.length; source++) tracked[source] = this.keys.of(source, keys[source]!);
+    const isAllowed = this.look(cost);
+    const wait = this.commit(cost, isAllowed);
+    if (isAllowed) this.allowed++;
+    else {
+      this.refused++;
+      if (wait < Infinity) this.waits.add(wait);
+    }
+    this.timeline.add(this.now, isAllowed);
+    for (const key of tracked) {
+      if (isAllowed) key.allowed++;
+      else key.refused++;
+      this.keys.used(key);
+    }
+  }
+
+  /** Looks at all limits. Says whether none refuses that is enforced. */
+  private look(cost: number): boolean {
+    let isAllowed = true;
+    for (const { limit, source, place } of this.limits) {
+      const fits = this.tracked[source]!.counters[place]!.look(cost, this.now);
+      if (!fits && !limit.shadow) isAllowed = false;
+    }
+    return isAllowed;
+  }
+
+  /** Charges all that fits, or nothing. Gives the longest wait of the limits that refuse. */
+  private commit(cost: number, isAllowed: boolean): number {
+    let wait = 0;
+    for (const limit of this.limits) {
+      const key = this.tracked[limit.source]!;
+      const counter = key.counters[limit.place]!;
+      let delayMs = 0;
+      if (isAllowed && counter.isAllowed) delayMs = counter.charge(cost);
+      else {
+        const retryAfterMs = counter.refuse(cost);
+        if (!counter.isAllowed) {
+          limit.refuse(retryAfterMs);
+          key.refusedBy[limit.place]!++;
+          if (!limit.limit.shadow) wait = Math.max(wait, retryAfterMs);
+        }
+      }
+      if (isAllowed) limit.admit(counter, key.identity, cost, this.now, delayMs);
+    }
+    return wait;
+  }
+
+  private forget({ counters }: TrackedKey): void {
+    this.evicted++;
+    if (counters.some((counter) => counter.isCounting(this.now))) this.evictedCounting++;
+  }
+}

@@ -1,0 +1,99 @@
+import { columns, printable, showCount, showMs, showShare } from '../printable.js';
+import type { LimitReport, Report } from './report.js';
+
+/** A report as text for a terminal. */
+export function tableOf(report: Report): string {
+  const { input, requests, allowed, refused, retryAfter } = report;
+  const format = input.format === null ? '' : ` (${input.format})`;
+  const sections = [
+    [`${showCount(requests)} requests of ${printable(input.source)}${format}`, `from ${report.from} to ${report.to}`],
+    columns([
+      ['allowed', showCount(allowed), showShare(allowed, requests)],
+      ['refused', showCount(refused), showShare(refused, requests), ...waitsOf(retryAfter.count, retryAfter)],
+    ]),
+    columns(
+      [
+        ['limit', 'refused', '', 'retry after: median', '99 %', 'quota', 'most admitted'],
+        ...report.limits.map((limit) => [
+          printable(limit.name) + (limit.shadow ? ' (shadow)' : ''),
+          showCount(limit.refused),
+          showShare(limit.refused, requests),
+          limit.retryAfter.count === 0 ? '-' : showMs(limit.retryAfter.medianMs),
+          limit.retryAfter.count === 0 ? '-' : showMs(limit.retryAfter.p99Ms),
+          showCount(limit.quota),
+          worstOf(limit),
+        ]),
+      ],
+      [0, 6],
+    ),
+    keysOf(report),
+    notesOf(report),
+  ];
+  return `${sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+function waitsOf(count: number, { medianMs, p99Ms }: { medianMs: number; p99Ms: number }): string[] {
+  return count === 0 ? [] : [`retry after: median ${showMs(medianMs)}, 99 % ${showMs(p99Ms)}`];
+}
+
+function worstOf({ worstStretch: worst }: LimitReport): string {
+  if (worst === null) return '-';
+  const units = `${worst.exact ? '' : 'at least '}${showCount(worst.units)}`;
+  return `${units} in ${showMs(worst.lengthMs)}: ${printable(worst.key)} from ${worst.from}`;
+}
+
+function keysOf({ keys: { top }, limits }: Report): string[] {
+  if (top.length === 0) return [];
+  // A limit that has another key refuses none of these.
+  const names = limits.map(({ name }) => name);
+  const rows = top.map(({ key, allowed, refused, refusedBy }) => [
+    printable(key),
+    showCount(allowed + refused),
+    showCount(refused),
+    showShare(refused, allowed + refused),
+    ...names.map((name) => {
+      const by = refusedBy.find(({ limit }) => limit === name);
+      return by === undefined ? '-' : showCount(by.refused);
+    }),
+  ]);
+  return columns([
+    ['refused most', 'requests', 'refused', '', ...names.map((name) => `by ${printable(name)}`)],
+    ...rows,
+  ]);
+}
+
+/** What makes the figures say less, or something else, than they seem to. */
+function notesOf({ input, keys, limits }: Report): string[] {
+  const notes: string[] = [];
+  const { skipped, outOfOrder, late } = input;
+  if (skipped.count > 0) {
+    notes.push(`${showCount(skipped.count)} of ${showCount(input.lines)} lines are left out. The first:`);
+    for (const { line, reason, text } of skipped.first) notes.push(`  line ${line} ${reason}: ${printable(text)}`);
+  }
+  if (outOfOrder > 0) {
+    const rest = late > 0 ? `, but ${showCount(late)} that came too late count as made at the latest time before` : '';
+    notes.push(`${showCount(outOfOrder)} lines were out of order. They are sorted by time${rest}.`);
+  }
+  for (const { name, neverAllowed, held } of limits) {
+    if (neverAllowed > 0) {
+      notes.push(
+        `${printable(name)} never allows ${showCount(neverAllowed)} of the requests: they cost more than its quota.`,
+      );
+    }
+    if (held !== undefined && held.count > 0) {
+      notes.push(
+        `${printable(name)} holds what it allows: median ${showMs(held.medianMs)}, 99 % ${showMs(held.p99Ms)}.`,
+      );
+    }
+  }
+  if (keys.forgotten > 0) {
+    notes.push(
+      `${showCount(keys.forgotten)} keys were forgotten, since there were more than --max-keys; ` +
+        `${showCount(keys.forgottenCounting)} of them still counted, so more may be allowed than by all keys.`,
+    );
+  }
+  return notes;
+}

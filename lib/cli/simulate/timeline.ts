@@ -1,0 +1,72 @@
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+/** The steps of a time line, in milliseconds; each is a multiple of the one before. */
+const STEPS = [
+  [1, 5, 10, 50, 100, 500, SECOND, 5 * SECOND, 10 * SECOND, 30 * SECOND],
+  [MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 6 * HOUR, 12 * HOUR],
+  [DAY, 7 * DAY, 28 * DAY, 364 * DAY],
+].flat();
+/** So many steps at most; then they get longer. */
+const MOST_STEPS = 600;
+
+/** Allowed and refused requests over time, in steps that get longer as the time does. */
+export class Timeline {
+  private step = 0;
+  /** The number of the first step: its start / its length. */
+  private first = -1;
+  private allowedBySteps: number[] = [];
+  private refusedBySteps: number[] = [];
+
+  /** Milliseconds of a step. */
+  get stepMs(): number {
+    return STEPS[this.step]!;
+  }
+
+  /** When the first step begins, in milliseconds since the epoch. */
+  get startMs(): number {
+    return Math.max(0, this.first) * this.stepMs;
+  }
+
+  get allowed(): readonly number[] {
+    return this.allowedBySteps;
+  }
+
+  get refused(): readonly number[] {
+    return this.refusedBySteps;
+  }
+
+  /** Adds a request, no earlier than the first one; the time is in microseconds. */
+  add(time: number, isAllowed: boolean): void {
+    if (this.first < 0) this.first = Math.floor(time / (this.stepMs * 1000));
+    let index = Math.floor(time / (this.stepMs * 1000)) - this.first;
+    while (index >= MOST_STEPS && this.step < STEPS.length - 1) {
+      this.lengthen();
+      index = Math.floor(time / (this.stepMs * 1000)) - this.first;
+    }
+    while (this.allowedBySteps.length <= index) {
+      this.allowedBySteps.push(0);
+      this.refusedBySteps.push(0);
+    }
+    const counts = isAllowed ? this.allowedBySteps : this.refusedBySteps;
+    counts[index]!++;
+  }
+
+  private lengthen(): void {
+    const factor = STEPS[this.step + 1]! / this.stepMs;
+    const first = Math.floor(this.first / factor);
+    const merged = (counts: readonly number[]) => {
+      const sums: number[] = [];
+      for (const [index, count] of counts.entries()) {
+        const at = Math.floor((this.first + index) / factor) - first;
+        sums[at] = (sums[at] ?? 0) + count;
+      }
+      return sums;
+    };
+    this.allowedBySteps = merged(this.allowedBySteps);
+    this.refusedBySteps = merged(this.refusedBySteps);
+    this.first = first;
+    this.step++;
+  }
+}

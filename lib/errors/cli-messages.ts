@@ -1,0 +1,45 @@
+import { listOf, show } from './messages.js';
+
+/** All messages of the command line program. They are apart from the others, since no app shows them. */
+export const cliMessages = {
+  noCommand: (known: readonly string[]) => `no command was given, wants one of ${known.join(', ')}`,
+  unknownCommand: (got: string, known: readonly string[]) =>
+    `the command is ${show(got)}, wants one of ${known.join(', ')}`,
+  unreadableArguments: (reason: string) => reason,
+  optionTwice: (option: string) => `option '--${option}' is given twice, wants it once`,
+  wrongOption: (option: string, got: unknown, wants: string) => `option '--${option}' is ${show(got)}, wants ${wants}`,
+  missingOption: (option: string, wants: string) => `option '--${option}' is missing, wants ${wants}`,
+  optionWithout: (option: string, other: string) => `option '--${option}' is only for ${other}`,
+  noInput: () => "no log is given, wants a file, '-' for the standard input, or '--generate'",
+  twoInputs: (got: readonly string[]) => `got the inputs ${listOf(got.map(show), 'and')}, wants one of them`,
+  svgIsInput: (path: string) => `option '--svg' is ${show(path)}, which is the log, wants another file`,
+  unreadableFile: (path: string, reason: string) => `${show(path)} cannot be read: ${reason}`,
+  unwritableFile: (path: string, reason: string) => `${show(path)} cannot be written: ${reason}`,
+  wrongLimit: (spec: string, wants: string) => `--limit ${show(spec)}: it wants ${wants}`,
+  wrongLimitOption: (spec: string, option: string, got: unknown, wants: string) =>
+    `--limit ${show(spec)}: option '${option}' is ${show(got)}, wants ${wants}`,
+  unknownLimitOption: (spec: string, option: string, known: readonly string[]) =>
+    `--limit ${show(spec)}: option ${show(option)} is unknown, wants one of ${known.join(', ')}`,
+  limitOptionTwice: (spec: string, option: string) =>
+    `--limit ${show(spec)}: option '${option}' is given twice, wants it once`,
+  notSimulated: (spec: string, algo: string) =>
+    `--limit ${show(spec)}: '${algo}' cannot be simulated, since no log tells when its units are released; wants another algorithm`,
+  sameLimitTwice: (name: string) =>
+    `option '--limit' has the name ${show(name)} twice, wants a name for each: algo:rate/interval@name`,
+  unknownFormat: (line: string, formats: readonly string[]) =>
+    `the format of the log is not known by its first lines (the first is ${show(line)}), wants '--format' with one of ${formats.join(', ')}`,
+  unknownField: (option: string, field: string, known: readonly string[]) =>
+    `option '--${option}' names the field ${show(field)}, which the format does not have, wants one of ${known.join(', ')}`,
+  noField: (option: string, looked: readonly string[], found: readonly string[]) =>
+    `option '--${option}' is missing, and the first lines have none of ${looked.join(', ')}; wants a field: they have ` +
+    (found.length > 0 ? found.map(show).join(', ') : 'none'),
+  keyOfGenerated: (key: string) =>
+    `the key of a limit is ${show(key)}, but generated requests have only 'ip' and 'global'`,
+  tooManyGenerated: (spec: string, duration: string, most: number) =>
+    `options '--generate' and '--for' are ${spec} and ${show(duration)}, wants at most ${most} requests`,
+  nothingGenerated: () => 'no request was generated: the rate is too low for the time',
+  emptyLog: () => 'the log is empty',
+  nothingRead: (first: { line: number; reason: string; text: string } | undefined) =>
+    'no line of the log could be read' +
+    (first === undefined ? '' : `: line ${first.line} ${first.reason}: ${show(first.text)}`),
+} as const;

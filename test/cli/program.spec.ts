@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { ensureBuilt } from '../support/built.js';
+import { PACKAGE_FOLDER } from '../support/npm.js';
+import { runProgram } from './run-program.js';
+
+const manifest = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8')) as {
+  version: string;
+  bin: Record<string, string>;
+};
+
+beforeAll(() => ensureBuilt(), 120_000);
+
+describe('the program', () => {
+  it('is the one that the package names', () => {
+    expect(manifest.bin).toEqual({ 'nestjs-sluice': './dist/cli/main.js' });
+    expect(readFileSync(join(PACKAGE_FOLDER, 'dist/cli/main.js'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  });
+
+  it.each(['--help', '-h', 'help'])('tells by %s which commands there are', async (flag) => {
+    const { code, stdout, stderr } = await runProgram([flag]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^Usage: nestjs-sluice <command>/);
+    expect(stdout).toMatch(/^ {2}simulate {2}\w/m);
+  });
+
+  it('tells its version', async () => {
+    expect(await runProgram(['--version'])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' });
+  });
+
+  it.each([
+    ['no command', [], 'no command was given, wants one of simulate'],
+    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of simulate"],
+    ['a property that every object has', ['constructor'], "the command is 'constructor', wants one of simulate"],
+    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of simulate"],
+  ])('exits with 2 for %s', async (_, args, message) => {
+    const { code, stdout, stderr } = await runProgram(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toBe(`nestjs-sluice: ${message}\nnestjs-sluice --help tells more\n`);
+  });
+
+  it('tells the options of a command, whatever stands beside it', async () => {
+    const { code, stdout } = await runProgram(['simulate', '--limit', 'nonsense', '--help']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Usage: nestjs-sluice simulate/);
+  });
+});
+
+describe('the built files', () => {
+  it('of the program load nothing of Nest and nothing of Redis', () => {
+    expect(packagesOf('cli/main.js')).toEqual(['ipaddr.js', 'luxon', 'ms']);
+  });
+
+  it('of the library load nothing of the program', () => {
+    const loaded = ['index.js', 'testing/index.js'].flatMap((entry) => [...filesOf(entry)]);
+    expect(loaded).toContain(normalize('stores/memory/memory.store.js'));
+    expect(loaded.filter((file) => /^cli[\\/]|cli-messages/.test(file))).toEqual([]);
+  });
+});
+
+/** The files that are loaded with one, dynamic imports included. */
+function filesOf(entry: string, found = new Set<string>()): Set<string> {
+  if (found.has(normalize(entry))) return found;
+  found.add(normalize(entry));
+  for (const name of importsOf(entry)) if (name.startsWith('.')) filesOf(join(dirname(entry), name), found);
+  return found;
+}
+
+/** The packages that they load. */
+function packagesOf(entry: string): string[] {
+  const names = [...filesOf(entry)].flatMap(importsOf).filter((name) => !/^(?:\.|node:)/.test(name));
+  return [...new Set(names)].toSorted();
+}
+
+function importsOf(file: string): string[] {
+  const source = readFileSync(join(PACKAGE_FOLDER, 'dist', file), 'utf8');
+  return ts.preProcessFile(source, true, true).importedFiles.map(({ fileName }) => fileName);
+}

@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll } from '@jest/globals';
+import type { Report } from '../../lib/cli/simulate/report.js';
+import { ensureBuilt } from '../support/built.js';
+import { PACKAGE_FOLDER } from '../support/npm.js';
+
+/** What a run of the program left. */
+export interface ProgramRun {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the built program as a shell would, in a folder of its own, with a text as its standard input. */
+export function runProgram(args: readonly string[], { cwd, input }: { cwd?: string; input?: string | Buffer } = {}) {
+  return new Promise<ProgramRun>((resolve, reject) => {
+    const program = join(PACKAGE_FOLDER, 'dist/cli/main.js');
+    const env = { ...process.env, NODE_OPTIONS: '' };
+    const child = spawn(process.execPath, [program, ...args], { cwd, env, stdio: 'pipe' });
+    const written = { stdout: '', stderr: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (written.stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (written.stderr += text));
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, ...written }));
+    // A program that refuses its arguments reads nothing.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input ?? '');
+  });
+}
+
+/** A folder with logs, and the built program that reads them. */
+export class LogFolder {
+  private folder = '';
+
+  constructor() {
+    beforeAll(async () => {
+      await ensureBuilt();
+      this.folder = await mkdtemp(join(tmpdir(), 'sluice-logs-'));
+    }, 120_000);
+    afterAll(() => rm(this.folder, { recursive: true, force: true }));
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  write(name: string, lines: readonly (string | object)[]): Promise<void> {
+    const texts = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line)));
+    return writeFile(this.path(name), `${texts.join('\n')}\n`);
+  }
+
+  /** Runs `simulate` in the folder. */
+  simulate(...args: string[]): Promise<ProgramRun> {
+    return runProgram(['simulate', ...args], { cwd: this.folder });
+  }
+
+  /** The same, and reads what it tells. */
+  async report(...args: string[]): Promise<Report> {
+    const { code, stdout, stderr } = await this.simulate('--json', ...args);
+    if (code !== 0) throw new Error(`exit code ${code}: ${stderr}`);
+    return JSON.parse(stdout) as Report;
+  }
+}
