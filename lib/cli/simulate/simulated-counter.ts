@@ -1,8 +1,8 @@
 import type { State } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { Block } from '../../stores/memory/counter-table.js';
-import { beginBlock, type View } from '../../stores/memory/counter-view.js';
+import { beginBlock, View } from '../../stores/memory/counter-view.js';
 import { decisionOf, toMs } from '../../stores/memory/evaluation.js';
+import type { Block } from '../../stores/memory/limit-counters.js';
 import { AdmittedUnits } from './admitted-units.js';
 
 /**
@@ -53,7 +53,7 @@ export class SimulatedCounter {
         this.block = view.block;
         isChanged = true;
       }
-      retryAfterMs = decisionOf(view).retryAfterMs;
+      retryAfterMs = decisionOf(view, 0).retryAfterMs;
     } else if (!this.isAllowed) {
       retryAfterMs = cost > quota ? Infinity : toMs(algorithm.retryAfter(parameters, state, cost));
     }
@@ -76,8 +76,12 @@ export class SimulatedCounter {
   }
 
   private view(cost: number): View {
-    const { limit, state, block, isAllowed } = this;
-    const nowhere = { identity: '', key: '', stored: undefined, reused: undefined, delay: undefined };
-    return { ...nowhere, limit, state, block, cost, allowed: isAllowed };
+    const view = new View();
+    view.limit = this.limit;
+    view.state = this.state;
+    view.block = this.block;
+    view.cost = cost;
+    view.allowed = this.isAllowed;
+    return view;
   }
 }
