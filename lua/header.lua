@@ -75,6 +75,13 @@
 --   delay(limit, state, cost)       microseconds to hold what fits, and its ticket
 --   renew(limit, state, units, ticket)   whether what is held is held anew
 --   history(limit, state, key)      start, end, count of windows, the newest last
+-- What plain.lua uses of an algorithm that fragments.json lists as plain are functions that the fragment or its core declares by
+-- `local function`, besides fits, take, remaining, retry_after, reset_after, encode, delay and keep_for:
+--   begin(limit, state, now)           makes the state a fresh one; false if the limit is of another time
+--   resume(limit, state, now, value)   fills in the state as of now from what is stored; false if that takes more, as `open` does
+--   outlives(limit, state, micros)     whether the key that the value was read from lives so long from now on
+--   extended(limit, state, micros)     for how long to keep a key that has to be kept so long
+--   changed(limit, state)              the offset and the bytes that differ from the value that was read
 -- `limit` holds the parameters by their names, and `quota`; `state` holds `now`, and `migrated`, which `open` sets if the state was
 -- made under other parameters or before the clock was set back. fragments.json lists all other fragments, in their order; each
 -- one's first lines, the names that it uses, besides those of this file, and the names that it leaves for others.

@@ -113,17 +113,21 @@ function blockOf(lines, own, { source, core }) {
     ),
     parameters,
   );
-
-  // What a function of the algorithm refers to: the parameter that its core is made with, and functions that are called otherwise.
+  // What a function of the algorithm refers to: the parameter that its core is made with.
   const [, maker, option] = /^local function (\w+)\((\w+)\)$/m.exec(core) ?? [];
   const [, given = 'nil'] = new RegExp(`= ${maker}\\((\\w+)\\)`).exec(source) ?? [];
   const uses = (name) => written.some((line) => new RegExp(`\\b${name}\\b`).test(line));
-  const passed = [...algorithm].filter(([name]) => written.some((line) => new RegExp(`pcall\\(${name}\\b`).test(line)));
-  return [
-    ...(option !== undefined && uses(option) ? [`local ${option} = ${given}`] : []),
-    ...passed.map(([, { text }]) => text),
-    ...written,
-  ];
+  return [...(option !== undefined && uses(option) ? [`local ${option} = ${given}`] : []), ...written];
+}
+
+/** The functions of algorithms that are passed to `pcall`, in the place of a line that asks for them. */
+function withPassed(lines, algorithms) {
+  return lines.flatMap((line) => {
+    if (line.trim() !== 'algorithm.functions()') return [line];
+    return algorithms.flatMap(({ source }) =>
+      [...functionsOf(source)].filter(([name]) => source.includes(`pcall(${name},`)).map(([, { text }]) => text),
+    );
+  });
 }
 
 /**
@@ -139,13 +143,13 @@ export function writeOut(source, helpers, algorithms) {
   for (let at = 0; at < lines.length; at++) {
     const block = BLOCK.exec(lines[at])?.groups;
     if (block === undefined) {
-      written.push(...inline([lines[at]], own, new Map()));
+      written.push(...withPassed(inline([lines[at]], own, new Map()), algorithms));
       continue;
     }
     const end = lines.indexOf(`${block.indent}end`, at);
     for (const [index, algorithm] of algorithms.entries()) {
       written.push(`${index === 0 ? 'if' : 'elseif'} ${block.first ?? ''}name == '${algorithm.name}' then`);
-      written.push(...blockOf(lines.slice(at + 1, end), own, algorithm));
+      written.push(...withPassed(blockOf(lines.slice(at + 1, end), own, algorithm), [algorithm]));
     }
     written.push('end');
     at = end;

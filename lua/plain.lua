@@ -6,7 +6,7 @@
 -- that fragments.json lists as plain, and in the place of each call of a function that is declared here, in the algorithm's fragment
 -- or its core, what that function does; of `algorithm.f` without a call, whether there is an f. Such a function has no `return` but at
 -- its end, and is called with its own parameters' names. Where `algorithm.variables` says so, what `limit` and `state` hold are local
--- variables.
+-- variables. In the place of `algorithm.functions` stand those that are passed to `pcall`.
 --
 -- Uses: algorithm, milliseconds, time_to_live
 -- Leaves: gaps, now, program, reply, settings, size, values
@@ -124,6 +124,7 @@ if program[1] > 0 then
   if width == 1 then
     local name, cost, is_allowed, keys = program[3], program[5], true, #KEYS
     if name == algorithm.name then
+      algorithm.functions()
       local limit, state = algorithm.variables(program, 4, 6)
       state.now = now
       for number = 1, keys do
@@ -151,6 +152,7 @@ if program[1] > 0 then
       end
     end
   else
+    algorithm.functions()
     local limits, at = {}, 3
     for i = 1, width do
       local limit = { name = program[at], quota = program[at + 1], cost = program[at + 2], shadow = program[at + 3] == 1 }
@@ -163,13 +165,18 @@ if program[1] > 0 then
       at = at + 5 + program[at + 4]
     end
     for first_key = 0, #KEYS - 1, width do
-      local times, is_plain = all_times and all_times[first_key / width + 3] or 1, true
+      local times, is_plain, is_allowed = all_times and all_times[first_key / width + 3] or 1, true, true
       for i = 1, width do
-        local limit, value = limits[i], values[first_key + i]
-        local name, state = limit.name, limit.state
+        local limit, value, fits = limits[i], values[first_key + i], false
+        local name, state, cost = limit.name, limit.state, limit.cost
         if is_plain and name == algorithm.name then
           is_plain = open_plain(limit, state, value)
+          if is_plain then
+            fits = fits_plain(limit, state, cost)
+          end
         end
+        state.fits = fits
+        if not fits and not limit.shadow then is_allowed = false end
       end
       if not is_plain then
         gaps = gaps or {}
@@ -177,8 +184,8 @@ if program[1] > 0 then
         times = 0
       end
       for time = 1, times do
-        local is_allowed = true
-        for i = 1, width do
+        is_allowed = is_allowed or time > 1
+        for i = 1, time > 1 and width or 0 do
           local limit, fits = limits[i], false
           local name, state, cost = limit.name, limit.state, limit.cost
           if name == algorithm.name then

@@ -69,9 +69,9 @@ end
 -- Fails if it cannot be read.
 local function unpacked(value)
   local counts, longer = cmsgpack.unpack(value)
-  local total = 0
-  for i = 2, #counts do total = total + counts[i] end
-  return counts, longer
+  local total = counts[2] * 0
+  for i = 3, #counts do total = total + counts[i] end
+  return counts, total, longer
 end
 
 local function begin(limit, state, now)
@@ -82,26 +82,31 @@ local function begin(limit, state, now)
 end
 
 local function resume(limit, state, now, value)
-  local is_plain, counts, longer = pcall(unpacked, value)
+  local is_plain, counts, total, longer = pcall(unpacked, value)
   if is_plain then
     is_plain = counts[1] == limit.length and #counts == limit.slices + 3
   end
   if is_plain then
-    local newest, slices, length, total = counts[2], limit.slices, limit.length, 0
+    local newest, slices, length = counts[2], limit.slices, limit.length
     local by = floor(now / length) - newest
     state.is_stored = by <= 0 and counts[3] > 0 and longer == length * slices - limit.interval
     if by > 0 then
-      newest = newest + by
-      for i = slices + 3, 3, -1 do counts[i] = i - by >= 3 and counts[i - by] or 0 end
+      newest, total = newest + by, 0
+      for i = slices + 3, 3, -1 do
+        counts[i] = i - by >= 3 and counts[i - by] or 0
+        total = total + counts[i]
+      end
       counts[2] = newest
     end
     local age, oldest = slices, max(now, newest * length) - limit.interval
     while age > 0 and (newest - age + 1) * length - 1 <= oldest do
-      if counts[age + 3] > 0 then state.is_stored = false end
-      counts[age + 3] = 0
+      if counts[age + 3] ~= 0 then
+        total = total - counts[age + 3]
+        counts[age + 3] = 0
+        state.is_stored = false
+      end
       age = age - 1
     end
-    for i = 3, age + 3 do total = total + counts[i] end
     state.counts, state.newest, state.total, state.ahead = counts, newest, total, 0
     -- When in its slice the last unit came is not known: it may have been at the end.
     is_plain = (newest + 1) * length - 1 - now < limit.interval

@@ -10,7 +10,7 @@ import { PLAIN_ALGORITHMS } from '../../lib/stores/redis/script.generated.js';
 import type { Check, StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
-import { connectRedis, freshPrefix, ManualClock, slackMsOf } from '../support/stores.js';
+import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
 const RUNS = propertyRuns(300);
 /** Keys live so much longer than by the clock of the test, since it takes time as well. */
@@ -68,10 +68,11 @@ const programs: string[] = [];
 beforeAll(async () => {
   redis = await connectRedis({ enableAutoPipelining: true });
   const evalsha = redis.evalsha.bind(redis) as (...args: unknown[]) => Promise<unknown>;
-  jest.spyOn(redis, 'evalsha').mockImplementation(((...args: unknown[]) => {
-    programs.push(String(args.at(-1)));
+  jest.spyOn(redis, 'evalsha').mockImplementation((...args: unknown[]) => {
+    // Behind the hash, the number of keys and the keys.
+    programs.push(String(args[2 + Number(args[1])]));
     return evalsha(...args);
-  }) as never);
+  });
 });
 afterAll(() => {
   jest.restoreAllMocks();
@@ -223,7 +224,7 @@ class History {
     for (const [index, { entries, peek = false, refundable = false }] of checks.entries()) {
       const decisions = (fast as StoreDecision[][])[index]!;
       const allowed = !peek && decisions.every((decision, at) => decision.allowed || entries[at]!.limit.shadow);
-      for (const [at, { cost: cost, ...counter }] of entries.entries()) {
+      for (const [at, { cost, ...counter }] of entries.entries()) {
         if (!allowed || !refundable || !decisions[at]!.allowed) continue;
         for (const [side, its] of [
           [this.fast, fast],
@@ -272,7 +273,7 @@ class History {
         if (taken === undefined) return;
         return both(({ store, taken: places }) => {
           const { ticket, chargedAt } = places[taken.at]!;
-          return store.refund([{ ...taken.counter, units: taken.units, ticket, chargedAt } as never]);
+          return store.refund([{ ...taken.counter, units: taken.units, ticket, chargedAt }]);
         });
       }
       case 'penalize':
