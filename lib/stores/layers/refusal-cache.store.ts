@@ -94,7 +94,9 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     if (before !== undefined) this.refusals.delete(before);
     const bytes = 2 * key.length + DECISION_BYTES * decisions.length;
     const limits = check.entries.map(({ limit }) => limit);
-    this.refusals.put(new Refusal(key, limits, decisions, until, receivedAt), bytes, false);
+    // The caller may change its own.
+    const copies = decisions.map((decision) => ({ ...decision }));
+    this.refusals.put(new Refusal(key, limits, copies, until, receivedAt), bytes, false);
   }
 
   override async refund(refunds: readonly Refund[]): Promise<void> {

@@ -2,6 +2,7 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
 import { asStoreError } from '../../redis/store-error.js';
+import { partAlike } from './alike-jobs.js';
 import { batches } from './batches.js';
 import type { Job } from './jobs.js';
 import { Reply } from './reply.js';
@@ -89,8 +90,8 @@ export class Batcher {
     return queue;
   }
 
-  private sendAll(jobs: readonly Job[]): void {
-    for (const batch of batches(jobs)) this.send(batch);
+  private sendAll(jobs: Job[]): void {
+    for (const part of partAlike(jobs)) for (const batch of batches(part)) this.send(batch);
   }
 
   private send(jobs: Job[]): void {

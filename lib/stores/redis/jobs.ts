@@ -3,6 +3,7 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { tell } from '../decide.js';
 import type { Check, CheckAnswer, StoreDecision } from '../store.js';
+import { isPlainCheck } from './plain-checks.js';
 import type { Program } from './program.js';
 import type { Reply } from './reply.js';
 
@@ -23,6 +24,11 @@ export abstract class Job {
     /** How much it asks of the server, in checks of a plain counter. */
     readonly work: number,
   ) {}
+
+  /** Its check, if it is one that the script's fast way can decide. */
+  get plainCheck(): Check | undefined {
+    return undefined;
+  }
 
   abstract write(program: Program): void;
   /** Reads its part of the reply. Says whether it was done; else it is to be asked again. */
@@ -62,6 +68,10 @@ export class CheckJob extends Job {
       isOnly ? keysOf(first.limit) : sum(entries, keysOf),
       isOnly ? workOf(first.limit) : sum(entries, workOf),
     );
+  }
+
+  override get plainCheck(): Check | undefined {
+    return isPlainCheck(this.check) ? this.check : undefined;
   }
 
   write(program: Program): void {

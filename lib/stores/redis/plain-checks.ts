@@ -8,14 +8,44 @@ const CONSUME = 0;
 const PEEK = 1;
 const CONSUME_REFUNDABLE = 8;
 
-/** Whether the script's fast way knows the limit. */
-function isPlain({ algorithm, parameters, blockFor, carry }: CompiledLimit): boolean {
+/** Whether the script's fast way knows a limit: asked of each check. */
+const plainLimits = new WeakMap<CompiledLimit, boolean>();
+
+function isPlain(limit: CompiledLimit): boolean {
+  let plain = plainLimits.get(limit);
+  if (plain === undefined) plainLimits.set(limit, (plain = isKnown(limit)));
+  return plain;
+}
+
+function isKnown({ algorithm, parameters, blockFor, carry }: CompiledLimit): boolean {
   if (blockFor !== 0 || carry !== undefined || !PLAIN_ALGORITHMS.includes(algorithm.name)) return false;
   return !('retain' in parameters) || parameters.retain === 0;
 }
 
 function operationOf({ peek = false, refundable = false }: Check): number {
   return peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME;
+}
+
+/** Whether the script's fast way can decide a check. */
+export function isPlainCheck({ entries }: Check): boolean {
+  for (let i = 0; i < entries.length; i++) {
+    const { limit } = entries[i]!;
+    if (!isPlain(limit)) return false;
+    for (let j = 0; j < i; j++) if (entries[j]!.limit === limit) return false;
+  }
+  return true;
+}
+
+/** Whether two checks ask the same of the same limits, so that the fast way can decide both in one call. */
+export function areAlike(one: Check, other: Check): boolean {
+  const { length } = one.entries;
+  if (other.entries.length !== length || operationOf(one) !== operationOf(other)) return false;
+  for (let i = 0; i < length; i++) {
+    const { limit, cost } = one.entries[i]!;
+    const entry = other.entries[i]!;
+    if (limit !== entry.limit || cost !== entry.cost) return false;
+  }
+  return true;
 }
 
 /**
@@ -41,16 +71,14 @@ export class PlainChecks {
 
   /** Begins with a check; nothing if the fast way does not know it. */
   static of(check: Check, prefix: string): PlainChecks | undefined {
-    const { entries } = check;
-    const limits = new Set(entries.map(({ limit }) => limit));
-    if (limits.size < entries.length || !entries.every(({ limit }) => isPlain(limit))) return undefined;
+    if (!isPlainCheck(check)) return undefined;
     const checks = new PlainChecks(prefix, check);
     return checks.add(check) ? checks : undefined;
   }
 
   /** Says whether it was added: it is of these limits. */
   add(check: Check): boolean {
-    if (!this.isAlike(check)) return false;
+    if (check !== this.first && !areAlike(check, this.first)) return false;
     const row = this.rowOf(check.entries);
     if (row === undefined) return false;
     const { length } = this.checks;
@@ -89,25 +117,17 @@ export class PlainChecks {
     return [program, `[${[...(time ?? [0, 0]), ...(this.times ?? [])].join(',')}]`];
   }
 
-  private isAlike(check: Check): boolean {
-    const { first } = this;
-    if (check === first) return true;
-    if (check.entries.length !== first.entries.length || operationOf(check) !== this.operation) return false;
-    return check.entries.every(({ limit, cost }, index) => {
-      const other = first.entries[index]!;
-      return limit === other.limit && cost === other.cost;
-    });
-  }
-
   /** The row of the keys, a new one unless it is there; nothing if another row has one of them. */
   private rowOf(entries: readonly CheckEntry[]): number | undefined {
     const { keys, keyNumbers, prefix } = this;
-    const first = keyNumbers.get(keyOf(prefix, entries[0]!)) ?? keys.length;
-    const isNew = first === keys.length;
-    for (const [index, entry] of entries.entries()) {
-      const key = keyOf(prefix, entry);
-      if (keyNumbers.get(key) !== (isNew ? undefined : first + index)) return undefined;
-      if (isNew) keyNumbers.set(key, keys.push(key) - 1);
+    const key = keyOf(prefix, entries[0]!);
+    const known = keyNumbers.get(key);
+    if (known === undefined) keyNumbers.set(key, keys.push(key) - 1);
+    const first = known ?? keys.length - 1;
+    for (let i = 1; i < entries.length; i++) {
+      const other = keyOf(prefix, entries[i]!);
+      if (keyNumbers.get(other) !== (known === undefined ? undefined : first + i)) return undefined;
+      if (known === undefined) keyNumbers.set(other, keys.push(other) - 1);
     }
     return first / entries.length;
   }

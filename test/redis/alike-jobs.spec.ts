@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import type { Check, Store } from '../../lib/stores/store.js';
+import { comparable, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+
+const second = compile({ algo: 'gcra', rate: 3, interval: '1s' }, 'second');
+const minute = compile({ algo: 'token-bucket', rate: 5, interval: '1m' }, 'minute');
+const hour = compile({ algo: 'fixed-window', rate: 4, interval: '1h' }, 'hour');
+const log = compile({ algo: 'sliding-log', rate: 2, interval: '1h' }, 'log');
+
+const routes = [[second], [minute, hour], [second, minute, hour]];
+
+/** What several routes ask in one turn, one after another, of few clients. */
+const turnOf = (checks: number, limits = routes): Check[] =>
+  Array.from({ length: checks }, (_, i) => ({
+    entries: limits[i % limits.length]!.map((limit) => ({ limit, identity: `user:${i % 7}`, cost: 1 })),
+  }));
+
+describe('the checks of a turn that ask different limits', () => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await connectRedis();
+  });
+  afterAll(() => redis.disconnect());
+
+  /** What a turn of checks was answered, and in how many calls. */
+  async function ask(checks: Check[], more: (store: Store) => Promise<unknown>[] = () => []) {
+    const clock = new ManualClock();
+    const store = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 5000 });
+    await store.open();
+    const evalsha = jest.spyOn(redis, 'evalsha');
+    try {
+      const others = more(store);
+      const answers = await store.check(checks);
+      await Promise.all(others);
+      return { answers, programs: evalsha.mock.calls.map((call) => String(call.at(-1))) };
+    } finally {
+      evalsha.mockRestore();
+      await store.close();
+    }
+  }
+
+  const isFast = (program: string) => !program.startsWith('[0,');
+
+  it('travel in a call for each kind, which the fast way decides, once there are enough', async () => {
+    const { answers, programs } = await ask(turnOf(90));
+    expect(programs.map(isFast)).toEqual([true, true, true]);
+    const charged = answers.filter((decisions) => decisions.every(({ allowed }) => allowed)).flat();
+    const allowed = (name: string) => charged.filter(({ limit }) => limit === name).length;
+    for (const { name, quota } of [second, minute, hour]) {
+      expect(allowed(name)).toBeLessThanOrEqual(7 * quota);
+      expect(allowed(name)).toBeGreaterThan(0);
+    }
+  });
+
+  it('travel together while there are few', async () => {
+    const { programs } = await ask(turnOf(9));
+    expect(programs.map(isFast)).toEqual([false]);
+  });
+
+  it('leave what only the general way can decide, and all operations, for a call before', async () => {
+    const { programs } = await ask(turnOf(90, [...routes, [log]]), (store) => [
+      store.penalize({ limit: minute, identity: 'user:1', units: 1 }),
+    ]);
+    expect(programs.map(isFast)).toEqual([false, true, true, true]);
+  });
+
+  it('are decided as in process, if they are all of one kind', async () => {
+    const clock = new ManualClock();
+    const memory = new MemoryStore({ clock: clock.now });
+    const checks = turnOf(60, [[second, minute, hour]]);
+    const { answers, programs } = await ask(checks);
+    expect(programs.map(isFast)).toEqual([true]);
+    expect(comparable(answers)).toEqual(comparable(await memory.check(checks)));
+    await memory.close();
+  });
+});
