@@ -7,6 +7,7 @@ import { ReorderBuffer } from '../../lib/cli/simulate/reorder-buffer.js';
 import { SimulatedLimit } from '../../lib/cli/simulate/simulated-limit.js';
 import { Simulation } from '../../lib/cli/simulate/simulation.js';
 import { Timeline } from '../../lib/cli/simulate/timeline.js';
+import { RequestKey } from '../../lib/cli/simulate/tracked-keys.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { algorithmNames, costOf, costShare, forwardStep, optionsOf, type RateOptions } from '../support/arbitraries.js';
@@ -72,7 +73,7 @@ describe('a simulation', () => {
         if (passes) allowed++;
         simulation.decide({
           time: clock.now(),
-          keys: keys.slice(0, new Set(all.map((each) => each.source)).size),
+          keys: keys.slice(0, new Set(all.map((each) => each.source)).size).map((key) => new RequestKey(key)),
           cost,
         });
         expectEqual(simulation.allowed, allowed);
@@ -92,7 +93,8 @@ describe('a simulation', () => {
   it('forgets the least recently used key when there are too many, and says whether it still counted', () => {
     const limit = new CompiledLimit({ algo: 'fixed-window', rate: 1, interval: '1m' }, { location: 'limit' });
     const simulation = new Simulation([new SimulatedLimit(limit, 'limit', 0, 0)], 2);
-    const ask = (key: string, seconds: number) => simulation.decide({ time: seconds * 1e6, keys: [key], cost: 1 });
+    const ask = (key: string, seconds: number) =>
+      simulation.decide({ time: seconds * 1e6, keys: [new RequestKey(key)], cost: 1 });
     ask('a', 0);
     ask('b', 1);
     ask('b', 2);
