@@ -29,7 +29,8 @@ const limits = fc.array(
 
 const requests = fc.array(
   fc.record({
-    step: forwardStep,
+    /** A share of the window, or right to the end of the last wait. */
+    step: fc.oneof({ weight: 4, arbitrary: forwardStep }, fc.constant('wait' as const)),
     cost: costShare,
     keys: fc.tuple(fc.constantFrom('a', 'b', '__proto__'), fc.constantFrom('a', 'c')),
   }),
@@ -57,8 +58,9 @@ describe('a simulation', () => {
       const store = new MemoryStore({ clock: clock.now });
       const expected = all.map(() => ({ refused: 0, never: 0, waits: new Histogram(), delays: new Histogram() }));
       let allowed = 0;
+      let wait = 0;
       for (const { step, cost: share, keys } of history) {
-        clock.advanceMs(step * all[0]!.limit.windowMs(clock.now() / 1000));
+        clock.advanceMs(step === 'wait' ? wait : step * all[0]!.limit.windowMs(clock.now() / 1000));
         const cost = costOf(share, all[0]!.limit.quota);
         const entries = all.map(({ limit, source }) => ({ limit, identity: keys[source]!, cost }));
         const [decisions = []] = await store.check([{ entries }]);
@@ -67,7 +69,7 @@ describe('a simulation', () => {
           const counts = expected[index]!;
           if (!fits) counts.refused++;
           if (retryAfterMs === Infinity) counts.never++;
-          else if (!fits) counts.waits.add(retryAfterMs);
+          else if (!fits) counts.waits.add((wait = retryAfterMs));
           if (passes && all[index]!.limit.algorithm.queue) counts.delays.add(delayMs);
         }
         if (passes) allowed++;
