@@ -48,7 +48,7 @@ describe('a simulation', () => {
       const all = random.map(({ options, shadow, blockFor, source }, index) => {
         const location = `limit ${index}`;
         const { parameters, algorithm } = new CompiledLimit(options, { location });
-        const blocked = Math.round((blockFor ?? 0) * algorithm.window(parameters, 0));
+        const blocked = 1000 * Math.round(((blockFor ?? 0) * algorithm.window(parameters, 0)) / 1000);
         const limit = new CompiledLimit(options, { location, name: location, shadow, blockFor: blocked });
         const place = random.slice(0, index).filter((other) => other.source === source).length;
         return new SimulatedLimit(limit, location, source === first ? 0 : 1, place);
