@@ -7,6 +7,7 @@ import { ReorderBuffer } from '../../lib/cli/simulate/reorder-buffer.js';
 import { SimulatedLimit } from '../../lib/cli/simulate/simulated-limit.js';
 import { Simulation } from '../../lib/cli/simulate/simulation.js';
 import { Timeline } from '../../lib/cli/simulate/timeline.js';
+import { RequestKey } from '../../lib/cli/simulate/tracked-keys.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { algorithmNames, costOf, costShare, forwardStep, optionsOf, type RateOptions } from '../support/arbitraries.js';
@@ -28,7 +29,8 @@ const limits = fc.array(
 
 const requests = fc.array(
   fc.record({
-    step: forwardStep,
+    /** A share of the window, or right to the end of the last wait. */
+    step: fc.oneof({ weight: 4, arbitrary: forwardStep }, fc.constant('wait' as const)),
     cost: costShare,
     keys: fc.tuple(fc.constantFrom('a', 'b', '__proto__'), fc.constantFrom('a', 'c')),
   }),
@@ -46,7 +48,7 @@ describe('a simulation', () => {
       const all = random.map(({ options, shadow, blockFor, source }, index) => {
         const location = `limit ${index}`;
         const { parameters, algorithm } = new CompiledLimit(options, { location });
-        const blocked = Math.round((blockFor ?? 0) * algorithm.window(parameters, 0));
+        const blocked = 1000 * Math.round(((blockFor ?? 0) * algorithm.window(parameters, 0)) / 1000);
         const limit = new CompiledLimit(options, { location, name: location, shadow, blockFor: blocked });
         const place = random.slice(0, index).filter((other) => other.source === source).length;
         return new SimulatedLimit(limit, location, source === first ? 0 : 1, place);
@@ -56,8 +58,9 @@ describe('a simulation', () => {
       const store = new MemoryStore({ clock: clock.now });
       const expected = all.map(() => ({ refused: 0, never: 0, waits: new Histogram(), delays: new Histogram() }));
       let allowed = 0;
+      let wait = 0;
       for (const { step, cost: share, keys } of history) {
-        clock.advanceMs(step * all[0]!.limit.windowMs(clock.now() / 1000));
+        clock.advanceMs(step === 'wait' ? wait : step * all[0]!.limit.windowMs(clock.now() / 1000));
         const cost = costOf(share, all[0]!.limit.quota);
         const entries = all.map(({ limit, source }) => ({ limit, identity: keys[source]!, cost }));
         const [decisions = []] = await store.check([{ entries }]);
@@ -66,13 +69,13 @@ describe('a simulation', () => {
           const counts = expected[index]!;
           if (!fits) counts.refused++;
           if (retryAfterMs === Infinity) counts.never++;
-          else if (!fits) counts.waits.add(retryAfterMs);
+          else if (!fits) counts.waits.add((wait = retryAfterMs));
           if (passes && all[index]!.limit.algorithm.queue) counts.delays.add(delayMs);
         }
         if (passes) allowed++;
         simulation.decide({
           time: clock.now(),
-          keys: keys.slice(0, new Set(all.map((each) => each.source)).size),
+          keys: keys.slice(0, new Set(all.map((each) => each.source)).size).map((key) => new RequestKey(key)),
           cost,
         });
         expectEqual(simulation.allowed, allowed);
@@ -92,7 +95,8 @@ describe('a simulation', () => {
   it('forgets the least recently used key when there are too many, and says whether it still counted', () => {
     const limit = new CompiledLimit({ algo: 'fixed-window', rate: 1, interval: '1m' }, { location: 'limit' });
     const simulation = new Simulation([new SimulatedLimit(limit, 'limit', 0, 0)], 2);
-    const ask = (key: string, seconds: number) => simulation.decide({ time: seconds * 1e6, keys: [key], cost: 1 });
+    const ask = (key: string, seconds: number) =>
+      simulation.decide({ time: seconds * 1e6, keys: [new RequestKey(key)], cost: 1 });
     ask('a', 0);
     ask('b', 1);
     ask('b', 2);

@@ -1,6 +1,7 @@
 import { hashIdentity, LONGEST_IDENTITY } from '../../limits/identity.js';
 import { type Field, readCost, reasons } from './fields.js';
 import type { ReadLine, WantedFields } from './logged-request.js';
+import { RequestKey } from './tracked-keys.js';
 
 /** How the lines of a format are read. */
 export interface LineParts<R> {
@@ -17,14 +18,14 @@ export interface LineParts<R> {
 /** So much of a long identity is shown; with its hash it is longer than any that is short. */
 const SHOWN = 40;
 /** So many identities are remembered. */
-const MOST_REMEMBERED = 20_000;
+const MOST_REMEMBERED = 50_000;
 
-/** Identities of bounded memory, each one text however often it comes. */
+/** Identities of bounded memory, each one object however often it comes. */
 class Identities {
-  private readonly known = new Map<string, string>();
+  private readonly known = new Map<string, RequestKey>();
 
   /** A part of a text keeps all of it, here a chunk of the log: so this gives a copy. */
-  of(identity: string): string {
+  of(identity: string): RequestKey {
     const known = this.known.get(identity);
     if (known !== undefined) return known;
     const isLong = identity.length > LONGEST_IDENTITY;
@@ -32,27 +33,29 @@ class Identities {
       isLong ? `${identity.slice(0, SHOWN)}…${hashIdentity(identity)}` : identity,
       'utf16le',
     ).toString('utf16le');
-    if (isLong) return copy;
+    const key = new RequestKey(copy);
+    if (isLong) return key;
     if (this.known.size >= MOST_REMEMBERED) this.known.clear();
-    this.known.set(copy, copy);
-    return copy;
+    this.known.set(copy, key);
+    return key;
   }
 }
 
 /** Reads lines as requests. */
 export function lineReader<R extends object>(parts: LineParts<R>, wanted: WantedFields): ReadLine {
   const { keys, cost } = parts;
-  const known = new Identities();
+  // Those of one key are apart from those of another.
+  const known = keys.map(() => new Identities());
   return (line) => {
     const record = parts.record(line);
     if (record === undefined) return reasons.notOfFormat(parts.format);
     const time = parts.time(record);
     if (time === undefined) return reasons.noTime(parts.timeName);
-    const identities: string[] = [];
+    const identities: RequestKey[] = [];
     for (let index = 0; index < keys.length; index++) {
       const identity = keys[index]!(record);
       if (identity === undefined) return reasons.noKey(wanted.keys[index]!);
-      identities.push(known.of(identity));
+      identities.push(known[index]!.of(identity));
     }
     const units = cost === undefined ? 1 : readCost(cost(record));
     if (units === undefined) return reasons.noCost(wanted.cost!);

@@ -1,9 +1,11 @@
+import type { RequestKey } from './tracked-keys.js';
+
 /** A request as a log tells it, or as it was generated. */
 export interface LoggedRequest {
   /** Whole microseconds since the epoch. */
   readonly time: number;
   /** The identity by each of the keys that the limits have. */
-  readonly keys: readonly string[];
+  readonly keys: readonly RequestKey[];
   /** Units: a whole number >= 1. */
   readonly cost: number;
 }

@@ -99,8 +99,10 @@ export class Simulation {
     return wait;
   }
 
-  private forget({ counters }: TrackedKey): void {
+  private forget(key: TrackedKey): void {
     this.evicted++;
-    if (counters.some((counter) => counter.isCounting(this.now))) this.evictedCounting++;
+    if (key.counters.some((counter) => counter.isCounting(this.now))) this.evictedCounting++;
+    // A key that is remembered for its requests may still lead here.
+    if (!this.tracked.includes(key)) key.counters = [];
   }
 }

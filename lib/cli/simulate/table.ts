@@ -90,10 +90,11 @@ function notesOf({ input, keys, limits }: Report): string[] {
     }
   }
   if (keys.forgotten > 0) {
-    notes.push(
-      `${showCount(keys.forgotten)} keys were forgotten, since there were more than --max-keys; ` +
-        `${showCount(keys.forgottenCounting)} of them still counted, so more may be allowed than by all keys.`,
-    );
+    const effect =
+      keys.forgottenCounting === 0
+        ? 'None of them still counted anything, so nothing else was decided.'
+        : `${showCount(keys.forgottenCounting)} of them still counted, so more may be allowed than the limits say.`;
+    notes.push(`${showCount(keys.forgotten)} keys were forgotten, since there were more than --max-keys. ${effect}`);
   }
   return notes;
 }

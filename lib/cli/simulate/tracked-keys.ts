@@ -16,7 +16,7 @@ export class TrackedKey extends Kept {
   /** How many each limit of this key refused. */
   readonly refusedBy: number[];
   /** The counters of the limits that have this key. */
-  readonly counters: readonly SimulatedCounter[];
+  counters: readonly SimulatedCounter[];
 
   constructor(
     id: string,
@@ -40,6 +40,14 @@ export class TrackedKey extends Kept {
   }
 }
 
+/** An identity as requests have it: one object for several of them, so that what is known of it is found at once. */
+export class RequestKey {
+  /** What was found the last time; it may have been forgotten since. */
+  tracked: TrackedKey | undefined;
+
+  constructor(readonly identity: string) {}
+}
+
 /** The identities that the simulation knows, bounded: the least recently used one goes first. */
 export class TrackedKeys {
   private readonly keys: BoundedMap<TrackedKey>;
@@ -56,14 +64,9 @@ export class TrackedKeys {
   }
 
   /** An identity by one of the keys of a request. */
-  of(source: number, identity: string): TrackedKey {
-    const id = this.limits.length === 1 ? identity : `${source}:${identity}`;
-    const known = this.keys.get(id);
-    if (known !== undefined) return known;
-    this.seen++;
-    const tracked = new TrackedKey(id, source, identity, this.limits[source]!);
-    this.used(tracked);
-    return tracked;
+  of(source: number, key: RequestKey): TrackedKey {
+    if (key.tracked?.segment === undefined) key.tracked = this.find(source, key.identity);
+    return key.tracked;
   }
 
   /** A key was used, and may have grown. */
@@ -73,5 +76,15 @@ export class TrackedKeys {
 
   values(): IterableIterator<TrackedKey> {
     return this.keys.values();
+  }
+
+  private find(source: number, identity: string): TrackedKey {
+    const id = this.limits.length === 1 ? identity : `${source}:${identity}`;
+    const known = this.keys.get(id);
+    if (known !== undefined) return known;
+    this.seen++;
+    const tracked = new TrackedKey(id, source, identity, this.limits[source]!);
+    this.used(tracked);
+    return tracked;
   }
 }
