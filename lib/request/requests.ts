@@ -3,10 +3,9 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import type { Plan } from '../rules/plan.js';
 import { callOf, partsOf } from '../transports/read-request.js';
 import { type GuardContinuation, LimitedRequest } from './limited-request.js';
+import { keepRequest, requestOfCall } from './request-of-call.js';
 import { Transports } from './transports.js';
 
-/** The requests of calls, by the object that stands for the call; it seldom has more than one handler. */
-const calls = new WeakMap<object, LimitedRequest>();
 /** The last call that came with the context of a message, where the list of arguments stands for a call. */
 const latest = new WeakMap<object, LimitedRequest>();
 /** The requests of middlewares, by Node's own request: every framework gives that one to middlewares. */
@@ -35,12 +34,12 @@ export class Requests {
     const call = callOf(reader, context);
     const type = context.getClass();
     const handler = context.getHandler();
-    const first = calls.get(call);
+    const first = requestOfCall(call);
     const found = findIn(first, type, handler);
     if (found !== undefined) return found;
     const request = new LimitedRequest(context, type, handler, reader, plan, continuation);
     if (first === undefined) {
-      calls.set(call, request);
+      keepRequest(call, request);
     } else {
       request.other = first.other;
       first.other = request;
@@ -83,7 +82,7 @@ export function searchRequest(context: ExecutionContext): LimitedRequest | undef
 }
 
 function requestOf(context: ExecutionContext, call: object): LimitedRequest | undefined {
-  return findIn(calls.get(call), context.getClass(), context.getHandler());
+  return findIn(requestOfCall(call), context.getClass(), context.getHandler());
 }
 
 function findIn(first: LimitedRequest | undefined, type: object, handler: object): LimitedRequest | undefined {

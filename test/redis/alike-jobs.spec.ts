@@ -12,6 +12,8 @@ const log = compile({ algo: 'sliding-log', rate: 2, interval: '1h' }, 'log');
 
 const routes = [[second], [minute, hour], [second, minute, hour]];
 
+const isFast = (program: string) => !program.startsWith('[0,');
+
 /** What several routes ask in one turn, one after another, of few clients. */
 const turnOf = (checks: number, limits = routes): Check[] =>
   Array.from({ length: checks }, (_, i) => ({
@@ -41,8 +43,6 @@ describe('the checks of a turn that ask different limits', () => {
       await store.close();
     }
   }
-
-  const isFast = (program: string) => !program.startsWith('[0,');
 
   it('travel in a call for each kind, which the fast way decides, once there are enough', async () => {
     const { answers, programs } = await ask(turnOf(90));

@@ -1,0 +1,42 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { inspect } from 'node:util';
+import { describe, expect, it } from '@jest/globals';
+import type { LimitedRequest } from '../../lib/request/limited-request.js';
+import { keepRequest, requestOfCall } from '../../lib/request/request-of-call.js';
+
+const known = (name: string) => ({ name }) as unknown as LimitedRequest;
+const message = () => new IncomingMessage(new Socket());
+
+const calls: [string, () => object][] = [
+  ['a request of Node or Express', message],
+  ['a request of Fastify', () => ({ raw: message() })],
+  ['a frozen request', () => Object.freeze(message())],
+  ['a list of arguments', () => [{}, {}]],
+  ['any other object', () => ({ info: true })],
+];
+
+describe('what is known of a call', () => {
+  it.each(calls)('is found by %s, and by no other', (_, make) => {
+    const [one, other] = [make(), make()];
+    keepRequest(one, known('one'));
+    expect(requestOfCall(one)).toEqual({ name: 'one' });
+    expect(requestOfCall(other)).toBeUndefined();
+    keepRequest(other, known('other'));
+    expect([requestOfCall(one), requestOfCall(other)]).toEqual([{ name: 'one' }, { name: 'other' }]);
+  });
+
+  it.each(calls)('is neither shown nor copied with %s', (_, make) => {
+    const call = make();
+    const shown = inspect(call, { showHidden: false });
+    keepRequest(call, known('secret'));
+    expect(inspect(call)).toBe(shown);
+    expect(requestOfCall({ ...call })).toBeUndefined();
+  });
+
+  it('is found after the request was frozen', () => {
+    const request = message();
+    keepRequest(request, known('one'));
+    expect(requestOfCall(Object.freeze(request))).toEqual({ name: 'one' });
+  });
+});
