@@ -49,9 +49,6 @@ export interface SlidingWindowState extends State, Slices {
 /** The most slices that a window is cut into. */
 const MOST_SLICES = 1000;
 
-/** Copied for each state, which is faster than to make one number after another. */
-const NO_COUNTS: readonly number[] = Array.from({ length: MOST_SLICES + 1 }, () => 0);
-
 export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParameters, SlidingWindowState> = {
   name: 'sliding-window',
   code: 'sw',
@@ -70,57 +67,12 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   work: ({ slices }) => 1 + Math.ceil(slices / 10),
 
   open(parameters, stored, now) {
-<<<<<<< HEAD
     const { slices, length } = parameters;
     const counts = Array.from({ length: slices + 1 }, () => 0);
     const rest = { length, newest: 0, counts, ahead: 0, total: 0, kept: undefined };
     const state: SlidingWindowState = { now, migrated: false, ...rest };
     reopen(parameters, stored, now, state);
     return state;
-=======
-    const { interval, slices, length } = parameters;
-    const current = Math.floor(now / length);
-    const counts = NO_COUNTS.slice(0, slices + 1);
-    if (stored === undefined) {
-      return { now, migrated: false, length, newest: current, counts, ahead: 0, total: 0, kept: undefined };
-    }
-    const isSame = stored.length === length && stored.counts.length === counts.length;
-    const longer = isSame ? undefined : lengthened(parameters, stored, now);
-    const old = longer ?? stored;
-    // No unit came later than that: now, or the start of the newest slice while the clock catches up.
-    const time = Math.max(now, old.newest * old.length);
-    const latest = Math.floor(time / length);
-    // A slice of another length counts at its last microsecond, which may be still to come.
-    const slice = (age: number) =>
-      isSame
-        ? old.newest - age
-        : Math.min(Math.floor(((old.newest - age + 1) * old.length - 1) / length), latest + MOST_SLICES);
-    const newest = Math.max(current, slice(0));
-    const oldest = time - interval;
-    // When in its slice the last unit came is not known: it may have been at the end.
-    const setBack = (newest + 1) * length - 1 - now >= interval;
-    const ahead = setBack ? 0 : newest - latest;
-    for (let i = 0; i < ahead; i++) counts.push(0);
-    let total = 0;
-    for (const [age, count] of old.counts.entries()) {
-      if (count === 0) continue;
-      const number = slice(age);
-      if ((number + 1) * length - 1 <= oldest) continue;
-      counts[setBack ? 0 : newest - number]! += count;
-      total += count;
-    }
-    const isKept = !isSame && total > 0 && !setBack;
-    return {
-      now,
-      migrated: setBack || (isKept && longer !== undefined),
-      length,
-      newest: setBack ? current : newest,
-      counts,
-      ahead,
-      total,
-      kept: isKept ? { length: old.length, newest: old.newest, counts: old.counts } : undefined,
-    };
->>>>>>> simulate
   },
   reopen,
   fits: ({ quota }, { total }, cost) => total + cost <= quota,
