@@ -174,8 +174,9 @@ export class Limiter {
   private decide(key: string, cost: number | undefined, peek: boolean): Promise<LeasedDecision> {
     return new Promise((resolve, reject) => {
       // What is thrown here rejects.
-      const { limit } = this.rule;
+      const { rule } = this;
       assertKey(key);
+      const limit = rule.limitFor(key);
       const entry = { limit, identity: key, cost: this.cost(cost) };
       decide(
         this.store,
@@ -208,7 +209,7 @@ export class Limiter {
 
   private counter(key: string): Counter {
     assertKey(key);
-    return { limit: this.rule.limit, identity: key };
+    return { limit: this.rule.limitFor(key), identity: key };
   }
 
   private cost(cost: number = this.rule.fixedCost): number {

@@ -34,13 +34,13 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
    * `RateLimitStoreError` when the app shuts down.
    */
   wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
-    if (this.closed) return this.reserveNow({ limit: rule.limit, identity }, options);
+    if (this.closed) return this.reserveNow({ limit: rule.limitFor(identity), identity }, options);
     if (!this.subscribed.has(rule)) {
       this.subscribed.add(rule);
       rule.onChange(() => this.onLimitChanged(rule));
     }
-    const waiter = new Waiter(() => rule.limit, options);
-    if (!waiter.isSettled) this.join(waiter, rule.limit, identity);
+    const waiter = new Waiter(() => rule.limitFor(identity), options);
+    if (!waiter.isSettled) this.join(waiter, rule.limitFor(identity), identity);
     return waiter.decided;
   }
 

@@ -11,7 +11,15 @@ import { LimitRegistry } from '../rules/limit-registry.js';
 import { type LeasedCheckResult, withLease } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
-import type { CurrentRate, RatePatch, SetRateOptions } from '../overrides/override.js';
+import type {
+  ClearOptions,
+  CurrentRate,
+  ListOverridesOptions,
+  OverridePage,
+  OverrideQuery,
+  RatePatch,
+  SetRateOptions,
+} from '../overrides/override.js';
 import { Overrides } from '../overrides/overrides.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
 import type { Store } from '../stores/store.js';
@@ -99,13 +107,14 @@ export class LimiterService {
 
   /**
    * Changes the rate of a limit while the app runs: of one in `define` or `forFeature`, or of the module's with a `name`. The
-   * patch replaces the configured options, and any former change. When the promise resolves, this instance decides by the new
+   * patch replaces the configured options, and any former change. With a `key` it changes the rate of one identity, or of all
+   * whose keys begin alike (`'tenant:*'`); of several that match, the most specific one holds. When the promise resolves, this instance decides by the new
    * rate, and all others with the same Redis and `prefix` do within 100 ms. Without `redis` the change is of this process.
    * Rejects with `RateLimitConfigError` if the name, the patch or an option is wrong, and then changes nothing; with
    * `RateLimitStoreError` if Redis did not answer in time: a late change may still come into force.
    */
   async setRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<void> {
-    await this.overrides.set('set', name, patch, options, 'setRate');
+    await this.overrides.setRate('set', name, patch, options, 'setRate');
   }
 
   /**
@@ -113,28 +122,33 @@ export class LimiterService {
    * instances, one resolves to `true`.
    */
   async trySetRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<boolean> {
-    return this.overrides.set('try', name, patch, options, 'trySetRate');
+    return this.overrides.setRate('try', name, patch, options, 'trySetRate');
   }
 
   /**
-   * Returns the rate of a limit, read from Redis; while Redis does not answer, the one that this instance decides by. Rejects
-   * with `RateLimitConfigError` if no limit has the name.
+   * Returns the rate of a limit, or the one that holds for a `key` of it, and from where it is; read from Redis, and while
+   * Redis does not answer, the one that this instance decides by. Rejects with `RateLimitConfigError` if no limit has the name.
    */
-  async getRate(name: string): Promise<CurrentRate> {
-    return this.overrides.get(name);
+  async getRate(name: string, query: OverrideQuery = {}): Promise<CurrentRate> {
+    return this.overrides.getRate(name, query);
   }
 
   /**
-   * Puts the configured rate in force again, on all instances. Resolves to whether there was a change to end. Counted units
-   * stay. Rejects as `setRate` does.
+   * Ends a change: the configured rate is in force again on all instances; or, for a `key`, what holds for it without the change.
+   * Resolves to whether there was a change to end. Counted units stay. Rejects as `setRate` does.
    */
-  async clearRate(name: string): Promise<boolean> {
-    return this.overrides.clear(name);
+  async clearRate(name: string, options: ClearOptions = {}): Promise<boolean> {
+    return this.overrides.clearRate(name, options);
   }
 
   /** Returns the rates of all limits whose rates can be changed, with or without a change. Reads them as `getRate` does. */
   async listRates(): Promise<CurrentRate[]> {
-    return this.overrides.list();
+    return this.overrides.listRates();
+  }
+
+  /** Returns the overrides of a limit's keys, a page of them in the order of the keys. Reads them as `getRate` does. */
+  async listOverrides(name: string, options: ListOverridesOptions = {}): Promise<OverridePage> {
+    return this.overrides.listOverrides(name, options);
   }
 
   private entry(check: LimitCheck): CheckEntry {
@@ -145,6 +159,6 @@ export class LimiterService {
     const units = cost === undefined ? rule.fixedCost : cost;
     assertKey(key);
     assertCost(units);
-    return { limit: rule.limit, identity: key, cost: units };
+    return { limit: rule.limitFor(key), identity: key, cost: units };
   }
 }

@@ -2,18 +2,36 @@ import { Inject, Injectable } from '@nestjs/common';
 import { OVERRIDE_STORE } from '../config/tokens.js';
 import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { LimitRegistry } from '../rules/limit-registry.js';
+import { LimitRegistry, type NamedLimit } from '../rules/limit-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
-import { EffectiveRate } from './effective-rate.js';
-import type { CurrentRate, SetRateOptions } from './override.js';
-import type { OverrideStore, OverrideChange, OverrideSnapshot } from './override-store.js';
-import { readPatch, readSetRateOptions, withPatch } from './rate-patch.js';
+import { ExpiryQueue } from '../util/expiry-queue.js';
+import { LongTimeout } from '../util/long-timeout.js';
+import { readClearOptions, readPageOptions, readQuery, readRateOptions } from './change-options.js';
+import { LimitOverrides } from './limit-overrides.js';
+import { addressOf, type OverrideKind } from './override-address.js';
+import type { OverrideStore, OverrideUpdate } from './override-store.js';
+import type { CurrentRate, OverridePage } from './override.js';
+import { readPatch, withPatch } from './rate-patch.js';
 
-/** Overrides the rates of named limits, and applies the overrides that other instances make. */
+/** A record that ends. */
+interface Expiry {
+  readonly overrides: LimitOverrides;
+  readonly kind: OverrideKind;
+  readonly key: string;
+}
+
+/** The most expiries of records that were replaced. */
+const MOST_STALE = 1000;
+
+/** Overrides named limits while the app runs, and applies the overrides that other instances make. */
 @Injectable()
 export class Overrides {
-  private readonly effectiveRates = new Map<string, EffectiveRate[]>();
-  private snapshot: OverrideSnapshot | undefined;
+  /** By the names of limits, those included that only other apps know. */
+  private readonly byLimit = new Map<string, LimitOverrides>();
+  private readonly expiries = new ExpiryQueue<Expiry>();
+  private timeout: LongTimeout | undefined;
+  /** What the store's clock is ahead of the monotonic one, in milliseconds. */
+  private ahead = 0;
   private opened = false;
   private watching: Promise<void> | undefined;
 
@@ -22,6 +40,7 @@ export class Overrides {
     private readonly compiler: RuleCompiler,
     @Inject(OVERRIDE_STORE) private readonly store: OverrideStore,
   ) {
+    store.subscribe(this.apply);
     this.addNamedLimits();
     registry.onDefined = () => this.addNamedLimits();
   }
@@ -35,97 +54,159 @@ export class Overrides {
   close(): void {
     this.opened = false;
     this.store.close();
-    for (const rate of this.unambiguous) rate.stop();
+    this.timeout?.clear();
   }
 
-  async set(
+  async setRate(
     operation: 'set' | 'try',
     name: string,
     patch: unknown,
-    options: SetRateOptions,
+    options: unknown,
     method: string,
   ): Promise<boolean> {
-    const { limit } = this.rateOf(name, method);
-    const { definition, declaration, rule } = limit;
+    const { overrides, limit } = this.of(name, method);
+    const { definition, declaration } = limit;
     const location = `LimiterService.${method} of '${name}'`;
-    const { inherit, lastsMs } = readSetRateOptions(options, location);
+    const { key, ends, inherit, ...cause } = readRateOptions(options, location);
     const read = readPatch(definition, patch, location);
     const { quota } = this.compiler.compile(withPatch(definition, read), { ...declaration, location }).limit;
-    const change = { operation, name, patch: JSON.stringify(read), inherit, lastsMs, quota };
-    return this.write({ ...change, configuredQuota: rule.configured.quota });
+    const previousQuota = overrides.quotaWithout(key);
+    const value = JSON.stringify(read);
+    const item = { kind: 'rate', limit: name, key, value, inherit, ends, quota, previousQuota } as const;
+    return this.store.write({ operation, items: [item], ...cause });
   }
 
-  async clear(name: string): Promise<boolean> {
-    const { quota } = this.rateOf(name, 'clearRate').limit.rule.configured;
-    const change = { operation: 'clear', name, patch: 'null', inherit: 'keep', lastsMs: 0 } as const;
-    return this.write({ ...change, quota, configuredQuota: quota });
+  async clearRate(name: string, options: unknown): Promise<boolean> {
+    const { overrides } = this.of(name, 'clearRate');
+    const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearRate of '${name}'`);
+    const quota = overrides.quotaWithout(key);
+    const address = { kind: 'rate', limit: name, key } as const;
+    const item = { ...address, value: 'null', inherit: 'keep', ends, quota, previousQuota: quota } as const;
+    return this.store.write({ operation: 'clear', items: [item], ...cause });
   }
 
-  async get(name: string): Promise<CurrentRate> {
-    const rate = this.rateOf(name, 'getRate');
+  async getRate(name: string, query: unknown): Promise<CurrentRate> {
+    const { overrides } = this.of(name, 'getRate');
+    const key = readQuery(query, `LimiterService.getRate of '${name}'`);
     await this.readIfPossible();
-    return rate.current;
+    return overrides.currentRate(key);
   }
 
-  async list(): Promise<CurrentRate[]> {
+  async listRates(): Promise<CurrentRate[]> {
     await this.readIfPossible();
-    return this.unambiguous.map(({ current }) => current);
+    return [...this.byLimit.values()].flatMap((each) => (each.limits.length === 1 ? [each.currentRate()] : []));
   }
 
-  private async write(change: OverrideChange): Promise<boolean> {
-    const { done, snapshot } = await this.store.write(change);
-    this.apply(snapshot);
-    return done;
+  async listOverrides(name: string, options: unknown): Promise<OverridePage> {
+    const { overrides } = this.of(name, 'listOverrides');
+    const { cursor, count } = readPageOptions(options, `LimiterService.listOverrides of '${name}'`);
+    await this.readIfPossible();
+    return overrides.page(cursor, count);
   }
 
   /** While the store cannot be read, the last overrides that it told stay in force. */
   private async readIfPossible(): Promise<void> {
     try {
-      this.apply(await this.store.read());
+      await this.store.read();
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
   }
 
-  private readonly apply = (snapshot: OverrideSnapshot): void => {
-    this.snapshot = snapshot;
-    const { records, now } = snapshot;
-    for (const rate of this.unambiguous) rate.apply(records.get(rate.limit.rule.name), now);
+  private readonly apply = ({ now, complete, records }: OverrideUpdate): void => {
+    this.ahead = now - performance.now();
+    const changed = new Set<LimitOverrides>(complete ? this.byLimit.values() : []);
+    for (const overrides of changed) overrides.clear();
+    if (complete) this.expiries.clear();
+    for (const [field, record] of records) {
+      const address = addressOf(field);
+      if (address === undefined) continue;
+      const { kind, limit, key } = address;
+      const overrides = this.overridesOf(limit);
+      const endsAt = overrides.put(kind, key, record, now);
+      if (endsAt !== undefined) this.expiries.add(endsAt, { overrides, kind, key });
+      changed.add(overrides);
+    }
+    this.expire(now, changed);
+    for (const overrides of changed) overrides.commit();
+    this.setTimeout();
   };
+
+  /** Ends all overrides whose time is over. */
+  private expire(now: number, changed: Set<LimitOverrides>): void {
+    for (const { overrides, kind, key } of this.expiries.takeExpired(now)) {
+      overrides.expire(kind, key, now);
+      changed.add(overrides);
+    }
+  }
+
+  /** Ends the next override in time, by the monotonic clock. */
+  private setTimeout(): void {
+    this.timeout?.clear();
+    if (this.expiries.size > 2 * this.size + MOST_STALE) this.readExpiries();
+    const left = this.expiries.next - this.ahead - performance.now();
+    this.timeout = new LongTimeout(Math.max(0, Math.ceil(left)), this.endNext, false);
+  }
+
+  private readonly endNext = (): void => {
+    const changed = new Set<LimitOverrides>();
+    this.expire(performance.now() + this.ahead, changed);
+    for (const overrides of changed) overrides.commit();
+    this.setTimeout();
+  };
+
+  private get size(): number {
+    return [...this.byLimit.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Records that were replaced have left their times behind. */
+  private readExpiries(): void {
+    this.expiries.clear();
+    for (const overrides of this.byLimit.values()) {
+      for (const [at, kind, key] of overrides.expiries()) this.expiries.add(at, { overrides, kind, key });
+    }
+  }
 
   /** Adds the named limits that are new: a lazily loaded module defines some. */
   private addNamedLimits(): void {
-    const known = new Set([...this.effectiveRates.values()].flat().map(({ limit }) => limit.rule));
+    const known = new Set([...this.byLimit.values()].flatMap(({ limits }) => limits.map(({ rule }) => rule)));
     for (const limit of this.registry.named) {
       if (known.has(limit.rule)) continue;
-      const { name } = limit.rule;
-      this.effectiveRates.set(name, [
-        ...(this.effectiveRates.get(name) ?? []),
-        new EffectiveRate(limit, this.compiler),
-      ]);
+      const overrides = this.overridesOf(limit.rule.name);
+      overrides.limits.push(limit);
+      overrides.commit();
     }
-    if (this.snapshot !== undefined) this.apply(this.snapshot);
     if (this.opened) void this.watch();
+  }
+
+  private overridesOf(name: string): LimitOverrides {
+    let overrides = this.byLimit.get(name);
+    if (overrides === undefined) this.byLimit.set(name, (overrides = new LimitOverrides(name, this.compiler)));
+    return overrides;
   }
 
   /** Watches the store, which takes a connection, only if some limit has a name. */
   private async watch(): Promise<void> {
-    if (this.effectiveRates.size > 0) await (this.watching ??= this.store.watch(this.apply));
+    if (this.registry.named.length > 0) await (this.watching ??= this.store.watch());
   }
 
-  /** The rates of limits that share their name with no other. */
-  private get unambiguous(): EffectiveRate[] {
-    return [...this.effectiveRates.values()].flatMap((rates) => (rates.length === 1 ? rates : []));
-  }
-
-  private rateOf(name: string, method: string): EffectiveRate {
+  /** The overrides of a limit that shares its name with no other. */
+  private of(name: string, method: string): { overrides: LimitOverrides; limit: NamedLimit } {
     const location = `LimiterService.${method}`;
-    const [rate, ...others] = this.effectiveRates.get(name) ?? [];
-    if (rate === undefined) {
-      throw new RateLimitConfigError(messages.unnamedLimit(location, name, [...this.effectiveRates.keys()]));
+    const overrides = this.byLimit.get(name);
+    const [limit, ...others] = overrides?.limits ?? [];
+    if (overrides === undefined || limit === undefined) {
+      const known = [...this.byLimit.values()].filter(({ limits }) => limits.length > 0);
+      throw new RateLimitConfigError(
+        messages.unnamedLimit(
+          location,
+          name,
+          known.map((each) => each.name),
+        ),
+      );
     }
-    if (others.length === 0) return rate;
-    const locations = [rate, ...others].map(({ limit }) => limit.declaration.location);
+    if (others.length === 0) return { overrides, limit };
+    const locations = [limit, ...others].map(({ declaration }) => declaration.location);
     throw new RateLimitConfigError(messages.sameName(location, name, locations));
   }
 }
