@@ -71,10 +71,13 @@ export type { RateLimitModuleExtras, RateLimitModuleOptions } from './config/mod
 export type {
   ChangeCause,
   ClearOptions,
+  CurrentMode,
   CurrentRate,
   InheritMode,
   KeyOverrides,
+  LimitMode,
   ListOverridesOptions,
+  ModeOverride,
   Override,
   OverrideOptions,
   OverridePage,

@@ -38,6 +38,11 @@ export class ReservedQueue {
     return [...this.groups.values()].some((group) => group.isForgotten);
   }
 
+  /** Whether the limit of some units refuses nobody by now. */
+  get isOpen(): boolean {
+    return [...this.groups.values()].some(({ first }) => first?.currentLimit().shadow === true);
+  }
+
   /** Adds a waiter with the units that were reserved for it; only the units if it has given up meanwhile. */
   add(waiter: Waiter, limit: CompiledLimit, decision: StoreDecision): void {
     const reservedAt = performance.now();

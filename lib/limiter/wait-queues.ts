@@ -4,6 +4,7 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
+import { openDecision } from '../stores/store-decision.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
 import { type Counter, lineageId } from '../limits/counter.js';
 import { Waiter, type WaitOptions } from './waiter.js';
@@ -135,6 +136,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   /** Calls do not wait while the app shuts down. */
   private async reserveNow(counter: Counter, { cost, signal }: WaitOptions): Promise<StoreDecision> {
     signal?.throwIfAborted();
+    if (counter.limit.off) return openDecision(counter.limit);
     const answer = await this.store.reserve({ ...counter, cost, maxWaitMs: 0 });
     if (!answer.allowed) throw closedError();
     return answer;

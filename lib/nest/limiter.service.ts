@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { assertCost, assertKey } from '../limits/arguments.js';
 import { decided } from '../stores/decide.js';
-import { checkResultOf } from '../stores/store-decision.js';
+import { checkResultOf, openDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
@@ -13,8 +13,11 @@ import { WaitQueues } from '../limiter/wait-queues.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type {
   ClearOptions,
+  CurrentMode,
   CurrentRate,
+  LimitMode,
   ListOverridesOptions,
+  OverrideOptions,
   OverridePage,
   OverrideQuery,
   RatePatch,
@@ -22,7 +25,7 @@ import type {
 } from '../overrides/override.js';
 import { Overrides } from '../overrides/overrides.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
-import type { Store } from '../stores/store.js';
+import type { Store, StoreDecision } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 
@@ -92,7 +95,7 @@ export class LimiterService {
       if (seen.has(counter)) throw new RateLimitArgumentError(messages.sameKeyTwice(limit.name, identity));
       seen.add(counter);
     }
-    const decisions = await decided(this.store, { entries });
+    const decisions = await this.decided(entries);
     const result = checkResultOf(
       decisions,
       entries.map(({ limit }) => limit),
@@ -146,9 +149,36 @@ export class LimiterService {
     return this.overrides.listRates();
   }
 
+  /**
+   * Changes the mode of a limit while the app runs: `'enforce'`, `'shadow'`, which counts and never refuses, or `'off'`, which
+   * asks the limit no more and lets everything pass. With a `key` it changes the mode of one identity, or of all whose keys begin
+   * alike. All else is as with `setRate`.
+   */
+  async setMode(name: string, mode: LimitMode, options: OverrideOptions = {}): Promise<void> {
+    await this.overrides.setMode(name, mode, options);
+  }
+
+  /** Ends a change of a mode. Resolves to whether there was one. */
+  async clearMode(name: string, options: ClearOptions = {}): Promise<boolean> {
+    return this.overrides.clearMode(name, options);
+  }
+
+  /** Returns the mode of a limit, or the one that holds for a `key` of it, and from where it is. Reads it as `getRate` does. */
+  async getMode(name: string, query: OverrideQuery = {}): Promise<CurrentMode> {
+    return this.overrides.getMode(name, query);
+  }
+
   /** Returns the overrides of a limit's keys, a page of them in the order of the keys. Reads them as `getRate` does. */
   async listOverrides(name: string, options: ListOverridesOptions = {}): Promise<OverridePage> {
     return this.overrides.listOverrides(name, options);
+  }
+
+  /** Asks only limits that are not switched off. */
+  private async decided(entries: readonly CheckEntry[]): Promise<StoreDecision[]> {
+    const asked = entries.filter(({ limit }) => !limit.off);
+    if (asked.length === entries.length) return decided(this.store, { entries });
+    const decisions = asked.length === 0 ? [] : await decided(this.store, { entries: asked });
+    return entries.map(({ limit }) => (limit.off ? openDecision(limit) : decisions.shift()!));
   }
 
   private entry(check: LimitCheck): CheckEntry {

@@ -6,6 +6,8 @@ import {
   type ChangeCause,
   INHERIT_MODES,
   type InheritMode,
+  LIMIT_MODES,
+  type LimitMode,
   type ListOverridesOptions,
   type OverrideOptions,
   type OverrideQuery,
@@ -49,6 +51,11 @@ export function readRateOptions(options: unknown, location: string): ReadOptions
 export function readClearOptions(options: unknown, location: string): ReadOptions {
   assertOptions(options, location, ['key', ...CAUSE]);
   return readOptions(options, location);
+}
+
+/** Reads a mode. */
+export function readMode(mode: unknown, location: string): LimitMode {
+  return oneOf(location, 'mode', mode, LIMIT_MODES);
 }
 
 /** Reads by whom and why something is changed. */

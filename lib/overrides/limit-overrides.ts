@@ -1,3 +1,4 @@
+import type { LimitDefinition } from '../config/limit-definition.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
@@ -5,27 +6,12 @@ import type { NamedLimit } from '../rules/limit-registry.js';
 import { algorithmOptions, type Declaration, type RuleCompiler } from '../rules/rule-compiler.js';
 import type { KeyedLimits } from '../rules/rule.js';
 import { carryOver } from './carry-over.js';
+import { afterEnd, KeyOverride } from './key-override.js';
 import { KeyTable } from './key-table.js';
-import { type OverrideKind, prefixOf, VALUE_FIELDS } from './override-address.js';
-import { ended, isDamaged, isInForce, type OverrideRecord, type StoredRecord } from './override-record.js';
-import type { CurrentRate, KeyOverrides, OverridePage, OverrideSource, RateOverride } from './override.js';
+import { type OverrideKind, VALUE_FIELDS } from './override-address.js';
+import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from './override-record.js';
+import type { CurrentMode, CurrentRate, KeyOverrides, LimitMode, OverridePage } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
-
-/** What is overridden for one key of a limit: an identity, or all whose keys begin alike; an empty key is of all identities. */
-class KeyOverride {
-  rate: OverrideRecord | undefined;
-  mode: OverrideRecord | undefined;
-  /** The limit that it makes with the less specific ones, as of an epoch. */
-  limit: CompiledLimit | undefined;
-  epoch = 0;
-
-  constructor(readonly key: string) {}
-
-  get source(): OverrideSource {
-    if (this.key === '') return 'limit';
-    return prefixOf(this.key) === undefined ? 'key' : 'pattern';
-  }
-}
 
 /** Compiled limits that are kept beyond those in use. */
 const MOST_UNUSED = 100;
@@ -92,12 +78,20 @@ export class LimitOverrides implements KeyedLimits {
   /** The rate that holds for a key, or for all identities without overrides of their own. */
   currentRate(key = ''): CurrentRate {
     const { definition, rule } = this.limits[0]!;
-    const from = this.chain(key).find(({ rate }) => rateOf(rate) !== undefined);
-    const override = from && overrideOf(from);
+    const from = this.chain(key).find(hasRate);
+    const override = from?.rateOverride;
     const options = {
       ...algorithmOptions(override === undefined ? definition : withPatch(definition, override.patch)),
     };
     return { name: rule.name, options, source: from?.source ?? 'configured', override };
+  }
+
+  /** The mode that holds for a key, or for all identities without overrides of their own. */
+  currentMode(key = ''): CurrentMode {
+    const { rule } = this.limits[0]!;
+    const from = this.chain(key).find(hasMode);
+    const mode = from?.mode?.mode ?? (rule.configured.shadow ? 'shadow' : 'enforce');
+    return { name: rule.name, mode, source: from?.source ?? 'configured', override: from?.modeOverride };
   }
 
   /** The quota that a key has under the overrides of others. */
@@ -112,9 +106,9 @@ export class LimitOverrides implements KeyedLimits {
       const keys = this.keys.keysAfter(last, count + 1);
       for (const key of keys) {
         const entry = this.keys.get(key)!;
-        if (!saysSomething(entry)) continue;
+        if (!hasRate(entry) && !hasMode(entry)) continue;
         if (overrides.length === count) return { overrides, next: overrides.at(-1)!.key };
-        overrides.push({ key, rate: overrideOf(entry) });
+        overrides.push({ key, rate: entry.rateOverride, mode: entry.modeOverride });
       }
       if (keys.length <= count) return { overrides, next: undefined };
       last = keys.at(-1);
@@ -165,17 +159,19 @@ export class LimitOverrides implements KeyedLimits {
     const { definition, declaration, rule } = this.limits[0]!;
     // Keys of counters that began anew do not come back, whichever override holds now.
     const generation = chain.reduce((sum, { rate }) => sum + (rate?.generation ?? 0), 0);
-    const from = chain.find(({ rate }) => rateOf(rate) !== undefined);
-    const record = from && rateOf(from.rate);
-    if (record === undefined && generation === 0) return rule.configured;
+    const from = chain.find(hasRate);
+    const record = from?.rate;
+    const mode = chain.find(hasMode)?.mode?.mode ?? undefined;
+    if (record === undefined && mode === undefined && generation === 0) return rule.configured;
     const carried = carryOver(record === undefined ? { generation } : { ...record, generation });
-    const key = JSON.stringify([record?.patch, carried]);
+    const key = JSON.stringify([record?.patch, carried, mode]);
     const known = this.compiled.get(key);
     if (known !== undefined) return known;
     try {
       const patch = record === undefined ? {} : readPatch(definition, record.patch, declaration.location);
-      const whole: Declaration = { ...declaration, ...carried };
-      const { limit } = this.compiler.compile(withPatch(definition, patch), whole);
+      const patched = withMode(withPatch(definition, patch), mode);
+      const whole: Declaration = { ...declaration, ...carried, off: mode === 'off' };
+      const { limit } = this.compiler.compile(patched, whole);
       this.compiled.set(key, limit);
       return limit;
     } catch (error) {
@@ -202,35 +198,9 @@ export class LimitOverrides implements KeyedLimits {
 /** The most records of a limit that are logged. */
 const MOST_LOGGED = 100;
 
-/** A record whose patch holds. */
-function rateOf(record: OverrideRecord | undefined): OverrideRecord | undefined {
-  return record?.patch ? record : undefined;
-}
+const hasRate = ({ rate }: KeyOverride) => (rate?.patch ?? null) !== null;
+const hasMode = ({ mode }: KeyOverride) => (mode?.mode ?? null) !== null;
 
-/** What is left of a record that holds no longer: how often its counters began anew. */
-function afterEnd(record: OverrideRecord | undefined): OverrideRecord | undefined {
-  return record !== undefined && record.generation > 0 ? ended(record) : undefined;
-}
-
-function saysSomething({ rate }: KeyOverride): boolean {
-  return rateOf(rate) !== undefined;
-}
-
-function overrideOf({ key, rate }: KeyOverride): RateOverride | undefined {
-  const record = rateOf(rate);
-  return record && rateOverride(key, record);
-}
-
-/** An override of a rate as users see it. */
-export function rateOverride(key: string, record: OverrideRecord): RateOverride {
-  const { patch, version, inherit, expiresAt, by, reason } = record;
-  return {
-    ...(key === '' ? {} : { key }),
-    patch: { ...patch },
-    version,
-    inherit,
-    expiresAt: expiresAt ?? undefined,
-    ...(by === undefined ? {} : { by }),
-    ...(reason === undefined ? {} : { reason }),
-  };
+function withMode(definition: LimitDefinition, mode: LimitMode | undefined): LimitDefinition {
+  return mode === 'enforce' || mode === 'shadow' ? { ...definition, mode } : definition;
 }

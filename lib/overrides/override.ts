@@ -29,7 +29,7 @@ export interface ChangeCause {
 
 /** Of which identities an override is told. */
 export interface OverrideQuery {
-  /** The key of an identity, such as `'tenant:acme'`, as `Limiter` methods take it and `decisions$` tells it. */
+  /** The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` gives it. */
   key?: string;
 }
 
@@ -113,6 +113,7 @@ export interface KeyOverrides {
   /** The key: of one identity, or of all whose keys begin alike, with a trailing star. */
   key: string;
   rate: RateOverride | undefined;
+  mode: ModeOverride | undefined;
 }
 
 /** Some overrides of a limit, in the order of their keys. */
@@ -122,10 +123,24 @@ export interface OverridePage {
   next: string | undefined;
 }
 
-/**
- * `'enforce'` refuses, `'shadow'` counts and reports and never refuses, `'off'` does not ask the limit at all.
- */
+/** `'enforce'` refuses, `'shadow'` counts and reports and never refuses, `'off'` does not ask the limit at all. */
 export type LimitMode = 'enforce' | 'shadow' | 'off';
+
+/** A change of a limit's mode that is in force. */
+export interface ModeOverride extends Override {
+  mode: LimitMode;
+}
+
+/** The mode of a limit now. */
+export interface CurrentMode {
+  /** The limit's name. */
+  name: string;
+  mode: LimitMode;
+  /** From where it is. */
+  source: OverrideSource;
+  /** The override that is in force, or `undefined` while the mode is as configured. */
+  override: ModeOverride | undefined;
+}
 
 export const LIMIT_MODES: readonly LimitMode[] = ['enforce', 'shadow', 'off'];
 

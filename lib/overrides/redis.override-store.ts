@@ -153,7 +153,8 @@ export class RedisOverrideStore implements OverrideStore {
       if (this.closed) return;
       result = this.replica.follow(state, known);
     } while (result === 'again');
-    for (let load = 0; result === 'load' && load < MAX_LOADS; load++) {
+    if (result === 'done') return;
+    for (let load = 0; load < MAX_LOADS; load++) {
       if (load > 0) state = await this.state(undefined);
       if (await this.loadAll(state)) return;
     }

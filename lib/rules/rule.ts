@@ -177,6 +177,7 @@ export class Rule {
   private charge(identity: string | undefined, context: ExecutionContext): Awaitable<RuleEntry | undefined> {
     if (identity === undefined) return undefined;
     const limit = this.limitFor(identity);
+    if (limit.off) return undefined;
     const { cost } = this.settings;
     if (typeof cost === 'number') return { rule: this, limit, identity, cost };
     return andThen(cost(context), (units) => {

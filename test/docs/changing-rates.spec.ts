@@ -84,6 +84,20 @@ it('the calls of the guide change the rate of one customer', async () => {
   expect(await quota('tenant:acme')).toBe(500);
 });
 
+it('the calls of the guide change modes', async () => {
+  app = await TriedApp.start({ imports: [AppModule] });
+  const { limiters } = app;
+  const refused = async (key: string) => !(await limiters.for('api').consume(key, 101)).allowed;
+  expect([await refused('tenant:acme'), await refused('user:1')]).toEqual([true, true]);
+  await limiters.setMode('api', 'shadow'); // counts and reports, and refuses nobody
+  await limiters.setMode('api', 'off', { key: 'tenant:acme', expiresIn: '1h', by: 'eva', reason: 'incident 812' });
+  expect([await refused('tenant:acme'), await refused('user:1')]).toEqual([false, false]);
+  const told = await limiters.getMode('api', { key: 'tenant:acme' }); // { mode: 'off', source: 'key', override: … }
+  await limiters.clearMode('api');
+  expect(told).toMatchObject({ mode: 'off', source: 'key', override: { by: 'eva' } });
+  expect([await refused('tenant:acme'), await refused('user:1')]).toEqual([false, true]);
+});
+
 it('is the code of the guide, word for word', async () => {
   app = await TriedApp.start({ imports: [AppModule] });
   const untried = untriedCode('docs/guides/changing-rates.md', 'test/docs/changing-rates.spec.ts');

@@ -28,7 +28,7 @@ describe('rates of single keys on Redis', () => {
     return app;
   };
   const [RATES, OVERRIDES, EXPIRIES, CHANGES] = [0, 1, 2, 3] as const;
-  const key = (index: number) => overrideKeys(prefix)[index]!;
+  const key = (index: number): string => overrideKeys(prefix)[index]!;
   const warnings = () => warn.mock.calls.map(([message]) => String(message));
 
   beforeAll(async () => {
@@ -134,7 +134,7 @@ describe('rates of single keys on Redis', () => {
     expect((await redis.hkeys(key(OVERRIDES))).toSorted()).toEqual(
       ['ever', 'long', 'reset'].map((tenant) => `rate\nlogin\ntenant:${tenant}`).concat('version'),
     );
-    expect(await redis.zrange(key(EXPIRIES), 0, -1)).toEqual(['rate\nlogin\ntenant:long']);
+    expect(await redis.zrange(key(EXPIRIES), '0', '-1')).toEqual(['rate\nlogin\ntenant:long']);
     await set(app, 'long', 30);
     expect(await redis.exists(key(EXPIRIES))).toBe(0);
     expect(await redis.exists(key(RATES))).toBe(0);
@@ -152,7 +152,7 @@ describe('rates of single keys on Redis', () => {
     await set(one, 'acme', 20);
     await set(one, '*', 30);
     const fields = ['rate\nlogin\ntenant:broken', 'rate\nlogin\nuser:*', 'list\nlogin\nx', 'strange', 'rate\nnone\nx'];
-    await redis.hset(key(OVERRIDES), Object.fromEntries(fields.map((field) => [field, json])));
+    await redis.hset(key(OVERRIDES), Object.fromEntries(fields.map((field) => [field, json] as const)));
     const two = await start();
     for (let count = 0; count < 3; count++) {
       expect([await quota(two, 'acme'), await quota(two, 'broken'), await two.quota()]).toEqual([20, 30, 10]);
