@@ -70,6 +70,9 @@ export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './config/module-options.js';
 export type {
   ChangeCause,
+  ChangedMode,
+  ChangedRate,
+  ChangesOptions,
   ClearOptions,
   CurrentMode,
   CurrentRate,
@@ -85,6 +88,7 @@ export type {
   OverrideSource,
   RateOverride,
   RatePatch,
+  RecordedChange,
   SetRateOptions,
 } from './overrides/override.js';
 export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';

@@ -220,6 +220,11 @@ export const messages = {
     key === ''
       ? `the changed ${kind} of limit '${name}' is ignored, and its configured one holds: ${reason}`
       : `the ${kind} of limit '${name}' for the key ${show(key)} is ignored: ${reason}`,
+  wrongVersion: (location: string, got: unknown, first: number, last: number) =>
+    `${location}: the version is ${show(got)}, wants a whole number from ${first} to ${last}, which the history reaches`,
+  unknownChange: (location: string, version: number) =>
+    `${location}: change ${version} is of a later release, which alone can undo it`,
+  rollbackOvertaken: () => 'others made changes all the time, so nothing was rolled back',
   overrideKeyWants: (longest: number) =>
     "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at " +
     `most ${longest} characters; leave it out for all identities`,

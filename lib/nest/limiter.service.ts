@@ -12,6 +12,8 @@ import { type LeasedCheckResult, withLease } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type {
+  ChangeCause,
+  ChangesOptions,
   ClearOptions,
   CurrentMode,
   CurrentRate,
@@ -21,6 +23,7 @@ import type {
   OverridePage,
   OverrideQuery,
   RatePatch,
+  RecordedChange,
   SetRateOptions,
 } from '../overrides/override.js';
 import { Overrides } from '../overrides/overrides.js';
@@ -171,6 +174,23 @@ export class LimiterService {
   /** Returns the overrides of a limit's keys, a page of them in the order of the keys. Reads them as `getRate` does. */
   async listOverrides(name: string, options: ListOverridesOptions = {}): Promise<OverridePage> {
     return this.overrides.listOverrides(name, options);
+  }
+
+  /**
+   * Returns the last changes of rates and modes, by whichever instance, the newest first. The history holds 1,000. Rejects with
+   * `RateLimitStoreError` while Redis does not answer.
+   */
+  async changes(options: ChangesOptions = {}): Promise<RecordedChange[]> {
+    return this.overrides.changes(options);
+  }
+
+  /**
+   * Brings back all overrides as they were after the change `version`, 0 for before the first one; those that have ended meanwhile
+   * stay ended. Counted units stay. The rollback is a change itself. Resolves to whether there was a change to undo. Rejects as
+   * `setRate` does.
+   */
+  async rollback(version: number, options: ChangeCause = {}): Promise<boolean> {
+    return this.overrides.rollback(version, options);
   }
 
   /** Asks only limits that are not switched off. */

@@ -1,9 +1,11 @@
-import { duration, oneOf } from '../algorithms/options.js';
+import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { MAX_CHANGES } from './override-store.js';
 import { isOverrideKey, KEY_WANTS } from './override-address.js';
 import {
   type ChangeCause,
+  type ChangesOptions,
   INHERIT_MODES,
   type InheritMode,
   LIMIT_MODES,
@@ -92,6 +94,22 @@ export function readPageOptions(options: unknown, location: string): { cursor: s
     throw new RateLimitConfigError(messages.wrongOption(location, 'count', count, wants));
   }
   return { cursor, count };
+}
+
+/** Reads which changes a call asks for. */
+export function readChangesOptions(options: unknown, location: string): { limit: string | undefined; last: number } {
+  assertOptions(options, location, ['limit', 'last']);
+  const { limit, last = 100 } = options as ChangesOptions;
+  if (limit !== undefined && typeof limit !== 'string') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'limit', limit, "a limit's name"));
+  }
+  return { limit, last: wholeNumber(location, 'last', last, { max: MAX_CHANGES }) };
+}
+
+/** Reads by whom and why a rollback is made. */
+export function readRollbackOptions(options: unknown, location: string): ChangeCause {
+  assertOptions(options, location, CAUSE);
+  return readCause(options as ChangeCause, location);
 }
 
 /** Refuses what is no object of known options. */

@@ -142,6 +142,49 @@ export interface CurrentMode {
   override: ModeOverride | undefined;
 }
 
+/** Which changes are asked for. */
+export interface ChangesOptions {
+  /**
+   * The name of a limit.
+   * @default all limits
+   */
+  limit?: string;
+  /**
+   * How many of the last changes, at most 1,000.
+   * @default 100
+   */
+  last?: number;
+}
+
+/** What a change made of one override; `undefined` where there is none. */
+interface ChangedOf<Kind extends 'rate' | 'mode', T> {
+  kind: Kind;
+  /** The limit's name. */
+  limit: string;
+  /** The key that it is for; `undefined` for all identities. */
+  key?: string;
+  before: T | undefined;
+  after: T | undefined;
+}
+
+/** What a change made of a rate. */
+export type ChangedRate = ChangedOf<'rate', RateOverride>;
+
+/** What a change made of a mode. */
+export type ChangedMode = ChangedOf<'mode', ModeOverride>;
+
+/** A change in the history. */
+export interface RecordedChange extends ChangeCause {
+  /** Its number: each change has the next one. */
+  version: number;
+  /** When it was made, in milliseconds since the epoch on the Redis server's clock. */
+  at: number;
+  /** For a rollback: the version that it went back to. */
+  rollbackTo?: number;
+  /** What it changed: one override, or, for a rollback, all that were changed since. */
+  overrides: (ChangedRate | ChangedMode)[];
+}
+
 export const LIMIT_MODES: readonly LimitMode[] = ['enforce', 'shadow', 'off'];
 
 export const INHERIT_MODES: readonly InheritMode[] = ['keep', 'proportional', 'additive', 'reset'];

@@ -1,9 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { OVERRIDE_STORE } from '../config/tokens.js';
 import { RateLimitStoreError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import {
+  readChangesOptions,
+  readRollbackOptions,
   readClearOptions,
   readMode,
   readPageOptions,
@@ -11,10 +14,14 @@ import {
   readQuery,
   readRateOptions,
 } from './change-options.js';
+import { recordedChange, undone } from './history.js';
 import { LiveOverrides } from './live-overrides.js';
-import type { OverrideStore } from './override-store.js';
-import type { CurrentMode, CurrentRate, OverridePage } from './override.js';
+import { MAX_CHANGES, type OverrideStore } from './override-store.js';
+import type { CurrentMode, CurrentRate, OverridePage, RecordedChange } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
+
+/** How often a rollback is tried that other changes overtake. */
+const MAX_ROLLBACKS = 10;
 
 /** Overrides named limits while the app runs, and applies the overrides that other instances make. */
 @Injectable()
@@ -118,6 +125,32 @@ export class Overrides {
     const { cursor, count } = readPageOptions(options, `LimiterService.listOverrides of '${name}'`);
     await this.readIfPossible();
     return overrides.page(cursor, count);
+  }
+
+  async changes(options: unknown): Promise<RecordedChange[]> {
+    const { limit, last } = readChangesOptions(options, 'LimiterService.changes');
+    if (limit !== undefined) this.live.of(limit, 'changes');
+    const history = await this.store.changes(limit === undefined ? last : MAX_CHANGES);
+    const changes = history.map(recordedChange).toReversed();
+    const ofLimit = changes.filter(
+      ({ overrides }) => limit === undefined || overrides.some((each) => each.limit === limit),
+    );
+    return ofLimit.slice(0, last);
+  }
+
+  /** Brings back what was before all changes after a version, unless others change something meanwhile: then it tries again. */
+  async rollback(version: number, options: unknown): Promise<boolean> {
+    const location = 'LimiterService.rollback';
+    const cause = readRollbackOptions(options, location);
+    for (let attempt = 0; attempt < MAX_ROLLBACKS; attempt++) {
+      const history = await this.store.changes(MAX_CHANGES);
+      const items = undone(history, version, location);
+      if (items.length === 0) return false;
+      const lastVersion = history.at(-1)!.version;
+      const change = { operation: 'restore', items, lastVersion, rollbackTo: version, ...cause } as const;
+      if (await this.store.write(change)) return true;
+    }
+    throw new RateLimitStoreError(messages.rollbackOvertaken());
   }
 
   /** While the store cannot be read, the last overrides that it told stay in force. */

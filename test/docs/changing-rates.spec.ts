@@ -98,6 +98,30 @@ it('the calls of the guide change modes', async () => {
   expect([await refused('tenant:acme'), await refused('user:1')]).toEqual([false, true]);
 });
 
+it('the calls of the guide tell of a change, and undo it', async () => {
+  app = await TriedApp.start({ imports: [AppModule] });
+  const { limiters } = app;
+  await limiters.setRate('api', { rate: 50 });
+  await limiters.setRate('api', { rate: 5000 }, { key: 'tenant:acme', by: 'eva', reason: 'migration' });
+  const [last] = await limiters.changes({ limit: 'api', last: 1 }); // the newest first
+  // { version: 7, at: 1795302492311, by: 'eva', reason: 'migration',
+  //   overrides: [{ kind: 'rate', limit: 'api', key: 'tenant:acme', before: undefined, after: { patch: { rate: 5000 }, … } }] }
+  if (last === undefined) throw new Error('no change is in the history');
+  expect(last).toMatchObject({
+    version: 2,
+    by: 'eva',
+    reason: 'migration',
+    overrides: [
+      { kind: 'rate', limit: 'api', key: 'tenant:acme', before: undefined, after: { patch: { rate: 5000 } } },
+    ],
+  });
+  await limiters.rollback(last.version - 1, { by: 'ops', reason: 'it was the wrong tenant' });
+  expect(await limiters.getRate('api', { key: 'tenant:acme' })).toMatchObject({
+    source: 'limit',
+    options: { rate: 50 },
+  });
+});
+
 it('is the code of the guide, word for word', async () => {
   app = await TriedApp.start({ imports: [AppModule] });
   const untried = untriedCode('docs/guides/changing-rates.md', 'test/docs/changing-rates.spec.ts');
