@@ -166,6 +166,25 @@ describe('rates of single keys on Redis', () => {
     await until(() => quota(two, 'broken'), 40);
   });
 
+  it('go on beside the rates that an instance of an earlier release changes', async () => {
+    const [one, two] = [await start(), await start()];
+    await set(one, 'acme', 20);
+    for (let round = 1; round <= 5; round++) {
+      // Earlier releases write without a history, and tell the name alone.
+      await redis.hset(key(RATES), 'login', recordOf({ rate: 30 + round }));
+      await redis.publish(key(RATES), 'login');
+      await until(() => two.quota(), 30 + round);
+      await until(() => one.quota(), 30 + round);
+      expect([await quota(one, 'acme'), await quota(two, 'acme')]).toEqual([20, 20]);
+    }
+    await one.service.setRate('login', { rate: 50 });
+    await until(() => two.quota(), 50);
+    expect((await two.service.changes({ last: 1 }))[0]).toMatchObject({
+      version: 2,
+      overrides: [{ before: { patch: { rate: 35 } }, after: { patch: { rate: 50 } } }],
+    });
+  });
+
   it('load page by page, while changes come', async () => {
     const one = await start();
     await set(one, 'first', 50);
