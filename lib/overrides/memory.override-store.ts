@@ -41,7 +41,9 @@ export class MemoryOverrideStore implements OverrideStore {
     const head = { version: ++this.version, at: now * 1000, by, reason, rollbackTo };
     this.history.push(JSON.parse(JSON.stringify({ ...head, changes: changed })) as StoredChange);
     if (this.history.length > MAX_CHANGES) this.history.shift();
-    const records = new Map(changed.map(fieldOf).map((field) => [field, this.recordOf(field)]));
+    const records = new Map(
+      changed.map((each) => [fieldOf(each), (each.after ?? undefined) as OverrideRecord | undefined]),
+    );
     this.onUpdate({ now, complete: false, records });
     return true;
   }
@@ -74,10 +76,11 @@ export class MemoryOverrideStore implements OverrideStore {
       previousQuota: inForce && operation !== 'restore' ? old.quota : previousQuota,
       ...cause,
     };
-    const isKept = value !== 'null' || after.generation > 0;
-    if (isKept) this.records.set(fieldOf(address), JSON.stringify(after));
-    if (isKept && after.expiresAt !== null) this.expiries.add(after.expiresAt, fieldOf(address));
+    const isOfAll = kind === 'rate' && key === '';
+    const isKept = isOfAll || value !== 'null' || after.generation > 0;
     if (!isKept) this.records.delete(fieldOf(address));
+    else this.records.set(fieldOf(address), JSON.stringify(after));
+    if (isKept && !isOfAll && after.expiresAt !== null) this.expiries.add(after.expiresAt, fieldOf(address));
     return { ...address, before: old ?? null, after: isKept ? after : null };
   }
 
