@@ -1,5 +1,6 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { messages } from '../errors/messages.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { openDecision, refundOf } from '../stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
@@ -15,6 +16,8 @@ const LAST_POLL_MS = 1000;
 /** The last refusal of the first waiter. */
 interface Refusal {
   readonly waiter: Waiter;
+  /** The limit that refused. */
+  readonly limit: CompiledLimit;
   readonly decision: StoreDecision;
   /** In milliseconds of the monotonic clock. Before, a retry is refused again. */
   readonly retryAt: number;
@@ -74,8 +77,9 @@ export class WaitQueue {
     this.endSleep?.();
   }
 
-  /** Takes over a changed limit. */
+  /** Takes over changed limits, unless all changes were those of other keys. */
   onLimitChanged(): void {
+    if (!this.isRefusedByOther && !this.reserved.hasOtherLimit) return;
     if (this.reserved.isForgotten) return this.restart();
     if (this.reserved.isOpen) return this.refundReserved();
     const converted = this.reserved.convert();
@@ -134,6 +138,12 @@ export class WaitQueue {
     this.endIfEmpty();
   }
 
+  /** Whether the first waiter waits because of another limit than the one in force now, or for an answer. */
+  private get isRefusedByOther(): boolean {
+    const { pending, refusal } = this;
+    return pending.size > 0 && (refusal === undefined || refusal.waiter.limit() !== refusal.limit);
+  }
+
   private endIfEmpty(): void {
     if (!this.running && this.pending.size === 0 && this.reserved.isEmpty) this.options.onEmpty();
   }
@@ -187,7 +197,7 @@ export class WaitQueue {
         this.pollMs = FIRST_POLL_MS;
       } else {
         waiter.refuse(answer.value);
-        if (!waiter.isSettled) refused ??= { waiter, decision: answer.value };
+        if (!waiter.isSettled) refused ??= { waiter, limit: limits[index]!, decision: answer.value };
       }
     }
     if (waiters.some((waiter, index) => waiter.limit() !== limits[index])) this.onLimitChanged();

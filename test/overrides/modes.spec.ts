@@ -3,8 +3,10 @@ import { Controller, type ExecutionContext, Get, Logger } from '@nestjs/common';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { RATE_LIMIT_STORE } from '../../lib/config/tokens.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { LimitMode } from '../../lib/overrides/override.js';
+import type { Store } from '../../lib/stores/store.js';
 import { TriedApp } from '../docs/tried-app.js';
 import { freshPrefix } from '../support/stores.js';
 import { RatesApp, until } from './overrides-app.js';
@@ -189,6 +191,27 @@ describe.each(Object.entries(kinds))('modes that change while the app runs, %s',
     // Nothing is left of what they had reserved.
     const left = name === 'queue' ? 5 : 0;
     await until(async () => (await limiter.peek(KEY)).remaining, left);
+  });
+
+  it('and rates of other keys ask nothing for calls that wait', async () => {
+    const { service, nest } = app;
+    const reserve = jest.spyOn(nest.get<Store>(RATE_LIMIT_STORE), 'reserve');
+    const waiting = ['window', 'login'].map(async (name) => {
+      await service.for(name).consume(KEY, name === 'login' ? 10 : 1);
+      await service.for(name).acquire(KEY);
+    });
+    await until(async () => reserve.mock.calls.length, 2);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let count = 0; count < 10; count++) {
+      for (const name of ['window', 'login']) {
+        await service.setRate(name, { rate: 20 + count }, { key: 'tenant:other' });
+        await service.setMode(name, 'off', { key: 'tenant:off' });
+      }
+    }
+    expect(reserve).toHaveBeenCalledTimes(2);
+    for (const name of ['window', 'login'])
+      await service.setRate(name, { rate: 1000, interval: 10 }, { key: 'tenant:a*' });
+    await Promise.all(waiting);
   });
 
   it.each<[string, () => Promise<unknown>, string]>([
