@@ -66,7 +66,9 @@ class Told {
   async all(): Promise<unknown> {
     const changes = (await this.store.changes(100)).map(({ at, ...rest }) => ({ ...rest, at: typeof at }));
     // What has ended may be told of, but for resets it means nothing.
-    const records = [...this.records].filter(([, each]) => isMeant(each as OverrideRecord)).toSorted();
+    const records = [...this.records]
+      .filter(([, each]) => isMeant(each as OverrideRecord))
+      .toSorted(([one], [other]) => (one < other ? -1 : 1));
     return JSON.parse(JSON.stringify([records, changes]), (name, value: unknown) =>
       name === 'expiresAt' && value !== null ? (value as number) > 1000 : value,
     );
