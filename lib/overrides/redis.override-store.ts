@@ -5,6 +5,7 @@ import { ChannelListener } from '../redis/channel-listener.js';
 import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
 import { withDeadline } from '../redis/deadline.js';
 import { Script } from '../redis/script.js';
+import { noteSilence } from '../redis/silence.js';
 import { asStoreError } from '../redis/store-error.js';
 import { overrideKeys } from '../stores/redis/keys.js';
 import { fieldOf, VALUE_FIELDS } from './override-address.js';
@@ -109,7 +110,7 @@ export class RedisOverrideStore implements OverrideStore {
       const list = await withDeadline(client.lrange(this.keys[3]!, -most, -1), this.timeoutMs);
       return list.flatMap((json) => readChange(json) ?? []);
     } catch (error) {
-      throw asStoreError(error);
+      throw this.failure(error);
     }
   }
 
@@ -185,6 +186,11 @@ export class RedisOverrideStore implements OverrideStore {
     logger.warn(messages.overridesUnreadable(reason.message));
   }
 
+  private failure(error: unknown): RateLimitStoreError {
+    if (error instanceof RateLimitStoreError) noteSilence(this.client);
+    return asStoreError(error);
+  }
+
   private ready(): RedisClient {
     const { status } = this.client;
     if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
@@ -196,7 +202,7 @@ export class RedisOverrideStore implements OverrideStore {
     try {
       return read(await withDeadline(this.script.run(this.keys, args, this.timeoutMs), this.timeoutMs));
     } catch (error) {
-      throw asStoreError(error);
+      throw this.failure(error);
     }
   }
 }

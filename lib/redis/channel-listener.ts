@@ -8,6 +8,7 @@ import {
   type RedisClient,
   ignoreConnectionErrors,
 } from './client.js';
+import { longestSilenceOf } from './silence.js';
 
 /** A connection is used once, and followed by a new one: so all of its ends are handled in one way. */
 const SINGLE_USE = {
@@ -70,7 +71,8 @@ export class ChannelListener {
     if (this.closed) return this.started();
     const node = this.node();
     if (node === undefined) return this.connectLater();
-    const connection = node.duplicate(SINGLE_USE);
+    const socketTimeout = longestSilenceOf(node);
+    const connection = node.duplicate(socketTimeout === undefined ? SINGLE_USE : { ...SINGLE_USE, socketTimeout });
     this.connection = connection;
     ignoreConnectionErrors(connection);
     connection.once('end', () => {

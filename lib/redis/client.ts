@@ -2,6 +2,7 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { limitSilence } from './silence.js';
 
 /** A connection that the app made: it is used, and never closed, by this package. */
 export type RedisClient = Redis | Cluster;
@@ -88,14 +89,16 @@ function make(
   redis: Exclude<RedisConnection, RedisClient>,
   timeoutMs: number,
 ): RedisClient {
-  const limits = {
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
-    socketTimeout: Math.max(SILENCE_MS, 2 * timeoutMs),
-  };
+  const limits = { connectTimeout: CONNECT_TIMEOUT_MS, disconnectTimeout: DISCONNECT_TIMEOUT_MS };
+  const longestSilenceMs = Math.max(SILENCE_MS, 2 * timeoutMs);
   if (isClusterConnection(redis)) {
     const { redisOptions, ...options } = redis.options ?? {};
-    const nodeOptions = { ...limits, ...redisOptions, autoResendUnfulfilledCommands: false };
+    const nodeOptions = {
+      ...limits,
+      socketTimeout: longestSilenceMs,
+      ...redisOptions,
+      autoResendUnfulfilledCommands: false,
+    };
     return new Cluster(redis.nodes, {
       clusterRetryStrategy: backOff,
       ...options,
@@ -106,9 +109,12 @@ function make(
   }
   const options = { ...limits, reconnectOnError: isDemoted, retryStrategy: backOff };
   const always = { ...FAIL_FAST, lazyConnect: true };
-  return typeof redis === 'string'
-    ? new Redis(redis, { ...options, ...always })
-    : new Redis({ ...options, ...redis, ...always });
+  const client =
+    typeof redis === 'string'
+      ? new Redis(redis, { ...options, ...always })
+      : new Redis({ ...options, ...redis, ...always });
+  limitSilence(client, longestSilenceMs);
+  return client;
 }
 
 /**

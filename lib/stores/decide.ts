@@ -3,7 +3,7 @@ import type { Check, CheckAnswer, Store, StoreDecision } from './store.js';
 
 /** A store that answers each check in few steps: without a promise, and at once where it can. */
 export abstract class DirectStore {
-  /** Decides one check, and tells its answer before it returns or later. Never throws. */
+  /** @internal Decides one check, and tells its answer before it returns or later. Never throws. */
   abstract decide(check: Check, answer: CheckAnswer): void;
 
   /** Decides each check atomically: allowed by all of its limits, or charged to none. Rejects with `RateLimitStoreError`. */
@@ -24,10 +24,19 @@ export function decided(store: Store, check: Check): Promise<StoreDecision[]> {
   return promised((answer) => decide(store, check, answer));
 }
 
-/** Hands a promised answer on. */
+/** Tells an answer. Telemetry may fail meanwhile: then the check fails, and nothing else. */
+export function tell(answer: CheckAnswer, decisions: StoreDecision[]): void {
+  try {
+    answer.decided(decisions);
+  } catch (error) {
+    answer.failed(error);
+  }
+}
+
+/** Tells a promised answer. */
 export function answerWith(decisions: Promise<StoreDecision[]>, answer: CheckAnswer): void {
   decisions.then(
-    (made) => answer.decided(made),
+    (made) => tell(answer, made),
     (error: unknown) => answer.failed(error),
   );
 }

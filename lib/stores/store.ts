@@ -50,7 +50,7 @@ export interface HeldLease extends Charge {
   readonly ticket: number;
 }
 
-/** Takes the answer to a check: one of its methods is called, once. Neither throws. */
+/** Takes the answer to a check: one of its methods is called, once. If `decided` throws, `failed` is called, too. */
 export interface CheckAnswer {
   /** The check was decided: one decision an entry, in their order. */
   decided(decisions: StoreDecision[]): void;

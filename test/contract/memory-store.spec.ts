@@ -173,7 +173,8 @@ describe('what has run out in a MemoryStore', () => {
 describe('a call of a MemoryStore that fails', () => {
   it('rejects, and does not throw', async () => {
     const store = new MemoryStore({ clock: noTime });
-    const checking = store.check([]);
+    const limit = compile({ algo: 'fixed-window', rate: 1, interval: '1h' });
+    const checking = store.check([{ entries: [{ limit, identity: 'user:1', cost: 1 }] }]);
     await expect(checking).rejects.toThrow('no time');
   });
 

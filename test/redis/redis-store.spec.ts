@@ -70,6 +70,30 @@ const own = async (client: RedisClient) => {
 };
 
 describe('calls', () => {
+  it('a check that comes alone, as the one before it, is sent at once, and what follows in its turn goes together', async () => {
+    const store = freshStore();
+    await store.open();
+    const limit = compile(hundred.gcra);
+    const evalsha = jest.spyOn(redis, 'evalsha');
+    try {
+      await ask(store, limit);
+      await turn();
+      expect(evalsha).toHaveBeenCalledTimes(1);
+      const first = ask(store, limit);
+      expect(evalsha).toHaveBeenCalledTimes(2);
+      await Promise.all([first, ask(store, limit), ask(store, limit)]);
+      expect(evalsha).toHaveBeenCalledTimes(3);
+      // Where several came last, the first waits for the others again.
+      const next = [ask(store, limit), ask(store, limit)];
+      expect(evalsha).toHaveBeenCalledTimes(3);
+      const remaining = (await Promise.all(next)).map((decision) => decision.remaining);
+      expect(remaining).toEqual([95, 94]);
+      expect(evalsha).toHaveBeenCalledTimes(4);
+    } finally {
+      evalsha.mockRestore();
+    }
+  });
+
   it('all checks of one turn travel in one', async () => {
     const shared = freshStore();
     await shared.open();

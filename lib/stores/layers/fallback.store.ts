@@ -69,22 +69,27 @@ export class FallbackStore extends StoreLayer {
 
   override decide(check: Check, answer: CheckAnswer): void {
     if (this.circuits.isHealthy) decide(this.inner, check, new WatchedAnswer(this, check, answer));
-    else this.ask(check, answer, () => decided(this.inner, check));
+    else answerWith(this.ask(check), answer);
   }
 
-  /** Has the circuits count a call that failed, and decides the check otherwise. */
-  tellFailure(check: Check, answer: CheckAnswer, error: unknown): void {
-    this.ask(check, answer, async () => {
+  /** Has the circuits count a call that failed, and decides the check as its limits say. */
+  decideWithout(check: Check, answer: CheckAnswer, error: unknown): void {
+    const failed = this.circuits.ask(check.entries, async () => {
       throw error;
     });
-  }
-
-  /** Asks through the circuits. */
-  private ask(check: Check, answer: CheckAnswer, call: () => Promise<StoreDecision[]>): void {
+    // Of many that fail at once each tells its own error, though the circuit breaks meanwhile.
     answerWith(
-      this.circuits.ask(check.entries, call).catch((error: unknown) => this.fallBack(check, error)),
+      failed.catch(() => this.fallBack(check, error)),
       answer,
     );
+  }
+
+  private async ask(check: Check): Promise<StoreDecision[]> {
+    try {
+      return await this.circuits.ask(check.entries, () => decided(this.inner, check));
+    } catch (error) {
+      return this.fallBack(check, error);
+    }
   }
 
   override async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
@@ -188,6 +193,6 @@ class WatchedAnswer implements CheckAnswer {
   }
 
   failed(error: unknown): void {
-    this.store.tellFailure(this.check, this.answer, error);
+    this.store.decideWithout(this.check, this.answer, error);
   }
 }

@@ -3,7 +3,7 @@ import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { type Counter, counterId } from '../../limits/counter.js';
-import { DirectStore } from '../decide.js';
+import { DirectStore, tell } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { blockFor, viewOf } from './counter-view.js';
@@ -69,6 +69,7 @@ export class MemoryStore extends DirectStore implements Store {
     return this.table.bytes;
   }
 
+  /** @internal */
   decide(check: Check, answer: CheckAnswer): void {
     let decisions: StoreDecision[];
     try {
@@ -77,7 +78,7 @@ export class MemoryStore extends DirectStore implements Store {
       answer.failed(error);
       return;
     }
-    answer.decided(decisions);
+    tell(answer, decisions);
   }
 
   reserve(reservation: ReserveEntry): Promise<StoreDecision> {

@@ -23,6 +23,8 @@ export class Batcher {
   private readonly deadline: SharedDeadline;
   /** Whether the last turn asked for one job only: then the next one is sent at once. */
   private isCalm = false;
+  /** Whether one was sent at once since jobs were last sent together. */
+  private sentAtOnce = false;
   /** How many turns with many jobs there were in a row, and when the first job of the last turn was asked. */
   private turns = 0;
   private lastSince = 0;
@@ -43,8 +45,7 @@ export class Batcher {
     if (this.queue.length === 0) {
       this.since = job.since = performance.now();
       if (this.isCalm && this.inFlight.size === 0) {
-        this.isCalm = false;
-        setImmediate(this.calmDown);
+        this.sentAtOnce = true;
         this.send([job]);
         return;
       }
@@ -60,11 +61,6 @@ export class Batcher {
     while (this.queue.length > 0) this.flush();
     if (this.inFlight.size > 0) await new Promise<void>((resolve) => (this.whenIdle = resolve));
   }
-
-  /** After a job that was sent at once: what followed in its turn goes together, else the next one goes at once, too. */
-  private readonly calmDown = (): void => {
-    if (this.queue.length === 0) this.isCalm = true;
-  };
 
   private readonly flush = (): void => {
     const jobs = this.next();
@@ -83,7 +79,8 @@ export class Batcher {
     const goesOn = queue.length >= SUSTAINED.jobs && this.since - this.lastSince < SUSTAINED.withinMs;
     this.turns = goesOn ? this.turns + 1 : 0;
     this.lastSince = this.since;
-    this.isCalm = queue.length === 1;
+    this.isCalm = queue.length === 1 && !this.sentAtOnce;
+    this.sentAtOnce = false;
     const splits = this.turns > SUSTAINED.turns && queue.length >= 2 * SUSTAINED.jobs && this.inFlight.size === 0;
     this.queue = splits && this.slots === undefined ? queue.splice(Math.ceil(queue.length / 2)) : [];
     return queue;
@@ -140,6 +137,7 @@ export class Batcher {
   }
 
   timeOut(call: Call): void {
+    this.calls.noteSilence();
     this.fail(call, new RateLimitStoreError(messages.storeTimeout(this.calls.timeoutMs)));
   }
 

@@ -1,6 +1,7 @@
 import type { RateLimitStoreError } from '../../errors/errors.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
+import { tell } from '../decide.js';
 import type { Check, CheckAnswer, StoreDecision } from '../store.js';
 import type { Program } from './program.js';
 import type { Reply } from './reply.js';
@@ -73,7 +74,7 @@ export class CheckJob extends Job {
   }
 
   protected handOn(): void {
-    this.answer.decided(this.decisions!);
+    tell(this.answer, this.decisions!);
   }
 
   protected fail(error: RateLimitStoreError): void {

@@ -107,7 +107,7 @@ export class RedisStore extends DirectStore implements Store {
     }
   }
 
-  /** One check has one deadline, in however many calls it is made; one that is asked at once has the deadline of its call. */
+  /** @internal One check has one deadline, in however many calls it is made; one that is asked at once has the deadline of its call. */
   decide(check: Check, answer: CheckAnswer): void {
     const { slots } = this;
     if (slots !== undefined && check.entries.length > 1) {

@@ -2,6 +2,7 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { CONNECT_TIMEOUT_MS, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
+import { noteSilence } from '../../redis/silence.js';
 import { Script } from '../../redis/script.js';
 import { asStoreError } from '../../redis/store-error.js';
 import { Program, type TestClock } from './program.js';
@@ -42,6 +43,11 @@ export class ScriptCalls {
     return this.script.run(program.keys, [program.toString()], this.timeoutMs);
   }
 
+  /** A call was not answered in time. */
+  noteSilence(): void {
+    noteSilence(this.client);
+  }
+
   /** Learns the server's time, in microseconds. */
   setClock(serverTime: number): void {
     this.clockOffset = serverTime - Date.now() * 1000;
@@ -53,6 +59,7 @@ export class ScriptCalls {
     try {
       return await withDeadline(call(), this.timeoutMs);
     } catch (error) {
+      if (error instanceof RateLimitStoreError) this.noteSilence();
       throw asStoreError(error);
     }
   }
