@@ -68,7 +68,29 @@ export {
 } from './nest/rate-limit.middleware.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './config/module-options.js';
-export type { CurrentRate, RateOverride, RatePatch, InheritMode, SetRateOptions } from './overrides/override.js';
+export type {
+  ChangeCause,
+  ChangedMode,
+  ChangedRate,
+  ChangesOptions,
+  ClearOptions,
+  CurrentMode,
+  CurrentRate,
+  InheritMode,
+  KeyOverrides,
+  LimitMode,
+  ListOverridesOptions,
+  ModeOverride,
+  Override,
+  OverrideOptions,
+  OverridePage,
+  OverrideQuery,
+  OverrideSource,
+  RateOverride,
+  RatePatch,
+  RecordedChange,
+  SetRateOptions,
+} from './overrides/override.js';
 export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
 export { Reservation } from './limiter/reservation.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';

@@ -215,9 +215,19 @@ export const messages = {
   unnamedLimit: (location: string, name: unknown, known: readonly string[]) =>
     `${location}: got the name ${show(name)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'there is none'),
-  notARecord: (got: string) => `it is ${show(got)}, which is no record of a rate`,
-  rateIgnored: (name: string, reason: string) =>
-    `the changed rate of limit '${name}' is ignored, and its configured one holds: ${reason}`,
+  notARecord: (got: string) => `it is ${show(got)}, which is no record of an override`,
+  overrideIgnored: (kind: string, name: string, key: string, reason: string) =>
+    key === ''
+      ? `the changed ${kind} of limit '${name}' is ignored, and its configured one holds: ${reason}`
+      : `the ${kind} of limit '${name}' for the key ${show(key)} is ignored: ${reason}`,
+  wrongVersion: (location: string, got: unknown, first: number, last: number) =>
+    `${location}: the version is ${show(got)}, wants a whole number from ${first} to ${last}, which the history reaches`,
+  unknownChange: (location: string, version: number) =>
+    `${location}: change ${version} is of a later release, which alone can undo it`,
+  rollbackOvertaken: () => 'others made changes all the time, so nothing was rolled back',
+  overrideKeyWants: (longest: number) =>
+    "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at " +
+    `most ${longest} characters; leave it out for all identities`,
   overridesNotWatched: (reason: string) => `changes of rates are not heard of at once, but read every 30 s: ${reason}`,
   refusalsNotWatched: (reason: string) =>
     `refusals are not remembered, since other instances cannot be heard when they give units back: ${reason}`,

@@ -89,7 +89,8 @@ export function withLease(
   queues: WaitQueues,
 ): LeasedDecision {
   if (charge.limit.algorithm.holding === undefined) return decision;
-  if (!allowed) return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, queues) } : decision;
+  if (charge.limit.off || !allowed)
+    return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, queues) } : decision;
   if (ticket === undefined) return decision;
   return { ...decision, lease: new Lease({ ...charge, ticket, source }, store, queues) };
 }

@@ -2,7 +2,7 @@ import type { WindowCount } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { assertCost, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
-import { refundOf, toCallerDecision } from '../stores/store-decision.js';
+import { openDecision, refundOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
@@ -81,6 +81,7 @@ export class Limiter {
         messages.notReservable(this.name, algorithm.name, algorithms.withAny('reservation', 'queue')),
       );
     }
+    if (counter.limit.off) return new Reservation(openDecision(counter.limit), undefined, this.store);
     const answer = await this.store.reserve({ ...counter, cost: units, maxWaitMs });
     const taken = answer.allowed ? refundOf({ ...counter, units }, answer) : undefined;
     return new Reservation(toCallerDecision(answer, counter.limit), taken, this.store);
@@ -174,11 +175,13 @@ export class Limiter {
 
   private decide(key: string, cost: number | undefined, peek: boolean): Promise<LeasedDecision> {
     try {
-      const { limit } = this.rule;
+      const { rule } = this;
       assertKey(key);
+      const limit = rule.limitFor(key);
       const entry = { limit, identity: key, cost: this.cost(cost) };
       const answer = new CallerAnswer(entry, peek, this.store, this.queues);
-      decide(this.store, { entries: [entry], peek }, answer);
+      if (limit.off) answer.decided([openDecision(limit)]);
+      else decide(this.store, { entries: [entry], peek }, answer);
       return answer.promise();
     } catch (error) {
       return Promise.reject(error);
@@ -196,6 +199,7 @@ export class Limiter {
     assertSignal(signal);
     if (counter.limit.shadow) {
       signal?.throwIfAborted();
+      if (counter.limit.off) return openDecision(counter.limit);
       return this.store.reserve({ ...counter, cost, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
     return this.queues.wait(this.rule, counter.identity, { cost, timeoutMs, signal });
@@ -208,7 +212,7 @@ export class Limiter {
 
   private counter(key: string): Counter {
     assertKey(key);
-    return { limit: this.rule.limit, identity: key };
+    return { limit: this.rule.limitFor(key), identity: key };
   }
 
   private cost(cost: number = this.rule.fixedCost): number {

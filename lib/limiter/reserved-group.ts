@@ -23,6 +23,11 @@ export class ReservedGroup {
     return this.reserved.some(isForgotten);
   }
 
+  /** Whether some units are by another limit than the one in force now. */
+  get hasOtherLimit(): boolean {
+    return this.reserved.some(({ limit, currentLimit }) => limit !== currentLimit());
+  }
+
   add(units: ReservedUnits): void {
     let index = this.reserved.length;
     while (index > 0 && compareUnits(this.reserved[index - 1]!, units) > 0) index--;

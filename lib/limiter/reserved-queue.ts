@@ -38,6 +38,16 @@ export class ReservedQueue {
     return [...this.groups.values()].some((group) => group.isForgotten);
   }
 
+  /** Whether some units are by another limit than the one in force now. */
+  get hasOtherLimit(): boolean {
+    return [...this.groups.values()].some((group) => group.hasOtherLimit);
+  }
+
+  /** Whether the limit of some units refuses nobody by now. */
+  get isOpen(): boolean {
+    return [...this.groups.values()].some(({ first }) => first?.currentLimit().shadow === true);
+  }
+
   /** Adds a waiter with the units that were reserved for it; only the units if it has given up meanwhile. */
   add(waiter: Waiter, limit: CompiledLimit, decision: StoreDecision): void {
     const reservedAt = performance.now();

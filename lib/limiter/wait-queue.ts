@@ -1,6 +1,7 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { messages } from '../errors/messages.js';
-import { refundOf } from '../stores/store-decision.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { openDecision, refundOf } from '../stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { MAX_BATCH, PendingWaiters } from './pending-waiters.js';
@@ -15,6 +16,8 @@ const LAST_POLL_MS = 1000;
 /** The last refusal of the first waiter. */
 interface Refusal {
   readonly waiter: Waiter;
+  /** The limit that refused. */
+  readonly limit: CompiledLimit;
   readonly decision: StoreDecision;
   /** In milliseconds of the monotonic clock. Before, a retry is refused again. */
   readonly retryAt: number;
@@ -74,14 +77,24 @@ export class WaitQueue {
     this.endSleep?.();
   }
 
-  /** Takes over a changed limit. */
+  /** Takes over changed limits, unless all changes were those of other keys. */
   onLimitChanged(): void {
+    if (!this.isRefusedByOther && !this.reserved.hasOtherLimit) return;
     if (this.reserved.isForgotten) return this.restart();
+    if (this.reserved.isOpen) return this.refundReserved();
     const converted = this.reserved.convert();
     if (converted !== undefined) {
       // A refund of nothing makes the store convert the counter now: its debt is paid off at the new rate from here on.
       this.options.refund([{ ...this.refundOf(converted), units: 0 }]);
     }
+    this.wake();
+  }
+
+  /** Refunds all reserved units: the limit refuses nobody any more, so nobody waits for units of the future. */
+  private refundReserved(): void {
+    const { waiters, reserved } = this.reserved.drain();
+    if (reserved.length > 0) this.options.refund(reserved.map((units) => this.refundOf(units)));
+    for (const waiter of waiters) if (!waiter.isSettled) this.join(waiter);
     this.wake();
   }
 
@@ -125,6 +138,12 @@ export class WaitQueue {
     this.endIfEmpty();
   }
 
+  /** Whether the first waiter waits because of another limit than the one in force now, or for an answer. */
+  private get isRefusedByOther(): boolean {
+    const { pending, refusal } = this;
+    return pending.size > 0 && (refusal === undefined || refusal.waiter.limit() !== refusal.limit);
+  }
+
   private endIfEmpty(): void {
     if (!this.running && this.pending.size === 0 && this.reserved.isEmpty) this.options.onEmpty();
   }
@@ -159,6 +178,7 @@ export class WaitQueue {
       // A store of the user's own may also throw, or give no decision: then that call fails, and not the process.
       waiters.map(async ({ cost, leftMs }, index) => {
         const maxWaitMs = Math.min(leftMs, MAX_INTERVAL_MS);
+        if (limits[index]!.off) return openDecision(limits[index]!);
         const answer: unknown = await store.reserve({ limit: limits[index]!, identity, cost, maxWaitMs });
         return asDecision(answer);
       }),
@@ -167,14 +187,17 @@ export class WaitQueue {
     for (const [index, answer] of answers.entries()) {
       const waiter = waiters[index]!;
       if (answer.status === 'rejected') waiter.reject(answer.reason);
-      else if (answer.value.allowed) {
+      else if (limits[index]!.shadow) {
+        this.pending.delete(waiter);
+        waiter.release(answer.value);
+      } else if (answer.value.allowed) {
         this.pending.delete(waiter);
         this.reserved.add(waiter, limits[index]!, answer.value);
         this.likelyUnits = Math.max(answer.value.remaining, unitsAhead(waiter));
         this.pollMs = FIRST_POLL_MS;
       } else {
         waiter.refuse(answer.value);
-        if (!waiter.isSettled) refused ??= { waiter, decision: answer.value };
+        if (!waiter.isSettled) refused ??= { waiter, limit: limits[index]!, decision: answer.value };
       }
     }
     if (waiters.some((waiter, index) => waiter.limit() !== limits[index])) this.onLimitChanged();

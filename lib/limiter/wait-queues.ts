@@ -4,6 +4,7 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
+import { openDecision } from '../stores/store-decision.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
 import { type Counter, lineageId } from '../limits/counter.js';
 import { Waiter, type WaitOptions } from './waiter.js';
@@ -34,13 +35,13 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
    * `RateLimitStoreError` when the app shuts down.
    */
   wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
-    if (this.closed) return this.reserveNow({ limit: rule.limit, identity }, options);
+    if (this.closed) return this.reserveNow({ limit: rule.limitFor(identity), identity }, options);
     if (!this.subscribed.has(rule)) {
       this.subscribed.add(rule);
       rule.onChange(() => this.onLimitChanged(rule));
     }
-    const waiter = new Waiter(() => rule.limit, options);
-    if (!waiter.isSettled) this.join(waiter, rule.limit, identity);
+    const waiter = new Waiter(() => rule.limitFor(identity), options);
+    if (!waiter.isSettled) this.join(waiter, rule.limitFor(identity), identity);
     return waiter.decided;
   }
 
@@ -135,6 +136,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   /** Calls do not wait while the app shuts down. */
   private async reserveNow(counter: Counter, { cost, signal }: WaitOptions): Promise<StoreDecision> {
     signal?.throwIfAborted();
+    if (counter.limit.off) return openDecision(counter.limit);
     const answer = await this.store.reserve({ ...counter, cost, maxWaitMs: 0 });
     if (!answer.allowed) throw closedError();
     return answer;

@@ -54,6 +54,8 @@ export interface LimitSettings {
   readonly nameEnd?: string;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow?: boolean;
+  /** Not asked at all. */
+  readonly off?: boolean;
   /** The share of the quota from which on it is near. */
   readonly nearLimit?: number | undefined;
   /** What happens while its store fails; `'local'` unless given. */
@@ -86,6 +88,8 @@ export class CompiledLimit {
   private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
+  /** Not asked at all: its callers let everything pass. Its counters stay as they are. */
+  readonly off: boolean;
   /** It is near once so many units are used. */
   readonly nearFrom: number;
   /** What happens while its store fails. */
@@ -128,7 +132,9 @@ export class CompiledLimit {
       this.prefetch === undefined ? this.declared : prefetched(algorithm, this.declared, this.prefetch, location);
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.namespace = namespace;
-    this.shadow = shadow;
+    this.off = rest.off ?? false;
+    // Nothing is refused by a limit that is not asked.
+    this.shadow = shadow || this.off;
     this.nearFrom = unitsOf(rest.nearLimit ?? NEAR_LIMIT, this.quota);
     this.onStoreError = rest.onStoreError ?? 'local';
     this.blockFor = rest.blockFor ?? 0;

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { assertCost, assertKey } from '../limits/arguments.js';
-import { decide } from '../stores/decide.js';
+import { answerWith, decide, decided } from '../stores/decide.js';
 import { PromisedAnswer } from '../stores/promised-answer.js';
-import { checkResultOf } from '../stores/store-decision.js';
+import { checkResultOf, openDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
@@ -12,11 +12,25 @@ import { LimitRegistry } from '../rules/limit-registry.js';
 import { type LeasedCheckResult, withLease } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
-import type { CurrentRate, RatePatch, SetRateOptions } from '../overrides/override.js';
+import type {
+  ChangeCause,
+  ChangesOptions,
+  ClearOptions,
+  CurrentMode,
+  CurrentRate,
+  LimitMode,
+  ListOverridesOptions,
+  OverrideOptions,
+  OverridePage,
+  OverrideQuery,
+  RatePatch,
+  RecordedChange,
+  SetRateOptions,
+} from '../overrides/override.js';
 import { Overrides } from '../overrides/overrides.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { Store, StoreDecision } from '../stores/store.js';
+import type { CheckAnswer, Store, StoreDecision } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 
@@ -82,7 +96,7 @@ export class LimiterService {
     try {
       const entries = this.entries(checks);
       const answer = new CallerAnswers(entries, this.store, this.queues);
-      decide(this.store, { entries }, answer);
+      this.decide(entries, answer);
       return answer.promise();
     } catch (error) {
       return Promise.reject(error);
@@ -91,13 +105,14 @@ export class LimiterService {
 
   /**
    * Changes the rate of a limit while the app runs: of one in `define` or `forFeature`, or of the module's with a `name`. The
-   * patch replaces the configured options, and any former change. When the promise resolves, this instance decides by the new
+   * patch replaces the configured options, and any former change. With a `key` it changes the rate of one identity, or of all
+   * whose keys begin alike (`'tenant:*'`); of several that match, the most specific one holds. When the promise resolves, this instance decides by the new
    * rate, and all others with the same Redis and `prefix` do within 100 ms. Without `redis` the change is of this process.
    * Rejects with `RateLimitConfigError` if the name, the patch or an option is wrong, and then changes nothing; with
    * `RateLimitStoreError` if Redis did not answer in time: a late change may still come into force.
    */
   async setRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<void> {
-    await this.overrides.set('set', name, patch, options, 'setRate');
+    await this.overrides.setRate('set', name, patch, options, 'setRate');
   }
 
   /**
@@ -105,28 +120,81 @@ export class LimiterService {
    * instances, one resolves to `true`.
    */
   async trySetRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<boolean> {
-    return this.overrides.set('try', name, patch, options, 'trySetRate');
+    return this.overrides.setRate('try', name, patch, options, 'trySetRate');
   }
 
   /**
-   * Returns the rate of a limit, read from Redis; while Redis does not answer, the one that this instance decides by. Rejects
-   * with `RateLimitConfigError` if no limit has the name.
+   * Returns the rate of a limit, or the one that holds for a `key` of it, and from where it is; read from Redis, and while
+   * Redis does not answer, the one that this instance decides by. Rejects with `RateLimitConfigError` if no limit has the name.
    */
-  async getRate(name: string): Promise<CurrentRate> {
-    return this.overrides.get(name);
+  async getRate(name: string, query: OverrideQuery = {}): Promise<CurrentRate> {
+    return this.overrides.getRate(name, query);
   }
 
   /**
-   * Puts the configured rate in force again, on all instances. Resolves to whether there was a change to end. Counted units
-   * stay. Rejects as `setRate` does.
+   * Ends a change: the configured rate is in force again on all instances; or, for a `key`, what holds for it without the change.
+   * Resolves to whether there was a change to end. Counted units stay. Rejects as `setRate` does.
    */
-  async clearRate(name: string): Promise<boolean> {
-    return this.overrides.clear(name);
+  async clearRate(name: string, options: ClearOptions = {}): Promise<boolean> {
+    return this.overrides.clearRate(name, options);
   }
 
   /** Returns the rates of all limits whose rates can be changed, with or without a change. Reads them as `getRate` does. */
   async listRates(): Promise<CurrentRate[]> {
-    return this.overrides.list();
+    return this.overrides.listRates();
+  }
+
+  /**
+   * Changes the mode of a limit while the app runs: `'enforce'`, `'shadow'`, which counts and never refuses, or `'off'`, which
+   * asks the limit no more and lets everything pass. With a `key` it changes the mode of one identity, or of all whose keys begin
+   * alike. All else is as with `setRate`.
+   */
+  async setMode(name: string, mode: LimitMode, options: OverrideOptions = {}): Promise<void> {
+    await this.overrides.setMode(name, mode, options);
+  }
+
+  /** Ends a change of a mode. Resolves to whether there was one. */
+  async clearMode(name: string, options: ClearOptions = {}): Promise<boolean> {
+    return this.overrides.clearMode(name, options);
+  }
+
+  /** Returns the mode of a limit, or the one that holds for a `key` of it, and from where it is. Reads it as `getRate` does. */
+  async getMode(name: string, query: OverrideQuery = {}): Promise<CurrentMode> {
+    return this.overrides.getMode(name, query);
+  }
+
+  /** Returns the overrides of a limit's keys, a page of them in the order of the keys. Reads them as `getRate` does. */
+  async listOverrides(name: string, options: ListOverridesOptions = {}): Promise<OverridePage> {
+    return this.overrides.listOverrides(name, options);
+  }
+
+  /**
+   * Returns the last changes of rates and modes, by whichever instance, the newest first. The history holds 1,000. Rejects with
+   * `RateLimitStoreError` while Redis does not answer.
+   */
+  async changes(options: ChangesOptions = {}): Promise<RecordedChange[]> {
+    return this.overrides.changes(options);
+  }
+
+  /**
+   * Brings back all overrides as they were after the change `version`, 0 for before the first one; those that have ended meanwhile
+   * stay ended. Counted units stay. The rollback is a change itself. Resolves to whether there was a change to undo. Rejects as
+   * `setRate` does.
+   */
+  async rollback(version: number, options: ChangeCause = {}): Promise<boolean> {
+    return this.overrides.rollback(version, options);
+  }
+
+  /** Asks only limits that are not switched off. */
+  private decide(entries: readonly CheckEntry[], answer: CheckAnswer): void {
+    if (!entries.some(isOff)) decide(this.store, { entries }, answer);
+    else answerWith(this.decideOthers(entries), answer);
+  }
+
+  private async decideOthers(entries: readonly CheckEntry[]): Promise<StoreDecision[]> {
+    const asked = entries.filter((entry) => !isOff(entry));
+    const decisions = asked.length === 0 ? [] : await decided(this.store, { entries: asked });
+    return entries.map(({ limit }) => (limit.off ? openDecision(limit) : decisions.shift()!));
   }
 
   private entries(checks: readonly LimitCheck[]): CheckEntry[] {
@@ -149,7 +217,7 @@ export class LimiterService {
     const units = cost === undefined ? rule.fixedCost : cost;
     assertKey(key);
     assertCost(units);
-    return { limit: rule.limit, identity: key, cost: units };
+    return { limit: rule.limitFor(key), identity: key, cost: units };
   }
 }
 
@@ -167,6 +235,10 @@ function repeated(entries: readonly CheckEntry[]): CheckEntry | undefined {
     }
   }
   return undefined;
+}
+
+function isOff({ limit }: CheckEntry): boolean {
+  return limit.off;
 }
 
 function limitOf({ limit }: CheckEntry): CompiledLimit {

@@ -1,46 +1,109 @@
-import { isInForce, type OverrideRecord, readRecord } from './override-record.js';
-import type { OverrideAnswer, OverrideStore, OverrideChange, OverrideSnapshot } from './override-store.js';
-import type { RatePatch } from './override.js';
+import { ExpiryQueue } from '../util/expiry-queue.js';
+import { fieldOf, VALUE_FIELDS } from './override-address.js';
+import { isDamaged, isInForce, type OverrideRecord, readRecord } from './override-record.js';
+import {
+  type ChangedOverride,
+  MAX_CHANGES,
+  type OverrideChange,
+  type OverrideItem,
+  type OverrideStore,
+  type OverrideUpdate,
+  type StoredChange,
+} from './override-store.js';
+
+/** The most expiries of replaced records. */
+const MOST_STALE = 1000;
 
 /** Keeps overrides in this process, as `lua/overrides.lua` does on Redis. */
 export class MemoryOverrideStore implements OverrideStore {
   private readonly records = new Map<string, string>();
+  private readonly history: StoredChange[] = [];
+  /** The fields of records that end. */
+  private readonly expiries = new ExpiryQueue<string>();
+  private version = 0;
+  private onUpdate: (update: OverrideUpdate) => void = () => undefined;
 
-  /** Only this process changes the store, and applies its changes itself. */
-  async watch(): Promise<void> {}
-
-  async read(): Promise<OverrideSnapshot> {
-    return { now: Date.now(), records: this.records };
+  subscribe(onUpdate: (update: OverrideUpdate) => void): void {
+    this.onUpdate = onUpdate;
   }
 
-  async write({
-    operation,
-    name,
-    patch,
-    inherit,
-    lastsMs,
-    quota,
-    configuredQuota,
-  }: OverrideChange): Promise<OverrideAnswer> {
-    const snapshot = await this.read();
-    const json = this.records.get(name);
-    const old = json === undefined ? undefined : readRecord(json);
-    const inForce = old !== undefined && isInForce(old, snapshot.now);
-    const done = operation === 'set' || inForce === (operation === 'clear');
-    if (done) {
-      const record: OverrideRecord = {
-        patch: JSON.parse(patch) as RatePatch | null,
-        version: (old?.version ?? 0) + 1,
-        generation: (old?.generation ?? 0) + (inherit === 'reset' ? 1 : 0),
-        inherit,
-        expiresAt: lastsMs === 0 ? null : snapshot.now + lastsMs,
-        quota,
-        previousQuota: inForce ? old.quota : configuredQuota,
-      };
-      this.records.set(name, JSON.stringify(record));
-    }
-    return { done, snapshot };
+  /** Only this process changes the store. */
+  async watch(): Promise<void> {}
+
+  async read(): Promise<void> {}
+
+  async write({ operation, items, by, reason, lastVersion, rollbackTo }: OverrideChange): Promise<boolean> {
+    const now = Date.now();
+    if (operation === 'restore' && lastVersion !== this.version) return false;
+    const changed = items.flatMap((item) => this.change(operation, item, now, { by, reason }) ?? []);
+    if (changed.length === 0) return false;
+    this.removeExpired(now);
+    const head = { version: ++this.version, at: now * 1000, by, reason, rollbackTo };
+    this.history.push(JSON.parse(JSON.stringify({ ...head, changes: changed })) as StoredChange);
+    if (this.history.length > MAX_CHANGES) this.history.shift();
+    const records = new Map(
+      changed.map((each) => [fieldOf(each), (each.after ?? undefined) as OverrideRecord | undefined]),
+    );
+    this.onUpdate({ now, complete: false, records });
+    return true;
+  }
+
+  async changes(most: number): Promise<StoredChange[]> {
+    return structuredClone(this.history.slice(-most));
   }
 
   close(): void {}
+
+  private change(
+    operation: OverrideChange['operation'],
+    { kind, limit, key, value, inherit, ends, quota, previousQuota }: OverrideItem,
+    now: number,
+    cause: Pick<OverrideRecord, 'by' | 'reason'>,
+  ): ChangedOverride | undefined {
+    const address = { kind, limit, key };
+    const old = this.recordOf(fieldOf(address));
+    const inForce = old !== undefined && isInForce(old, now);
+    const changes = operation === 'set' || operation === 'restore' || inForce === (operation === 'clear');
+    if (!changes) return undefined;
+    const isReset = inherit === 'reset' && operation !== 'restore';
+    const after: OverrideRecord = {
+      [VALUE_FIELDS[kind]]: JSON.parse(value) as never,
+      version: Math.max(this.version, old?.version ?? 0) + 1,
+      generation: (old?.generation ?? 0) + (isReset ? 1 : 0),
+      inherit,
+      expiresAt: ends === 'null' ? null : ends.startsWith('+') ? now + Number(ends.slice(1)) : Number(ends),
+      quota,
+      previousQuota: inForce && operation !== 'restore' ? old.quota : previousQuota,
+      ...cause,
+    };
+    const isOfAll = kind === 'rate' && key === '';
+    const isKept = isOfAll || value !== 'null' || after.generation > 0;
+    if (!isKept) this.records.delete(fieldOf(address));
+    else this.records.set(fieldOf(address), JSON.stringify(after));
+    if (isKept && !isOfAll && after.expiresAt !== null) this.expiries.add(after.expiresAt, fieldOf(address));
+    return { ...address, before: old ?? null, after: isKept ? after : null };
+  }
+
+  private removeExpired(now: number): void {
+    if (this.expiries.size > 2 * this.records.size + MOST_STALE) this.readExpiries();
+    for (const field of this.expiries.takeExpired(now)) {
+      const record = this.recordOf(field);
+      if (record?.generation === 0 && !isInForce(record, now)) this.records.delete(field);
+    }
+  }
+
+  /** Records that were replaced have left their times behind. */
+  private readExpiries(): void {
+    this.expiries.clear();
+    for (const field of this.records.keys()) {
+      const expiresAt = this.recordOf(field)?.expiresAt ?? null;
+      if (expiresAt !== null) this.expiries.add(expiresAt, field);
+    }
+  }
+
+  private recordOf(field: string): OverrideRecord | undefined {
+    const json = this.records.get(field);
+    const record = json === undefined ? undefined : readRecord(json);
+    return record === undefined || isDamaged(record) ? undefined : record;
+  }
 }

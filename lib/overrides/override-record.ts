@@ -1,45 +1,71 @@
 import { messages } from '../errors/messages.js';
-import { INHERIT_MODES, type RatePatch, type InheritMode } from './override.js';
+import { INHERIT_MODES, type InheritMode, type LimitMode, LIMIT_MODES, type RatePatch } from './override.js';
 
 /** The stored form of an override. `lua/overrides.lua` explains each field. */
 export interface OverrideRecord {
-  readonly patch: RatePatch | null;
+  /** Of a rate. */
+  readonly patch?: RatePatch | null;
+  /** Of a mode. */
+  readonly mode?: LimitMode | null;
   readonly version: number;
   readonly generation: number;
   readonly inherit: InheritMode;
   readonly expiresAt: number | null;
   readonly quota: number;
   readonly previousQuota: number;
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
 }
 
-/** Reads a record. Throws if it is none. */
-export function readRecord(json: string): OverrideRecord {
+/** A stored record that cannot be read. */
+export interface DamagedRecord {
+  readonly damage: string;
+}
+
+export type StoredRecord = OverrideRecord | DamagedRecord;
+
+/** Reads a stored record. */
+export function readRecord(json: string): StoredRecord {
   const record = parse(json);
+  if (record === undefined) return { damage: messages.notARecord(json) };
   // Instances of an earlier release, which may share the hash, call the mode `state`.
-  const { patch, version, generation, inherit = record['state'], expiresAt, quota, previousQuota } = record;
+  const { patch, mode, version, generation, inherit = record['state'], expiresAt, quota, previousQuota } = record;
+  const { by, reason } = record;
   const numbers = [version, generation, quota, previousQuota, ...(expiresAt === null ? [] : [expiresAt])];
-  if (
-    typeof patch !== 'object' ||
-    Array.isArray(patch) ||
-    !INHERIT_MODES.includes(inherit as InheritMode) ||
-    !numbers.every((value) => Number.isSafeInteger(value) && (value as number) >= 0)
-  ) {
-    throw new Error(messages.notARecord(json));
-  }
-  return { ...record, inherit } as unknown as OverrideRecord;
+  const isRecord =
+    isValue(patch, mode) &&
+    INHERIT_MODES.includes(inherit as InheritMode) &&
+    numbers.every((value) => Number.isSafeInteger(value) && (value as number) >= 0) &&
+    [by, reason].every((text) => text === undefined || typeof text === 'string');
+  if (!isRecord) return { damage: messages.notARecord(json) };
+  return { patch, mode, version, generation, inherit, expiresAt, quota, previousQuota, by, reason } as OverrideRecord;
 }
 
-/** Whether the record's patch holds at `now`, in milliseconds. */
-export function isInForce({ patch, expiresAt }: OverrideRecord, now: number): boolean {
-  return patch !== null && (expiresAt === null || expiresAt > now);
+export function isDamaged(record: StoredRecord): record is DamagedRecord {
+  return 'damage' in record;
 }
 
-function parse(json: string): Record<string, unknown> {
+/** Whether the record says something, at `now`, in milliseconds. */
+export function isInForce({ patch, mode, expiresAt }: OverrideRecord, now: number): boolean {
+  return (patch ?? mode ?? null) !== null && (expiresAt === null || expiresAt > now);
+}
+
+/** The same record without what it said: only its generation counts any more. */
+export function ended(record: OverrideRecord): OverrideRecord {
+  return { ...record, patch: null, mode: null };
+}
+
+/** A patch, or a mode. */
+function isValue(patch: unknown, mode: unknown): boolean {
+  if (mode !== undefined) return patch === undefined && (mode === null || LIMIT_MODES.includes(mode as LimitMode));
+  return typeof patch === 'object' && !Array.isArray(patch);
+}
+
+function parse(json: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(json);
-    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
-    // The error below says it all.
+    return undefined;
   }
-  throw new Error(messages.notARecord(json));
 }

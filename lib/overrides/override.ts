@@ -19,14 +19,41 @@ type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options,
  */
 export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>>;
 
-/** Options of a change of a rate. */
-export interface SetRateOptions {
+/** Who changes something, and why: for the history. */
+export interface ChangeCause {
+  /** Who changes it: 1 to 200 characters. */
+  by?: string;
+  /** Why: 1 to 200 characters. */
+  reason?: string;
+}
+
+/** Of which identities an override is told. */
+export interface OverrideQuery {
+  /** The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` gives it. */
+  key?: string;
+}
+
+/** Options of the end of an override. */
+export interface ClearOptions extends ChangeCause {
   /**
-   * How long the change is in force: milliseconds or a duration such as `'10m'`, at most 1 year, by the Redis server's clock.
-   * Then the configured rate is in force again on every instance.
+   * The key of the override: of one identity, such as `'tenant:acme'`, or of all whose keys begin alike, `'tenant:*'`.
+   * @default the override of all identities
+   */
+  key?: string;
+}
+
+/** Options of an override. */
+export interface OverrideOptions extends ClearOptions {
+  /**
+   * How long the override is in force: milliseconds or a duration such as `'10m'`, at most 1 year, by the Redis server's clock.
+   * Then what it replaced is in force again on every instance.
    * @default until it is cleared
    */
   expiresIn?: Duration;
+}
+
+/** Options of a change of a rate. */
+export interface SetRateOptions extends OverrideOptions {
   /**
    * How counters take over the changed rate.
    * @default 'keep'
@@ -34,17 +61,29 @@ export interface SetRateOptions {
   inherit?: InheritMode;
 }
 
-/** A change of a limit's rate that is in force. */
-export interface RateOverride {
-  /** The options that replace the configured ones. */
-  patch: RatePatch;
-  /** Grows by 1 with every change of the limit's rate by any instance. */
+/** An override that is in force. */
+export interface Override extends ChangeCause {
+  /** The key that it was set for, such as `'tenant:acme'` or `'tenant:*'`; `undefined` for all identities. */
+  key?: string;
+  /** The number of the change that made it; grows with every change. */
   version: number;
-  /** The mode by which counters took over the changed rate. */
-  inherit: InheritMode;
   /** When it ends, in milliseconds since the epoch on the Redis server's clock; `undefined` without an end. */
   expiresAt: number | undefined;
 }
+
+/** A change of a limit's rate that is in force. */
+export interface RateOverride extends Override {
+  /** The options that replace the configured ones. */
+  patch: RatePatch;
+  /** The mode by which counters took over the changed rate. */
+  inherit: InheritMode;
+}
+
+/**
+ * From where something holds: as configured, by the override of all identities of the limit, of those whose keys begin alike, or
+ * of one key.
+ */
+export type OverrideSource = 'configured' | 'limit' | 'pattern' | 'key';
 
 /** The rate of a limit now. */
 export interface CurrentRate {
@@ -52,8 +91,100 @@ export interface CurrentRate {
   name: string;
   /** The algorithm and its options: those of the override, else the configured ones. */
   options: AlgorithmOptions;
+  /** From where they are. */
+  source: OverrideSource;
   /** The override that is in force, or `undefined` while the limit is as configured. */
   override: RateOverride | undefined;
 }
+
+/** A page of the overrides of a limit. */
+export interface ListOverridesOptions {
+  /** The `next` of the page before. */
+  cursor?: string;
+  /**
+   * The most overrides of a page, at most 1,000.
+   * @default 100
+   */
+  count?: number;
+}
+
+/** What is overridden for one key of a limit. */
+export interface KeyOverrides {
+  /** The key: of one identity, or of all whose keys begin alike, with a trailing star. */
+  key: string;
+  rate: RateOverride | undefined;
+  mode: ModeOverride | undefined;
+}
+
+/** Some overrides of a limit, in the order of their keys. */
+export interface OverridePage {
+  overrides: KeyOverrides[];
+  /** The `cursor` of the next page; `undefined` for the last one. */
+  next: string | undefined;
+}
+
+/** `'enforce'` refuses, `'shadow'` counts and reports and never refuses, `'off'` does not ask the limit at all. */
+export type LimitMode = 'enforce' | 'shadow' | 'off';
+
+/** A change of a limit's mode that is in force. */
+export interface ModeOverride extends Override {
+  mode: LimitMode;
+}
+
+/** The mode of a limit now. */
+export interface CurrentMode {
+  /** The limit's name. */
+  name: string;
+  mode: LimitMode;
+  /** From where it is. */
+  source: OverrideSource;
+  /** The override that is in force, or `undefined` while the mode is as configured. */
+  override: ModeOverride | undefined;
+}
+
+/** Which changes are asked for. */
+export interface ChangesOptions {
+  /**
+   * The name of a limit.
+   * @default all limits
+   */
+  limit?: string;
+  /**
+   * How many of the last changes, at most 1,000.
+   * @default 100
+   */
+  last?: number;
+}
+
+/** What a change made of one override; `undefined` where there is none. */
+interface ChangedOf<Kind extends 'rate' | 'mode', T> {
+  kind: Kind;
+  /** The limit's name. */
+  limit: string;
+  /** The key that it is for; `undefined` for all identities. */
+  key?: string;
+  before: T | undefined;
+  after: T | undefined;
+}
+
+/** What a change made of a rate. */
+export type ChangedRate = ChangedOf<'rate', RateOverride>;
+
+/** What a change made of a mode. */
+export type ChangedMode = ChangedOf<'mode', ModeOverride>;
+
+/** A change in the history. */
+export interface RecordedChange extends ChangeCause {
+  /** Its number: each change has the next one. */
+  version: number;
+  /** When it was made, in milliseconds since the epoch on the Redis server's clock. */
+  at: number;
+  /** For a rollback: the version that it went back to. */
+  rollbackTo?: number;
+  /** What it changed: one override, or, for a rollback, all that were changed since. */
+  overrides: (ChangedRate | ChangedMode)[];
+}
+
+export const LIMIT_MODES: readonly LimitMode[] = ['enforce', 'shadow', 'off'];
 
 export const INHERIT_MODES: readonly InheritMode[] = ['keep', 'proportional', 'additive', 'reset'];

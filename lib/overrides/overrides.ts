@@ -1,19 +1,32 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { OVERRIDE_STORE } from '../config/tokens.js';
-import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
+import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
-import { EffectiveRate } from './effective-rate.js';
-import type { CurrentRate, SetRateOptions } from './override.js';
-import type { OverrideStore, OverrideChange, OverrideSnapshot } from './override-store.js';
-import { readPatch, readSetRateOptions, withPatch } from './rate-patch.js';
+import {
+  readChangesOptions,
+  readRollbackOptions,
+  readClearOptions,
+  readMode,
+  readPageOptions,
+  readOptions,
+  readQuery,
+  readRateOptions,
+} from './change-options.js';
+import { recordedChange, undone } from './history.js';
+import { LiveOverrides } from './live-overrides.js';
+import { MAX_CHANGES, type OverrideStore } from './override-store.js';
+import type { CurrentMode, CurrentRate, OverridePage, RecordedChange } from './override.js';
+import { readPatch, withPatch } from './rate-patch.js';
 
-/** Overrides the rates of named limits, and applies the overrides that other instances make. */
+/** How often a rollback is tried that other changes overtake. */
+const MAX_ROLLBACKS = 10;
+
+/** Overrides named limits while the app runs, and applies the overrides that other instances make. */
 @Injectable()
 export class Overrides {
-  private readonly effectiveRates = new Map<string, EffectiveRate[]>();
-  private snapshot: OverrideSnapshot | undefined;
+  private readonly live: LiveOverrides;
   private opened = false;
   private watching: Promise<void> | undefined;
 
@@ -22,8 +35,13 @@ export class Overrides {
     private readonly compiler: RuleCompiler,
     @Inject(OVERRIDE_STORE) private readonly store: OverrideStore,
   ) {
-    this.addNamedLimits();
-    registry.onDefined = () => this.addNamedLimits();
+    this.live = new LiveOverrides(registry, compiler);
+    store.subscribe(this.live.apply);
+    this.live.addNamedLimits();
+    registry.onDefined = () => {
+      this.live.addNamedLimits();
+      if (this.opened) void this.watch();
+    };
   }
 
   /** Resolves when the stored overrides are in force here, or could not be read. */
@@ -35,97 +53,117 @@ export class Overrides {
   close(): void {
     this.opened = false;
     this.store.close();
-    for (const rate of this.unambiguous) rate.stop();
+    this.live.close();
   }
 
-  async set(
+  async setRate(
     operation: 'set' | 'try',
     name: string,
     patch: unknown,
-    options: SetRateOptions,
+    options: unknown,
     method: string,
   ): Promise<boolean> {
-    const { limit } = this.rateOf(name, method);
-    const { definition, declaration, rule } = limit;
+    const { overrides, limit } = this.live.of(name, method);
+    const { definition, declaration } = limit;
     const location = `LimiterService.${method} of '${name}'`;
-    const { inherit, lastsMs } = readSetRateOptions(options, location);
+    const { key, ends, inherit, ...cause } = readRateOptions(options, location);
     const read = readPatch(definition, patch, location);
     const { quota } = this.compiler.compile(withPatch(definition, read), { ...declaration, location }).limit;
-    const change = { operation, name, patch: JSON.stringify(read), inherit, lastsMs, quota };
-    return this.write({ ...change, configuredQuota: rule.configured.quota });
+    const previousQuota = overrides.quotaWithout(key);
+    const value = JSON.stringify(read);
+    const item = { kind: 'rate', limit: name, key, value, inherit, ends, quota, previousQuota } as const;
+    return this.store.write({ operation, items: [item], ...cause });
   }
 
-  async clear(name: string): Promise<boolean> {
-    const { quota } = this.rateOf(name, 'clearRate').limit.rule.configured;
-    const change = { operation: 'clear', name, patch: 'null', inherit: 'keep', lastsMs: 0 } as const;
-    return this.write({ ...change, quota, configuredQuota: quota });
+  async clearRate(name: string, options: unknown): Promise<boolean> {
+    const { overrides } = this.live.of(name, 'clearRate');
+    const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearRate of '${name}'`);
+    const quota = overrides.quotaWithout(key);
+    const address = { kind: 'rate', limit: name, key } as const;
+    const item = { ...address, value: 'null', inherit: 'keep', ends, quota, previousQuota: quota } as const;
+    return this.store.write({ operation: 'clear', items: [item], ...cause });
   }
 
-  async get(name: string): Promise<CurrentRate> {
-    const rate = this.rateOf(name, 'getRate');
+  async getRate(name: string, query: unknown): Promise<CurrentRate> {
+    const { overrides } = this.live.of(name, 'getRate');
+    const key = readQuery(query, `LimiterService.getRate of '${name}'`);
     await this.readIfPossible();
-    return rate.current;
+    return overrides.currentRate(key);
   }
 
-  async list(): Promise<CurrentRate[]> {
+  async listRates(): Promise<CurrentRate[]> {
     await this.readIfPossible();
-    return this.unambiguous.map(({ current }) => current);
+    return this.live.unambiguous.map((each) => each.currentRate());
   }
 
-  private async write(change: OverrideChange): Promise<boolean> {
-    const { done, snapshot } = await this.store.write(change);
-    this.apply(snapshot);
-    return done;
+  async setMode(name: string, mode: unknown, options: unknown): Promise<void> {
+    this.live.of(name, 'setMode');
+    const location = `LimiterService.setMode of '${name}'`;
+    const { key, ends, ...cause } = readOptions(options, location);
+    const value = JSON.stringify(readMode(mode, location));
+    const item = { kind: 'mode', limit: name, key, value, inherit: 'keep', ends, quota: 0, previousQuota: 0 } as const;
+    await this.store.write({ operation: 'set', items: [item], ...cause });
+  }
+
+  async clearMode(name: string, options: unknown): Promise<boolean> {
+    this.live.of(name, 'clearMode');
+    const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearMode of '${name}'`);
+    const address = { kind: 'mode', limit: name, key } as const;
+    const item = { ...address, value: 'null', inherit: 'keep', ends, quota: 0, previousQuota: 0 } as const;
+    return this.store.write({ operation: 'clear', items: [item], ...cause });
+  }
+
+  async getMode(name: string, query: unknown): Promise<CurrentMode> {
+    const { overrides } = this.live.of(name, 'getMode');
+    const key = readQuery(query, `LimiterService.getMode of '${name}'`);
+    await this.readIfPossible();
+    return overrides.currentMode(key);
+  }
+
+  async listOverrides(name: string, options: unknown): Promise<OverridePage> {
+    const { overrides } = this.live.of(name, 'listOverrides');
+    const { cursor, count } = readPageOptions(options, `LimiterService.listOverrides of '${name}'`);
+    await this.readIfPossible();
+    return overrides.page(cursor, count);
+  }
+
+  async changes(options: unknown): Promise<RecordedChange[]> {
+    const { limit, last } = readChangesOptions(options, 'LimiterService.changes');
+    if (limit !== undefined) this.live.of(limit, 'changes');
+    const history = await this.store.changes(limit === undefined ? last : MAX_CHANGES);
+    const changes = history.map(recordedChange).toReversed();
+    const ofLimit = changes.filter(
+      ({ overrides }) => limit === undefined || overrides.some((each) => each.limit === limit),
+    );
+    return ofLimit.slice(0, last);
+  }
+
+  /** Brings back what was before all changes after a version, unless others change something meanwhile: then it tries again. */
+  async rollback(version: number, options: unknown): Promise<boolean> {
+    const location = 'LimiterService.rollback';
+    const cause = readRollbackOptions(options, location);
+    for (let attempt = 0; attempt < MAX_ROLLBACKS; attempt++) {
+      const history = await this.store.changes(MAX_CHANGES);
+      const items = undone(history, version, location);
+      if (items.length === 0) return false;
+      const lastVersion = history.at(-1)!.version;
+      const change = { operation: 'restore', items, lastVersion, rollbackTo: version, ...cause } as const;
+      if (await this.store.write(change)) return true;
+    }
+    throw new RateLimitStoreError(messages.rollbackOvertaken());
   }
 
   /** While the store cannot be read, the last overrides that it told stay in force. */
   private async readIfPossible(): Promise<void> {
     try {
-      this.apply(await this.store.read());
+      await this.store.read();
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
   }
 
-  private readonly apply = (snapshot: OverrideSnapshot): void => {
-    this.snapshot = snapshot;
-    const { records, now } = snapshot;
-    for (const rate of this.unambiguous) rate.apply(records.get(rate.limit.rule.name), now);
-  };
-
-  /** Adds the named limits that are new: a lazily loaded module defines some. */
-  private addNamedLimits(): void {
-    const known = new Set([...this.effectiveRates.values()].flat().map(({ limit }) => limit.rule));
-    for (const limit of this.registry.named) {
-      if (known.has(limit.rule)) continue;
-      const { name } = limit.rule;
-      this.effectiveRates.set(name, [
-        ...(this.effectiveRates.get(name) ?? []),
-        new EffectiveRate(limit, this.compiler),
-      ]);
-    }
-    if (this.snapshot !== undefined) this.apply(this.snapshot);
-    if (this.opened) void this.watch();
-  }
-
   /** Watches the store, which takes a connection, only if some limit has a name. */
   private async watch(): Promise<void> {
-    if (this.effectiveRates.size > 0) await (this.watching ??= this.store.watch(this.apply));
-  }
-
-  /** The rates of limits that share their name with no other. */
-  private get unambiguous(): EffectiveRate[] {
-    return [...this.effectiveRates.values()].flatMap((rates) => (rates.length === 1 ? rates : []));
-  }
-
-  private rateOf(name: string, method: string): EffectiveRate {
-    const location = `LimiterService.${method}`;
-    const [rate, ...others] = this.effectiveRates.get(name) ?? [];
-    if (rate === undefined) {
-      throw new RateLimitConfigError(messages.unnamedLimit(location, name, [...this.effectiveRates.keys()]));
-    }
-    if (others.length === 0) return rate;
-    const locations = [rate, ...others].map(({ limit }) => limit.declaration.location);
-    throw new RateLimitConfigError(messages.sameName(location, name, locations));
+    if (this.registry.named.length > 0) await (this.watching ??= this.store.watch());
   }
 }

@@ -1,11 +1,8 @@
 import { algorithms } from '../algorithms/index.js';
-import { duration, oneOf } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
-import { INHERIT_MODES, type RatePatch, type InheritMode, type SetRateOptions } from './override.js';
-
-const OPTIONS: readonly (keyof SetRateOptions)[] = ['expiresIn', 'inherit'];
+import type { RatePatch } from './override.js';
 
 /** Puts a patch over a definition. The compiler checks the values of its options. */
 export function withPatch(definition: LimitDefinition, patch: RatePatch): LimitDefinition {
@@ -30,20 +27,4 @@ export function readPatch({ algo }: LimitDefinition, patch: unknown, location: s
   }
   if (set.length === 0) throw new RateLimitConfigError(messages.wrongPatch(location, patch, own));
   return Object.fromEntries(set);
-}
-
-/** Reads the options of a change. */
-export function readSetRateOptions(options: unknown, location: string): { inherit: InheritMode; lastsMs: number } {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RateLimitConfigError(messages.notOptions(location, options));
-  }
-  for (const option of Object.keys(options)) {
-    if (OPTIONS.includes(option as keyof SetRateOptions)) continue;
-    throw new RateLimitConfigError(messages.unknownOption(location, option, OPTIONS));
-  }
-  const { expiresIn, inherit } = options as SetRateOptions;
-  return {
-    inherit: oneOf(location, 'inherit', inherit ?? 'keep', INHERIT_MODES),
-    lastsMs: expiresIn === undefined ? 0 : Math.ceil(duration(location, 'expiresIn', expiresIn) / 1000),
-  };
 }

@@ -4,32 +4,44 @@ import { messages } from '../errors/messages.js';
 import { ChannelListener } from '../redis/channel-listener.js';
 import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
 import { withDeadline } from '../redis/deadline.js';
-import { noteSilence } from '../redis/silence.js';
-import { overridesKey } from '../stores/redis/keys.js';
-import { OVERRIDES_SCRIPT } from './overrides-script.generated.js';
 import { Script } from '../redis/script.js';
-import { readWholeNumber } from '../redis/whole-number.js';
+import { noteSilence } from '../redis/silence.js';
 import { asStoreError } from '../redis/store-error.js';
-import type { OverrideAnswer, OverrideStore, OverrideChange, OverrideSnapshot } from './override-store.js';
+import { overrideKeys } from '../stores/redis/keys.js';
+import { fieldOf, VALUE_FIELDS } from './override-address.js';
+import { type Known, OverrideReplica } from './override-replica.js';
+import { MAX_CHANGES, type OverrideChange, type OverrideStore, type OverrideUpdate } from './override-store.js';
+import type { StoredChange } from './override-store.js';
+import { OVERRIDES_SCRIPT } from './overrides-script.generated.js';
+import { readChange, readChanged, readPage, readState, type StoreState } from './overrides-reply.js';
 
 /** The time between reads without a message of a change. */
 const READ_EVERY_MS = 30_000;
 /** The time until the next read after one that failed. */
 const RETRY_AFTER_MS = 1000;
+/** How often all records are read again because more was changed meanwhile than the history holds. */
+const MAX_LOADS = 5;
 
 export interface RedisOverrideStoreOptions {
   readonly prefix: string;
   readonly timeoutMs: number;
 }
 
-/** Keeps overrides in a hash on Redis, which all instances read. */
+/**
+ * Keeps overrides on Redis. Each instance holds all of them: it reads them once, page by page, and then hears of each change on
+ * the channel, or reads what it missed from the history.
+ */
 export class RedisOverrideStore implements OverrideStore {
   private readonly script: Script;
-  private readonly key: string;
+  private readonly keys: string[];
   private readonly timeoutMs: number;
   private readonly listener: ChannelListener;
+  private readonly replica = new OverrideReplica((update) => this.onUpdate(update));
   private timer: NodeJS.Timeout | undefined;
-  private onChange: (snapshot: OverrideSnapshot) => void = () => undefined;
+  private onUpdate: (update: OverrideUpdate) => void = () => undefined;
+  /** The reading that is under way, and the one that follows it. */
+  private reading: Promise<void> | undefined;
+  private next: Promise<void> | undefined;
   private warned = false;
   private closed = false;
 
@@ -38,14 +50,17 @@ export class RedisOverrideStore implements OverrideStore {
     { prefix, timeoutMs }: RedisOverrideStoreOptions,
   ) {
     this.script = new Script(client, OVERRIDES_SCRIPT);
-    this.key = overridesKey(prefix);
+    this.keys = overrideKeys(prefix, client.options.keyPrefix);
     this.timeoutMs = timeoutMs;
-    this.listener = new ChannelListener(client, this.key, this.refresh);
+    this.listener = new ChannelListener(client, this.keys[0]!, this.hear);
+  }
+
+  subscribe(onUpdate: (update: OverrideUpdate) => void): void {
+    this.onUpdate = onUpdate;
   }
 
   /** Never rejects: an app starts without Redis, with its configured rates. */
-  async watch(onChange: (snapshot: OverrideSnapshot) => void): Promise<void> {
-    this.onChange = onChange;
+  async watch(): Promise<void> {
     const since = performance.now();
     const connected = await connect(this.client).then(
       () => true,
@@ -53,20 +68,50 @@ export class RedisOverrideStore implements OverrideStore {
     );
     if (this.closed) return;
     this.client.on('ready', this.refresh);
-    const first = Promise.all([this.update(CONNECT_TIMEOUT_MS), this.listener.start()]);
+    const first = Promise.all([this.update(), this.listener.start()]);
     // Without a connection, timers and the listener try again later.
     if (!connected) return;
     await withDeadline(first, since + CONNECT_TIMEOUT_MS - performance.now()).catch(() => undefined);
   }
 
-  async read(): Promise<OverrideSnapshot> {
-    const { snapshot } = await this.call(this.timeoutMs, 'read');
-    return snapshot;
+  /** One reading serves all calls that wait for it to begin. */
+  read(): Promise<void> {
+    if (this.reading === undefined) {
+      this.reading = this.catchUp().finally(() => (this.reading = undefined));
+      return this.reading;
+    }
+    this.next ??= this.reading
+      .catch(() => undefined)
+      .then(() => {
+        this.next = undefined;
+        return this.read();
+      });
+    return this.next;
   }
 
-  write({ operation, name, patch, inherit, lastsMs, quota, configuredQuota }: OverrideChange): Promise<OverrideAnswer> {
-    const numbers = [lastsMs, quota, configuredQuota].map(String);
-    return this.call(this.timeoutMs, operation, this.key, name, patch, inherit, ...numbers);
+  async write({ operation, items, by, reason, lastVersion, rollbackTo }: OverrideChange): Promise<boolean> {
+    const args = items.flatMap((item) => {
+      const { kind, limit, key, value, inherit, ends, quota, previousQuota } = item;
+      const place = kind === 'rate' && key === '' ? ['1', limit] : ['2', fieldOf(item)];
+      const numbers = [ends, quota, previousQuota].map(String);
+      return [...place, members({ kind, limit, key }).slice(1), VALUE_FIELDS[kind], value, inherit, ...numbers];
+    });
+    const head = [this.keys[0]!, members({ by, reason }), MAX_CHANGES, lastVersion ?? '', members({ rollbackTo })];
+    const { done, now, change } = await this.call(readChanged, operation, ...head.map(String), ...args);
+    if (change !== undefined && !this.replica.hear(change, now)) await this.read();
+    // What another instance did instead is known here, too.
+    if (!done) await this.read();
+    return done;
+  }
+
+  async changes(most: number): Promise<StoredChange[]> {
+    const client = this.ready();
+    try {
+      const list = await withDeadline(client.lrange(this.keys[3]!, -most, -1), this.timeoutMs);
+      return list.flatMap((json) => readChange(json) ?? []);
+    } catch (error) {
+      throw this.failure(error);
+    }
   }
 
   close(): void {
@@ -76,21 +121,61 @@ export class RedisOverrideStore implements OverrideStore {
     this.listener.close();
   }
 
-  private readonly refresh = (): void => void this.update(this.timeoutMs);
+  private readonly refresh = (): void => void this.update();
+
+  /** Applies a change at once if it follows the last one that is known; else reads what was missed. */
+  private readonly hear = (message?: string): void => {
+    if (this.closed) return;
+    const change = message === undefined ? undefined : readChange(message);
+    if (change === undefined || !this.replica.hear(change, Math.floor(change.at / 1000))) this.refresh();
+  };
 
   /** Reads the store now and later again: each read sets the one timer anew. */
-  private async update(timeoutMs: number): Promise<void> {
+  private async update(): Promise<void> {
     let nextMs = READ_EVERY_MS;
     try {
-      const { snapshot } = await this.call(timeoutMs, 'read');
+      await this.read();
       this.warned = false;
-      if (!this.closed) this.onChange(snapshot);
     } catch (error) {
       nextMs = RETRY_AFTER_MS;
       this.warn(error);
     }
     clearTimeout(this.timer);
     if (!this.closed) this.timer = setTimeout(this.refresh, nextMs).unref();
+  }
+
+  /** Reads what was changed since the last change that is known; all, if that is too long ago. */
+  private async catchUp(): Promise<void> {
+    let state: StoreState;
+    let result: 'done' | 'again' | 'load';
+    do {
+      const { known } = this.replica;
+      state = await this.state(known);
+      if (this.closed) return;
+      result = this.replica.follow(state, known);
+    } while (result === 'again');
+    if (result === 'done') return;
+    for (let load = 0; load < MAX_LOADS; load++) {
+      if (load > 0) state = await this.state(undefined);
+      if (await this.loadAll(state)) return;
+    }
+  }
+
+  /** Reads all records. Returns whether the history holds all that was changed meanwhile. */
+  private async loadAll(state: StoreState): Promise<boolean> {
+    const loading = this.replica.load(state);
+    if (state.version === 0) return loading.finish(state);
+    let cursor = '0';
+    do {
+      const page = await this.call(readPage, 'page', cursor);
+      loading.add(page.records);
+      cursor = page.cursor;
+    } while (cursor !== '0' && !this.closed);
+    return this.closed || loading.finish(await this.state(loading.known));
+  }
+
+  private state(known: Known | undefined): Promise<StoreState> {
+    return this.call(readState, 'read', String(known?.version ?? -1), String(known?.at ?? 0));
   }
 
   /** Warns of an error reply, once until the next read that succeeds. Failing connections are the checks' to tell. */
@@ -101,24 +186,29 @@ export class RedisOverrideStore implements OverrideStore {
     logger.warn(messages.overridesUnreadable(reason.message));
   }
 
-  private async call(timeoutMs: number, ...args: string[]): Promise<OverrideAnswer> {
+  private failure(error: unknown): RateLimitStoreError {
+    if (error instanceof RateLimitStoreError) noteSilence(this.client);
+    return asStoreError(error);
+  }
+
+  private ready(): RedisClient {
     const { status } = this.client;
     if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
+    return this.client;
+  }
+
+  private async call<T>(read: (reply: unknown) => T, ...args: string[]): Promise<T> {
+    this.ready();
     try {
-      return readAnswer(await withDeadline(this.script.run([this.key], args, timeoutMs), timeoutMs));
+      return read(await withDeadline(this.script.run(this.keys, args, this.timeoutMs), this.timeoutMs));
     } catch (error) {
-      if (error instanceof RateLimitStoreError) noteSilence(this.client);
-      throw asStoreError(error);
+      throw this.failure(error);
     }
   }
 }
 
-/** Reads the reply of `lua/overrides.lua`. Throws a `TypeError` if the script cannot have sent it. */
-function readAnswer(reply: unknown): OverrideAnswer {
-  if (!Array.isArray(reply) || reply.length % 2 > 0) throw new TypeError(messages.noReply(reply));
-  const [done, now] = reply.slice(0, 2).map(readWholeNumber);
-  if (done === undefined || now === undefined) throw new TypeError(messages.noReply(reply));
-  const records = new Map<string, string>();
-  for (let index = 2; index < reply.length; index += 2) records.set(String(reply[index]), String(reply[index + 1]));
-  return { done: done === 1, snapshot: { now, records } };
+/** Members of a JSON object, each behind a comma. */
+function members(fields: object): string {
+  const json = JSON.stringify(fields).slice(1, -1);
+  return json === '' ? '' : `,${json}`;
 }

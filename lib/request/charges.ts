@@ -42,7 +42,9 @@ export async function giveBack(charges: readonly RequestCharge[]): Promise<void>
   for (const charge of open) charge.settled = charge.returned = true;
   try {
     // The limit may have another rate by now.
-    await first.store.refund(open.map(({ rule, store: _store, ...charge }) => ({ ...charge, limit: rule.limit })));
+    await first.store.refund(
+      open.map(({ rule, store: _store, ...charge }) => ({ ...charge, limit: rule.limitFor(charge.identity) })),
+    );
   } catch (error) {
     // The request is over, and its units come back by themselves in time.
     if (!(error instanceof RateLimitStoreError)) throw error;

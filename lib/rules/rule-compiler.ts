@@ -56,6 +56,8 @@ export interface Declaration {
   readonly generation?: number;
   /** What becomes of what was left under another rate. */
   readonly carry?: CarryOver;
+  /** Whether it is not asked at all. */
+  readonly off?: boolean;
 }
 
 /** Reads what users write as a limit. */
@@ -85,7 +87,7 @@ export class RuleCompiler {
   }
 
   compile(definition: LimitDefinition, declaration: Declaration): Rule {
-    const { location, namespace, everywhere = false, generation = 0, carry } = declaration;
+    const { location, namespace, everywhere = false, generation = 0, carry, off = false } = declaration;
     const { name: givenName } = givenOptions(declaration, ['name']);
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
       throw new RateLimitConfigError(messages.notALimit(location, definition));
@@ -128,6 +130,7 @@ export class RuleCompiler {
       onStoreError: storeErrorPolicy(location, orElse(common.onStoreError, onStoreError)),
       generation,
       carry,
+      off,
     };
     const limit = this.limits.of([options, settings], () => {
       const compiled = new CompiledLimit(options, { location, ...settings });

@@ -38,9 +38,16 @@ export interface RuleSettings {
   readonly log: OnceLogger;
 }
 
+/** Limits of some identities, which differ from that of all others. */
+export interface KeyedLimits {
+  limitFor(identity: string): CompiledLimit;
+}
+
 /** A limit as a request meets it: whom it counts, what the request costs, and whether it applies at all. */
 export class Rule {
   private effective: CompiledLimit;
+  /** Only while some identities have overrides of their own. */
+  private keyed: KeyedLimits | undefined;
   private readonly listeners: (() => void)[] = [];
 
   constructor(
@@ -51,9 +58,15 @@ export class Rule {
     this.effective = configured;
   }
 
-  /** The limit that decides now. */
+  /** The limit that decides now for all identities without overrides of their own. */
   get limit(): CompiledLimit {
     return this.effective;
+  }
+
+  /** The limit that decides now for an identity. */
+  limitFor(identity: string): CompiledLimit {
+    const { keyed } = this;
+    return keyed === undefined ? this.limit : keyed.limitFor(identity);
   }
 
   /** Whether each route has a counter of its own, and so a rule. */
@@ -76,10 +89,11 @@ export class Rule {
     return this.configured.name;
   }
 
-  /** Lets another limit of the same name decide from now on. */
-  decideBy(limit: CompiledLimit): void {
-    if (limit === this.effective) return;
+  /** Lets another limit of the same name decide from now on, and others for some identities. */
+  decideBy(limit: CompiledLimit, keyed?: KeyedLimits): void {
+    if (limit === this.effective && keyed === undefined && this.keyed === undefined) return;
     this.effective = limit;
+    this.keyed = keyed;
     for (const listener of this.listeners) listener();
   }
 
@@ -153,7 +167,9 @@ export class Rule {
   /** The same of a fixed rule, once its key has been asked. */
   fixedEntry(key: ResolvedKey, context: ExecutionContext, parts: RequestParts): RuleEntry | undefined {
     const identity = this.identity(key, context, parts);
-    return identity === undefined ? undefined : this.entryOf(identity, this.settings.cost as number);
+    if (identity === undefined) return undefined;
+    const limit = this.limitFor(identity);
+    return limit.off ? undefined : { rule: this, limit, identity, cost: this.settings.cost as number };
   }
 
   private identified(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
@@ -184,23 +200,22 @@ export class Rule {
 
   private charge(identity: string | undefined, context: ExecutionContext): Awaitable<RuleEntry | undefined> {
     if (identity === undefined) return undefined;
-    const { limit } = this;
+    const limit = this.limitFor(identity);
+    if (limit.off) return undefined;
     const { cost } = this.settings;
-    if (typeof cost === 'number') return this.entryOf(identity, cost);
+    if (typeof cost === 'number') return { rule: this, limit, identity, cost };
     return andThen(cost(context), (units) => {
       assertCost(units);
       return { rule: this, limit, identity, cost: units };
     });
-  }
-
-  private entryOf(identity: string, cost: number): RuleEntry {
-    return { rule: this, limit: this.limit, identity, cost };
   }
 }
 
 /** A rule of all routes, as one of them meets it: it follows when the rate changes. */
 class RouteRule extends Rule {
   private source: CompiledLimit;
+  /** Those of some identities, by what they are on all routes. */
+  private readonly ownLimits = new WeakMap<CompiledLimit, CompiledLimit>();
 
   constructor(
     private readonly whole: Rule,
@@ -218,6 +233,14 @@ class RouteRule extends Rule {
       this.decideBy(limit.within(this.namespace));
     }
     return super.limit;
+  }
+
+  override limitFor(identity: string): CompiledLimit {
+    const limit = this.whole.limitFor(identity);
+    if (limit === this.whole.limit) return this.limit;
+    let own = this.ownLimits.get(limit);
+    if (own === undefined) this.ownLimits.set(limit, (own = limit.within(this.namespace)));
+    return own;
   }
 }
 

@@ -30,6 +30,12 @@ export function toCallerDecision(answer: StoreDecision, { shadow }: CompiledLimi
   return shadow ? { ...decision, allowed: true, retryAfterMs: 0, delayMs: 0 } : decision;
 }
 
+/** What is said of a limit that is switched off: no store is asked. */
+export function openDecision({ name, quota }: CompiledLimit): StoreDecision {
+  const waits = { retryAfterMs: 0, resetAfterMs: 0, delayMs: 0 };
+  return { allowed: true, limit: name, quota, remaining: quota, ...waits, source: 'memory' };
+}
+
 /** Sums up what stores said of `limits`, which are in the same order and at least one. */
 export function checkResultOf(answers: readonly StoreDecision[], limits: readonly CompiledLimit[]): CheckResult {
   return toCheckResult(answers.map(toDecision), limits);

@@ -359,6 +359,13 @@ it('changes the rate of all routes that count for themselves', async () => {
     await app.nest.get(LimiterService).setRate('each', { rate: 2 });
     expect([left(await app.get('/one')), left(await app.get('/two'))]).toEqual([{ each: 0 }, { each: 0 }]);
     expect((await app.get('/two')).status).toBe(429);
+    const limiters = app.nest.get(LimiterService);
+    await limiters.setRate('each', { rate: 9 }, { key: 'ip:*' });
+    const [one, two] = [left(await app.get('/one')), left(await app.get('/two'))];
+    expect(one['each']).toBeGreaterThan(2);
+    expect(two).toEqual(one);
+    await limiters.setMode('each', 'off', { key: 'ip:*' });
+    expect(left(await app.get('/two'))).toEqual({});
   } finally {
     await app.close();
   }

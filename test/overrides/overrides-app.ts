@@ -28,8 +28,8 @@ export class RatesApp {
   }
 
   /** The quota by which this instance decides now. */
-  async quota(name = 'login'): Promise<number> {
-    return (await this.service.for(name).peek('user:1')).quota;
+  async quota(name = 'login', key = 'user:1'): Promise<number> {
+    return (await this.service.for(name).peek(key)).quota;
   }
 
   /** What is left for a key that has used so much. */

@@ -53,6 +53,7 @@ describe('rates that change while the app runs', () => {
       expect(await service.getRate('hourly')).toEqual({
         name: 'hourly',
         options: { algo: 'sliding-window', rate: 300, interval: '1h', slices: 4 },
+        source: 'limit',
         override: { patch: { rate: 300, slices: 4 }, version: 1, inherit: 'keep', expiresAt: undefined },
       });
       const [rule] = app.nest.get(LimitRegistry).moduleRules;
@@ -69,7 +70,12 @@ describe('rates that change while the app runs', () => {
 
     it('stand over the configuration, not over each other, and count their versions', async () => {
       const { service } = app;
-      expect(await service.getRate('login')).toEqual({ name: 'login', options: login, override: undefined });
+      expect(await service.getRate('login')).toEqual({
+        name: 'login',
+        options: login,
+        source: 'configured',
+        override: undefined,
+      });
       await service.setRate('login', { burst: 40 });
       await service.setRate('login', { rate: 20 });
       expect(await service.getRate('login')).toMatchObject({
@@ -217,7 +223,7 @@ describe('rates that change while the app runs', () => {
         [{ expiresIn: '2y' }, "option 'expiresIn' is '2y', wants"],
         [{ expiresIn: 'later' }, "option 'expiresIn' is 'later', wants"],
         [{ inherit: 'drop' }, "option 'inherit' is 'drop', wants one of keep, proportional, additive, reset"],
-        [{ expires: '1m' }, "option 'expires' is unknown, wants only expiresIn, inherit"],
+        [{ expires: '1m' }, "option 'expires' is unknown, wants only key, expiresIn, inherit, by, reason"],
         [null, 'got null, wants an object of options'],
       ])('refuse the options %p and change nothing', async (given, message) => {
         const call = app.service.setRate('login', { rate: 20 }, given as SetRateOptions);

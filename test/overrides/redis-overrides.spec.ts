@@ -276,7 +276,11 @@ describe('changed rates on Redis', () => {
     await redis.hset(`${prefix}:rates`, 'login', json, 'unknown', json);
     const app = await start();
     expect(await app.quota()).toBe(10);
-    expect(await app.service.getRate('login')).toEqual({ name: 'login', options: login, override: undefined });
+    expect(await app.service.getRate('login')).toMatchObject({
+      options: login,
+      source: 'configured',
+      override: undefined,
+    });
     await app.service.setRate('hourly', { rate: 7 });
     const ignored = warnings().filter((message) => message.includes("the changed rate of limit 'login' is ignored"));
     expect(ignored).toHaveLength(1);
@@ -320,7 +324,8 @@ describe('changed rates on Redis', () => {
 
   describe('of a user of Redis', () => {
     const documented =
-      '+evalsha +script|load +mget +get +set +del +time +hget +hset +hgetall +publish +subscribe +info';
+      '+evalsha +script|load +mget +get +set +del +time +publish +subscribe +info ' +
+      '+hget +hset +hgetall +hdel +hscan +zadd +zrem +zrangebyscore +rpush +lrange +ltrim';
 
     it('that may do what the guide says work', async () => {
       const user = await userOf(`&${prefix}:rates`, `&${prefix}:given-back`, ...documented.split(' '));

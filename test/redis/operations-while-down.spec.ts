@@ -33,6 +33,9 @@ const table: [string, (service: LimiterService, name: StoreErrorPolicy) => Promi
   ['reset', (service, name) => service.for(name).reset(KEY), 'rejects', 'rejects', 'rejects'],
   ['history', (service, name) => service.for(name).history(KEY), 'rejects', 'rejects', 'rejects'],
   ['setRate', (service, name) => service.setRate(name, { rate: 5 }), 'rejects', 'rejects', 'rejects'],
+  ['setMode', (service, name) => service.setMode(name, 'off', { key: KEY }), 'rejects', 'rejects', 'rejects'],
+  ['changes', (service) => service.changes(), 'rejects', 'rejects', 'rejects'],
+  ['rollback', (service) => service.rollback(0), 'rejects', 'rejects', 'rejects'],
 ];
 
 describe('while Redis is down', () => {

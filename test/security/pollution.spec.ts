@@ -7,7 +7,7 @@ import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
 import { givenOptions } from '../../lib/algorithms/options.js';
 import { readSettings } from '../../lib/config/settings.js';
-import { readRecord } from '../../lib/overrides/override-record.js';
+import { type OverrideRecord, readRecord } from '../../lib/overrides/override-record.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 
@@ -183,7 +183,8 @@ describe('an option named __proto__', () => {
     );
     const record =
       '{"patch": {"__proto__": {"rate": 9}}, "version": 1, "generation": 0, "inherit": "keep", "expiresAt": null';
-    expect(Object.keys(readRecord(`${record}, "quota": 1, "previousQuota": 1}`).patch!)).toEqual(['__proto__']);
+    const read = readRecord(`${record}, "quota": 1, "previousQuota": 1}`) as OverrideRecord;
+    expect(Object.keys(read.patch!)).toEqual(['__proto__']);
     expect(await app.quota()).toBe(10);
     await app.close();
   });

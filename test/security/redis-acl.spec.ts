@@ -131,6 +131,13 @@ async function useApps(redis: NonNullable<RateLimitModuleOptions['redis']>, pati
     await one.setRate('login', { rate: 2 });
     await until(() => apps[1]!.quota(), 2, patienceMs);
     expect(await one.clearRate('login')).toBe(true);
+    for (const expiresIn of [1, '1h'] as const)
+      await one.setRate('login', { rate: 3 }, { key: 'user:rich', expiresIn });
+    await until(() => apps[1]!.quota('login', 'user:rich'), 3, patienceMs);
+    const late = await RatesApp.start({ redis, prefix: PREFIX, timeout: '5s' });
+    apps.push(late);
+    expect(await late.quota('login', 'user:rich')).toBe(3);
+    expect(await one.clearRate('login', { key: 'user:rich' })).toBe(true);
     const key = `user:${Math.random()}`;
     const [mine, theirs] = [one, two].map((service) =>
       service.for({ name: 'once', algo: 'gcra', rate: 1, interval: '1h' }),

@@ -31,3 +31,14 @@ export function extraKeysOf(key: string, { limit }: Counter): string[] {
 export function overridesKey(prefix: string): string {
   return `${prefix}:rates`;
 }
+
+/**
+ * All keys of overrides: those of the rates of all identities, of all other overrides, of their ends and of the history. The
+ * braces make the first one the hash tag of the others, so that they lie in its slot of a Cluster; `keyPrefix` is what the
+ * connection puts before each key. No counter has them: theirs have two colons behind the braces.
+ */
+export function overrideKeys(prefix: string, keyPrefix = ''): string[] {
+  const rates = overridesKey(prefix);
+  const others = ['overrides', 'expiries', 'changes'].map((name) => `${prefix}:{${keyPrefix}${rates}}:${name}`);
+  return [rates, ...others];
+}

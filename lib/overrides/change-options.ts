@@ -1,0 +1,123 @@
+import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { MAX_CHANGES } from './override-store.js';
+import { isOverrideKey, KEY_WANTS } from './override-address.js';
+import {
+  type ChangeCause,
+  type ChangesOptions,
+  INHERIT_MODES,
+  type InheritMode,
+  LIMIT_MODES,
+  type LimitMode,
+  type ListOverridesOptions,
+  type OverrideOptions,
+  type OverrideQuery,
+  type SetRateOptions,
+} from './override.js';
+
+const CAUSE = ['by', 'reason'];
+const LONGEST_TEXT = 200;
+const MOST_OF_A_PAGE = 1000;
+
+/** The options of a change, as stores take them. */
+export interface ReadOptions extends ChangeCause {
+  /** Empty for all identities. */
+  readonly key: string;
+  readonly ends: string;
+}
+
+/** Reads the options of an override. */
+export function readOptions(options: unknown, location: string, more: readonly string[] = []): ReadOptions {
+  assertOptions(options, location, ['key', 'expiresIn', ...more, ...CAUSE]);
+  const { key, expiresIn } = options as OverrideOptions;
+  if (key !== undefined && !isOverrideKey(key)) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, KEY_WANTS));
+  }
+  const lastsMs = expiresIn === undefined ? 0 : Math.ceil(duration(location, 'expiresIn', expiresIn) / 1000);
+  return {
+    key: key ?? '',
+    ends: lastsMs === 0 ? 'null' : `+${lastsMs}`,
+    ...readCause(options as ChangeCause, location),
+  };
+}
+
+/** Reads the options of a change of a rate. */
+export function readRateOptions(options: unknown, location: string): ReadOptions & { inherit: InheritMode } {
+  const read = readOptions(options, location, ['inherit']);
+  const { inherit = 'keep' } = options as SetRateOptions;
+  return { ...read, inherit: oneOf(location, 'inherit', inherit, INHERIT_MODES) };
+}
+
+/** Reads the options of the end of an override. */
+export function readClearOptions(options: unknown, location: string): ReadOptions {
+  assertOptions(options, location, ['key', ...CAUSE]);
+  return readOptions(options, location);
+}
+
+/** Reads a mode. */
+export function readMode(mode: unknown, location: string): LimitMode {
+  return oneOf(location, 'mode', mode, LIMIT_MODES);
+}
+
+/** Reads by whom and why something is changed. */
+export function readCause(options: ChangeCause, location: string): ChangeCause {
+  for (const option of ['by', 'reason'] as const) {
+    const text: unknown = options[option];
+    const isText = typeof text === 'string' && text !== '' && text.length <= LONGEST_TEXT;
+    if (text === undefined || isText) continue;
+    throw new RateLimitConfigError(
+      messages.wrongOption(location, option, text, `a string of 1 to ${LONGEST_TEXT} characters`),
+    );
+  }
+  const { by, reason } = options;
+  return { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
+}
+
+/** Reads the key of an identity that a call asks of. */
+export function readQuery(options: unknown, location: string): string | undefined {
+  assertOptions(options, location, ['key']);
+  const { key } = options as OverrideQuery;
+  if (key === undefined || (typeof key === 'string' && key !== '')) return key;
+  throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, 'a string that is not empty'));
+}
+
+/** Reads which page of overrides a call asks for. */
+export function readPageOptions(options: unknown, location: string): { cursor: string | undefined; count: number } {
+  assertOptions(options, location, ['cursor', 'count']);
+  const { cursor, count = 100 } = options as ListOverridesOptions;
+  if (cursor !== undefined && typeof cursor !== 'string') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'cursor', cursor, "the 'next' of a page"));
+  }
+  if (!Number.isSafeInteger(count) || count < 1 || count > MOST_OF_A_PAGE) {
+    const wants = `a whole number >= 1 and <= ${MOST_OF_A_PAGE}`;
+    throw new RateLimitConfigError(messages.wrongOption(location, 'count', count, wants));
+  }
+  return { cursor, count };
+}
+
+/** Reads which changes a call asks for. */
+export function readChangesOptions(options: unknown, location: string): { limit: string | undefined; last: number } {
+  assertOptions(options, location, ['limit', 'last']);
+  const { limit, last = 100 } = options as ChangesOptions;
+  if (limit !== undefined && typeof limit !== 'string') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'limit', limit, "a limit's name"));
+  }
+  return { limit, last: wholeNumber(location, 'last', last, { max: MAX_CHANGES }) };
+}
+
+/** Reads by whom and why a rollback is made. */
+export function readRollbackOptions(options: unknown, location: string): ChangeCause {
+  assertOptions(options, location, CAUSE);
+  return readCause(options as ChangeCause, location);
+}
+
+/** Refuses what is no object of known options. */
+export function assertOptions(options: unknown, location: string, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new RateLimitConfigError(messages.notOptions(location, options));
+  }
+  for (const option of Object.keys(options)) {
+    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(location, option, known));
+  }
+}

@@ -1,0 +1,66 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { modeOverride, rateOverride } from './key-override.js';
+import { fieldOf, VALUE_FIELDS } from './override-address.js';
+import { isDamaged, isInForce, type OverrideRecord, readRecord } from './override-record.js';
+import type { ChangedOverride, OverrideItem, StoredChange } from './override-store.js';
+import type { ChangedMode, ChangedRate, RecordedChange } from './override.js';
+import { isKnownKind } from './overrides-reply.js';
+
+/** A change as users see it. */
+export function recordedChange({ version, at, by, reason, rollbackTo, changes }: StoredChange): RecordedChange {
+  const now = Math.floor(at / 1000);
+  return {
+    version,
+    at: now,
+    ...(by === undefined ? {} : { by }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(rollbackTo === undefined ? {} : { rollbackTo }),
+    overrides: changes.filter(isKnownKind).map((changed) => changedOverride(changed, now)),
+  };
+}
+
+/** What brings back what was before all changes after `version`. Refuses a version that the history does not reach. */
+export function undone(history: readonly StoredChange[], version: number, location: string): OverrideItem[] {
+  const [oldest, last] = [history[0]?.version ?? 1, history.at(-1)?.version ?? 0];
+  if (!Number.isSafeInteger(version) || version < oldest - 1 || version > last) {
+    throw new RateLimitConfigError(messages.wrongVersion(location, version, oldest - 1, last));
+  }
+  const items = new Map<string, OverrideItem>();
+  for (const change of history) {
+    if (change.version <= version) continue;
+    for (const changed of change.changes) {
+      if (!isKnownKind(changed)) throw new RateLimitConfigError(messages.unknownChange(location, change.version));
+      // The oldest one knows what was before all of them.
+      if (!items.has(fieldOf(changed))) items.set(fieldOf(changed), itemBefore(changed));
+    }
+  }
+  return [...items.values()];
+}
+
+function itemBefore({ kind, limit, key, before }: ChangedOverride): OverrideItem {
+  const address = { kind, limit, key };
+  const record = recordOf(before);
+  if (record === undefined) {
+    return { ...address, value: 'null', inherit: 'keep', ends: 'null', quota: 0, previousQuota: 0 };
+  }
+  const { inherit, expiresAt, quota, previousQuota } = record;
+  const value = JSON.stringify(record[VALUE_FIELDS[kind]] ?? null);
+  return { ...address, value, inherit, ends: String(expiresAt), quota, previousQuota };
+}
+
+function changedOverride({ kind, limit, key, before, after }: ChangedOverride, now: number): ChangedRate | ChangedMode {
+  const [old, current] = [before, after].map((stored) => {
+    const record = recordOf(stored);
+    return record !== undefined && isInForce(record, now) ? record : undefined;
+  });
+  const of = { limit, ...(key === '' ? {} : { key }) };
+  return kind === 'rate'
+    ? { kind, ...of, before: old && rateOverride(key, old), after: current && rateOverride(key, current) }
+    : { kind, ...of, before: old && modeOverride(key, old), after: current && modeOverride(key, current) };
+}
+
+function recordOf(stored: unknown): OverrideRecord | undefined {
+  const record = readRecord(JSON.stringify(stored ?? null));
+  return isDamaged(record) ? undefined : record;
+}

@@ -1,0 +1,95 @@
+import { prefixOf } from './override-address.js';
+
+/** Values by keys, some of which stand for all keys that begin alike. */
+export class KeyTable<T> {
+  private readonly exact = new Map<string, T>();
+  private readonly prefixes = new Map<string, T>();
+  /** How many prefixes there are of each length. */
+  private readonly ofLength = new Map<number, number>();
+  /** The lengths of prefixes, the longest first. */
+  private lengths: number[] = [];
+  private sorted: string[] | undefined;
+
+  get size(): number {
+    return this.exact.size + this.prefixes.size;
+  }
+
+  get(key: string): T | undefined {
+    const prefix = prefixOf(key);
+    return prefix === undefined ? this.exact.get(key) : this.prefixes.get(prefix);
+  }
+
+  set(key: string, value: T): void {
+    const prefix = prefixOf(key);
+    const isNew = this.get(key) === undefined;
+    if (isNew) this.sorted = undefined;
+    if (prefix === undefined) this.exact.set(key, value);
+    else {
+      this.prefixes.set(prefix, value);
+      if (isNew) this.count(prefix, 1);
+    }
+  }
+
+  delete(key: string): void {
+    const prefix = prefixOf(key);
+    this.sorted = undefined;
+    if (prefix === undefined) this.exact.delete(key);
+    else if (this.prefixes.delete(prefix)) this.count(prefix, -1);
+  }
+
+  /** The most specific value of an identity. */
+  find(identity: string): T | undefined {
+    return this.exact.get(identity) ?? (this.lengths.length === 0 ? undefined : this.findPrefix(identity));
+  }
+
+  /** All values that hold for a key, the most specific first. */
+  *all(key: string): Iterable<T> {
+    const prefix = prefixOf(key);
+    const exact = prefix === undefined ? this.exact.get(key) : undefined;
+    if (exact !== undefined) yield exact;
+    const identity = prefix ?? key;
+    for (const length of this.lengths) {
+      const value = length > identity.length ? undefined : this.prefixes.get(identity.slice(0, length));
+      if (value !== undefined) yield value;
+    }
+  }
+
+  values(): T[] {
+    return [...this.exact.values(), ...this.prefixes.values()];
+  }
+
+  /** Some keys behind a key, in their order. */
+  keysAfter(cursor: string | undefined, count: number): string[] {
+    const keys = (this.sorted ??= [
+      ...this.exact.keys(),
+      ...[...this.prefixes.keys()].map((each) => `${each}*`),
+    ].sort());
+    const start = cursor === undefined ? 0 : firstAfter(keys, cursor);
+    return keys.slice(start, start + count);
+  }
+
+  private findPrefix(identity: string): T | undefined {
+    for (const length of this.lengths) {
+      const value = length > identity.length ? undefined : this.prefixes.get(identity.slice(0, length));
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+
+  private count({ length }: string, more: number): void {
+    const count = (this.ofLength.get(length) ?? 0) + more;
+    if (count > 0) this.ofLength.set(length, count);
+    else this.ofLength.delete(length);
+    if (count === 0 || count === more) this.lengths = [...this.ofLength.keys()].sort((one, other) => other - one);
+  }
+}
+
+function firstAfter(keys: readonly string[], cursor: string): number {
+  let [from, to] = [0, keys.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (keys[middle]! <= cursor) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}

@@ -1,0 +1,135 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { LimitRegistry, NamedLimit } from '../rules/limit-registry.js';
+import type { RuleCompiler } from '../rules/rule-compiler.js';
+import { ExpiryQueue } from '../util/expiry-queue.js';
+import { LongTimeout } from '../util/long-timeout.js';
+import { LimitOverrides } from './limit-overrides.js';
+import { addressOf, type OverrideKind } from './override-address.js';
+import type { OverrideUpdate } from './override-store.js';
+
+/** A record that ends. */
+interface Expiry {
+  readonly overrides: LimitOverrides;
+  readonly kind: OverrideKind;
+  readonly key: string;
+}
+
+/** The most expiries of records that were replaced. */
+const MOST_STALE = 1000;
+
+/** The overrides that are in force in this process, of all limits. */
+export class LiveOverrides {
+  /** By the names of limits, those included that only other apps know. */
+  private readonly byLimit = new Map<string, LimitOverrides>();
+  private readonly expiries = new ExpiryQueue<Expiry>();
+  private timeout: LongTimeout | undefined;
+  /** What the store's clock is ahead of the monotonic one, in milliseconds. */
+  private ahead = 0;
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly compiler: RuleCompiler,
+  ) {}
+
+  /** The overrides of all limits that share their names with no others. */
+  get unambiguous(): LimitOverrides[] {
+    return [...this.byLimit.values()].filter(({ limits }) => limits.length === 1);
+  }
+
+  close(): void {
+    this.timeout?.clear();
+  }
+
+  /** Puts records in force, or ends overrides. */
+  readonly apply = ({ now, complete, records }: OverrideUpdate): void => {
+    this.ahead = now - performance.now();
+    const changed = new Set<LimitOverrides>(complete ? this.byLimit.values() : []);
+    for (const overrides of changed) overrides.clear();
+    if (complete) this.expiries.clear();
+    for (const [field, record] of records) {
+      const address = addressOf(field);
+      if (address === undefined) continue;
+      const { kind, limit, key } = address;
+      const overrides = this.overridesOf(limit);
+      const endsAt = overrides.put(kind, key, record, now);
+      if (endsAt !== undefined) this.expiries.add(endsAt, { overrides, kind, key });
+      changed.add(overrides);
+    }
+    this.expire(now, changed);
+    for (const overrides of changed) overrides.commit();
+    this.setTimeout();
+  };
+
+  /** Ends all overrides whose time is over. */
+  private expire(now: number, changed: Set<LimitOverrides>): void {
+    for (const { overrides, kind, key } of this.expiries.takeExpired(now)) {
+      overrides.expire(kind, key, now);
+      changed.add(overrides);
+    }
+  }
+
+  /** Ends the next override in time, by the monotonic clock. */
+  private setTimeout(): void {
+    this.timeout?.clear();
+    if (this.expiries.size > 2 * this.size + MOST_STALE) this.readExpiries();
+    const left = this.expiries.next - this.ahead - performance.now();
+    this.timeout = new LongTimeout(Math.max(0, Math.ceil(left)), this.endNext, false);
+  }
+
+  private readonly endNext = (): void => {
+    const changed = new Set<LimitOverrides>();
+    this.expire(performance.now() + this.ahead, changed);
+    for (const overrides of changed) overrides.commit();
+    this.setTimeout();
+  };
+
+  private get size(): number {
+    return [...this.byLimit.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Records that were replaced have left their times behind. */
+  private readExpiries(): void {
+    this.expiries.clear();
+    for (const overrides of this.byLimit.values()) {
+      for (const [at, kind, key] of overrides.expiries()) this.expiries.add(at, { overrides, kind, key });
+    }
+  }
+
+  /** Adds the named limits that are new: a lazily loaded module defines some. */
+  addNamedLimits(): void {
+    const known = new Set([...this.byLimit.values()].flatMap(({ limits }) => limits.map(({ rule }) => rule)));
+    for (const limit of this.registry.named) {
+      if (known.has(limit.rule)) continue;
+      const overrides = this.overridesOf(limit.rule.name);
+      overrides.limits.push(limit);
+      overrides.commit();
+    }
+  }
+
+  /** The overrides of a limit that shares its name with no other. */
+  of(name: string, method: string): { overrides: LimitOverrides; limit: NamedLimit } {
+    const location = `LimiterService.${method}`;
+    const overrides = this.byLimit.get(name);
+    const [limit, ...others] = overrides?.limits ?? [];
+    if (overrides === undefined || limit === undefined) {
+      const known = [...this.byLimit.values()].filter(({ limits }) => limits.length > 0);
+      throw new RateLimitConfigError(
+        messages.unnamedLimit(
+          location,
+          name,
+          known.map((each) => each.name),
+        ),
+      );
+    }
+    if (others.length === 0) return { overrides, limit };
+    const locations = [limit, ...others].map(({ declaration }) => declaration.location);
+    throw new RateLimitConfigError(messages.sameName(location, name, locations));
+  }
+
+  private overridesOf(name: string): LimitOverrides {
+    let overrides = this.byLimit.get(name);
+    if (overrides === undefined) this.byLimit.set(name, (overrides = new LimitOverrides(name, this.compiler)));
+    return overrides;
+  }
+}

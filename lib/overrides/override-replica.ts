@@ -1,0 +1,98 @@
+import { fieldOf } from './override-address.js';
+import { readRecord, type StoredRecord } from './override-record.js';
+import type { OverrideUpdate, StoredChange } from './override-store.js';
+import { isKnownKind, type StoreState } from './overrides-reply.js';
+
+/** A change: two histories that part have changes of one number and different times. */
+export type Known = Pick<StoredChange, 'version' | 'at'>;
+
+type Records = Map<string, StoredRecord | undefined>;
+
+/** What one instance knows of the overrides on Redis: it follows their changes one by one, and tells of each once. */
+export class OverrideReplica {
+  /** The last change that was told; `undefined` before all records were. */
+  known: Known | undefined;
+  /** The rates of all identities as JSON, by limit: an earlier release changes them without a number. */
+  private rates: ReadonlyMap<string, string> = new Map();
+
+  constructor(private readonly tell: (update: OverrideUpdate) => void) {}
+
+  /** Takes a change. Returns whether nothing was missed before it. */
+  hear(change: StoredChange, now: number): boolean {
+    const { known } = this;
+    if (known === undefined) return false;
+    if (change.version <= known.version) return change.version < known.version || change.at === known.at;
+    if (change.version !== known.version + 1 || change.changes.length === 0) return false;
+    this.known = { version: change.version, at: change.at };
+    this.tell({ now, complete: false, records: recordsOf([change]) });
+    return true;
+  }
+
+  /**
+   * Takes what was changed since `asked`, the last change that was known when the store was asked. Tells whether that was all,
+   * whether newer changes are known by now, or whether all records have to be read.
+   */
+  follow(state: StoreState, asked: Known | undefined): 'done' | 'again' | 'load' {
+    const missed = asked && since(state, asked);
+    if (missed === undefined || this.known === undefined) return 'load';
+    // A message overtook the answer.
+    if (state.version < this.known.version) return 'again';
+    const records = recordsOf(missed);
+    this.addRates(records, state.rates);
+    this.known = { version: state.version, at: state.at };
+    this.tell({ now: state.now, complete: false, records });
+    return 'done';
+  }
+
+  /** Begins to read all records. Until it is finished, no change is followed. */
+  load(start: StoreState): { known: Known; add(page: Records): void; finish(end: StoreState): boolean } {
+    const records: Records = new Map();
+    const known = { version: start.version, at: start.at };
+    this.known = undefined;
+    return {
+      known,
+      add: (page) => page.forEach((record, field) => records.set(field, record)),
+      finish: (end) => {
+        const missed = since(end, known);
+        if (missed === undefined) return false;
+        recordsOf(missed).forEach((record, field) => records.set(field, record));
+        this.rates = new Map();
+        this.addRates(records, end.rates);
+        this.known = { version: end.version, at: end.at };
+        this.tell({ now: end.now, complete: true, records });
+        return true;
+      },
+    };
+  }
+
+  /** Adds the rates of all identities that differ from those that were known. */
+  private addRates(records: Records, rates: ReadonlyMap<string, string>): void {
+    for (const [limit, json] of rates) {
+      if (this.rates.get(limit) !== json) records.set(rateField(limit), readRecord(json));
+    }
+    for (const limit of this.rates.keys()) if (!rates.has(limit)) records.set(rateField(limit), undefined);
+    this.rates = rates;
+  }
+}
+
+/** The changes after one, if the store's history reaches so far back and has it, too. */
+function since({ version, at, changes }: StoreState, known: Known): readonly StoredChange[] | undefined {
+  if (version === known.version && at === known.at) return [];
+  const [first, ...later] = changes;
+  const [before, missed] = known.version === 0 ? [known, changes] : [first, later];
+  if (before?.version !== known.version || before.at !== known.at) return undefined;
+  const isWhole = missed.every((change, index) => change.version === known.version + 1 + index);
+  return isWhole && missed.length === version - known.version ? missed : undefined;
+}
+
+function recordsOf(changes: readonly StoredChange[]): Records {
+  const records: Records = new Map();
+  for (const { changes: changed } of changes) {
+    for (const each of changed.filter(isKnownKind)) {
+      records.set(fieldOf(each), each.after === null ? undefined : readRecord(JSON.stringify(each.after)));
+    }
+  }
+  return records;
+}
+
+const rateField = (limit: string) => fieldOf({ kind: 'rate', limit, key: '' });

@@ -1,0 +1,79 @@
+import { messages } from '../errors/messages.js';
+import { readWholeNumber } from '../redis/whole-number.js';
+import { type OverrideAddress, VALUE_FIELDS } from './override-address.js';
+import { readRecord, type StoredRecord } from './override-record.js';
+import type { StoredChange } from './override-store.js';
+
+/** What the script says of the store: the last change, the rates of all identities, and the changes that were missed. */
+export interface StoreState {
+  readonly now: number;
+  readonly version: number;
+  readonly at: number;
+  /** JSON, by the names of limits. */
+  readonly rates: ReadonlyMap<string, string>;
+  readonly changes: readonly StoredChange[];
+}
+
+/** The reply to `read`. Each throws a `TypeError` if the script cannot have sent its reply. */
+export function readState(reply: unknown): StoreState {
+  const { now, version, at, rest } = head(reply, 6);
+  const changes = listOf(reply, rest[1]).flatMap((json) => readChange(json) ?? []);
+  return { now, version, at, rates: new Map(pairs(reply, rest[0])), changes };
+}
+
+/** The reply to `page`. */
+export function readPage(reply: unknown): { cursor: string; records: Map<string, StoredRecord> } {
+  const { rest } = head(reply, 6);
+  const found = pairs(reply, rest[1]).filter(([field]) => field !== 'version');
+  return { cursor: String(rest[0]), records: new Map(found.map(([field, json]) => [field, readRecord(json)])) };
+}
+
+/** The reply to a change. */
+export function readChanged(reply: unknown): { done: boolean; now: number; change: StoredChange | undefined } {
+  const { done, now, rest } = head(reply, 4);
+  return { done: done === 1, now, change: done === 1 ? readChange(String(rest[0])) : undefined };
+}
+
+/** A change as the history holds it and the channel tells it; `undefined` if it is none. */
+export function readChange(json: string): StoredChange | undefined {
+  try {
+    const change = JSON.parse(json) as Partial<StoredChange> | null;
+    const { version, at, changes } = change ?? {};
+    const isChange = Number.isSafeInteger(version) && Number.isSafeInteger(at) && Array.isArray(changes);
+    return isChange && changes.every(isAddress) ? (change as StoredChange) : undefined;
+  } catch {
+    // Instances of an earlier release tell only the name of a limit.
+    return undefined;
+  }
+}
+
+/** An override of a kind that only a later release knows is one, too. */
+function isAddress(changed: unknown): boolean {
+  const { kind, limit, key } = (changed ?? {}) as Partial<OverrideAddress>;
+  return [kind, limit, key].every((part) => typeof part === 'string');
+}
+
+/** Whether this release knows what a change is of. */
+export function isKnownKind({ kind }: OverrideAddress): boolean {
+  return Object.hasOwn(VALUE_FIELDS, kind);
+}
+
+function head(reply: unknown, length: number) {
+  const isReply = Array.isArray(reply) && reply.length >= length;
+  const [done, now, version, at] = isReply ? reply.slice(0, 4).map(readWholeNumber) : [];
+  if (done === undefined || now === undefined || version === undefined || at === undefined) {
+    throw new TypeError(messages.noReply(reply));
+  }
+  return { done, now, version, at, rest: (reply as unknown[]).slice(4) };
+}
+
+function listOf(reply: unknown, list: unknown): string[] {
+  if (!Array.isArray(list)) throw new TypeError(messages.noReply(reply));
+  return list.map(String);
+}
+
+function pairs(reply: unknown, list: unknown): [string, string][] {
+  const flat = listOf(reply, list);
+  if (flat.length % 2 > 0) throw new TypeError(messages.noReply(reply));
+  return Array.from({ length: flat.length / 2 }, (_, index) => [flat[2 * index]!, flat[2 * index + 1]!]);
+}

@@ -1,0 +1,66 @@
+import { fileURLToPath } from 'node:url';
+import { beforeAll, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { ensureBuilt } from '../support/built.js';
+import { isLong } from '../support/chaos.js';
+import { runProcesses } from '../support/run-processes.js';
+import { connectRedis, freshPrefix } from '../support/stores.js';
+
+const WORKER = fileURLToPath(new URL('../support/policy-worker.mjs', import.meta.url));
+
+const CHANGES = isLong ? 1000 : 200;
+const RATES = [50, 60, 70, 80, 90];
+const KEYS = ['tenant:acme', 'tenant:abel', 'tenant:b', 'user:1', 'tenant:off'];
+
+/** What a worker has seen and knows at the end. */
+interface Report {
+  readonly seen: Record<string, { quotas: number[]; charged: number }>;
+  readonly counts: { asked: number; off: number };
+  readonly last: { version: number }[];
+  readonly held: unknown;
+  readonly live: unknown;
+}
+
+/** The number of the last change. */
+async function versionOf(redis: Redis, prefix: string): Promise<number> {
+  const stamp = await redis.hget(`${prefix}:{${prefix}:rates}:overrides`, 'version');
+  return Number(stamp?.split(' ')[0]);
+}
+
+beforeAll(ensureBuilt, 120_000);
+
+it('four instances under load decide only by states that were, while a fifth changes rates and modes', async () => {
+  const url = process.env['TEST_REDIS_URL'] as string;
+  const prefix = freshPrefix();
+  const redis = await connectRedis();
+  const input = { url, prefix, keys: KEYS, rates: RATES, changes: 0 };
+  const inputs = [input, input, input, input, { ...input, changes: CHANGES }];
+  const during = async () => {
+    for (let before = -1, now = await versionOf(redis, prefix); now !== before || Number.isNaN(now);) {
+      await new Promise((resolve) => setTimeout(resolve, 1000));
+      before = now;
+      now = await versionOf(redis, prefix);
+    }
+  };
+  const reports = await runProcesses<Report>(WORKER, inputs, { timeoutMs: 120_000, during });
+  // One that starts afterwards knows what is stored.
+  const [first] = (await runProcesses<Report>(WORKER, [input])) as [Report];
+  expect(first.last[0]!.version).toBeGreaterThan(CHANGES / 2);
+  for (const { last, held, live } of reports) {
+    expect([last, held, live]).toEqual([first.last, first.held, first.live]);
+  }
+  const workers = reports.slice(0, 4);
+  for (const { seen, counts } of workers) {
+    expect(counts.asked).toBeGreaterThan(100);
+    for (const { quotas } of Object.values(seen)) for (const quota of quotas) expect(RATES).toContain(quota);
+  }
+  // The log was never longer than the greatest of the rates allows, whichever of them held for an instance.
+  for (const key of KEYS.filter((each) => each !== 'tenant:off')) {
+    const charged = workers.reduce((sum, { seen }) => sum + (seen[key]?.charged ?? 0), 0);
+    expect(charged).toBeGreaterThanOrEqual(RATES[0]!);
+    expect(charged).toBeLessThanOrEqual(Math.max(...RATES));
+  }
+  // The one that is switched off and on is refused only while it is on.
+  expect(workers.some(({ counts }) => counts.off > 0)).toBe(true);
+  await redis.quit();
+}, 150_000);
