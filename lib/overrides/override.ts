@@ -112,12 +112,15 @@ export interface ListOverridesOptions {
 export interface KeyOverrides {
   /** The key: of one identity, or of all whose keys begin alike, with a trailing star. */
   key: string;
+  /** The override of its rate, if there is one. */
   rate: RateOverride | undefined;
+  /** The override of its mode, if there is one. */
   mode: ModeOverride | undefined;
 }
 
 /** Some overrides of a limit, in the order of their keys. */
 export interface OverridePage {
+  /** At most as many as were asked for. */
   overrides: KeyOverrides[];
   /** The `cursor` of the next page; `undefined` for the last one. */
   next: string | undefined;
@@ -128,6 +131,7 @@ export type LimitMode = 'enforce' | 'shadow' | 'off';
 
 /** A change of a limit's mode that is in force. */
 export interface ModeOverride extends Override {
+  /** The mode that replaces the configured one. */
   mode: LimitMode;
 }
 
@@ -135,6 +139,7 @@ export interface ModeOverride extends Override {
 export interface CurrentMode {
   /** The limit's name. */
   name: string;
+  /** That of the override, else the configured one. */
   mode: LimitMode;
   /** From where it is. */
   source: OverrideSource;
