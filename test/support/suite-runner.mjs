@@ -8,6 +8,7 @@ import { specPaths } from './spec-paths.mjs';
  */
 const MEASURED = specPaths({
   algorithms: ['leases'],
+  cli: ['as-built', 'simulation'],
   contract: ['fallback-operations', 'memory-store', 'prefetch', 'scoped-store'],
   e2e: [
     'answers',
@@ -23,7 +24,7 @@ const MEASURED = specPaths({
   ],
   health: ['health-indicator'],
   nest: ['limit-types', 'limiter.service', 'limits-that-live', 'openapi'],
-  overrides: ['redis-overrides'],
+  overrides: ['history', 'keyed-rates', 'redis-overrides'],
   redis: ['cluster', 'fallback-store', 'prefetch', 'redis-store'],
   telemetry: ['open-telemetry'],
   testing: ['rate-limit-testing'],
