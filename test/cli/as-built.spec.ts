@@ -45,8 +45,9 @@ const limits = [
   'gcra:1/1s,mode=shadow@next',
 ].flatMap((limit) => ['--limit', limit]);
 
+const file = (name: string) => logs.path(name);
+
 describe('the source of the program says what the built one does', () => {
-  const file = (name: string) => logs.path(name);
   beforeAll(async () => {
     await logs.write('access.ndjson', [...ndjson, 'no JSON', '{"time":"never"}']);
     await logs.write('access.log', [...combined, 'no log']);
