@@ -164,7 +164,11 @@ class ObservedAnswer implements CheckAnswer {
   }
 
   failed(error: unknown): void {
-    this.store.failed(this.check, performance.now() - this.start, error);
+    try {
+      this.store.failed(this.check, performance.now() - this.start, error);
+    } catch {
+      // The check fails as the store did, and so does no other one that waits for the same call.
+    }
     this.answer.failed(error);
   }
 }

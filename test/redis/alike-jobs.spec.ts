@@ -76,4 +76,19 @@ describe('the checks of a turn that ask different limits', () => {
     expect(comparable(answers)).toEqual(comparable(await memory.check(checks)));
     await memory.close();
   });
+
+  it('are decided as in process, if limits of one name share counters', async () => {
+    const clock = new ManualClock();
+    const memory = new MemoryStore({ clock: clock.now });
+    const twin = compile({ algo: 'gcra', rate: 3, interval: '1s' }, 'second');
+    const checks = ['ab', 'cd', 'bc'].map(([one, other]) => ({
+      entries: [
+        { limit: second, identity: one!, cost: 1 },
+        { limit: twin, identity: other!, cost: 1 },
+      ],
+    }));
+    const { answers } = await ask(checks);
+    expect(comparable(answers)).toEqual(comparable(await memory.check(checks)));
+    await memory.close();
+  });
 });

@@ -426,6 +426,17 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 10; i++) await turn();
 }
 
+describe('closing', () => {
+  it('waits for what was asked before, however often it is asked for', async () => {
+    const store = freshStore();
+    const limit = compile(hundred.gcra);
+    const answered = [ask(store, limit), ask(store, limit)];
+    await Promise.all([store.close(), store.close(), store.close()]);
+    const [first, second] = await Promise.all(answered);
+    expect([first!.remaining, second!.remaining]).toEqual([99, 98]);
+  });
+});
+
 describe('the deadline', () => {
   it('ends a check of a server that does not answer', async () => {
     const timeoutMs = 2000;

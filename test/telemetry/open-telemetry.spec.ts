@@ -3,11 +3,13 @@ import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { context, trace } from '@opentelemetry/api';
 import { AlwaysOffSampler } from '@opentelemetry/sdk-trace-base';
+import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { Metrics } from '../../lib/telemetry/metrics.js';
 import { frameworks, HttpApp } from '../e2e/http-app.js';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
@@ -189,6 +191,20 @@ describe('metrics', () => {
       return cached === 3;
     });
     expect(sum((await telemetry.measured())['nestjs_sluice.refusal_cache.hits'])).toBe(3);
+  });
+
+  it('that cannot be taken make no check wait that the store failed', async () => {
+    sdk().collectMetrics();
+    const { server, service } = await onRedis({ timeout: 100 });
+    const limiter = service.for({ ...one, onStoreError: 'deny' });
+    const failing = jest.spyOn(Metrics.prototype, 'failed').mockImplementation(() => {
+      throw new Error('no metrics');
+    });
+    server.pause();
+    const outcomes = await Promise.allSettled(['a', 'b', 'c'].map((key) => limiter.consume(key)));
+    server.resume();
+    expect(failing).toHaveBeenCalledTimes(3);
+    expect(outcomes).toEqual(outcomes.map(() => ({ status: 'rejected', reason: expect.any(RateLimitStoreError) })));
   });
 
   it('have no breaker where nothing can fail', async () => {

@@ -31,7 +31,7 @@ export class Batcher {
   private lastSince = 0;
   /** When the first of the queue was asked. */
   private since = 0;
-  private whenIdle: (() => void) | undefined;
+  private readonly whenIdle: (() => void)[] = [];
 
   constructor(
     private readonly calls: ScriptCalls,
@@ -59,8 +59,11 @@ export class Batcher {
 
   /** Resolves when everything is answered. */
   async drain(): Promise<void> {
-    while (this.queue.length > 0) this.flush();
-    if (this.inFlight.size > 0) await new Promise<void>((resolve) => (this.whenIdle = resolve));
+    // An answer may have jobs asked again.
+    while (this.queue.length > 0 || this.inFlight.size > 0) {
+      if (this.queue.length > 0) this.flush();
+      else await new Promise<void>((resolve) => this.whenIdle.push(resolve));
+    }
   }
 
   private readonly flush = (): void => {
@@ -150,7 +153,7 @@ export class Batcher {
     this.deadline.end(call);
     call.isDone = true;
     this.inFlight.delete(call);
-    if (this.inFlight.size === 0) this.whenIdle?.();
+    if (this.inFlight.size === 0) for (const resolve of this.whenIdle.splice(0)) resolve();
   }
 
   private retry(job: Job): void {

@@ -124,6 +124,8 @@ export class PlainChecks {
     const known = keyNumbers.get(key);
     if (known === undefined) keyNumbers.set(key, keys.push(key) - 1);
     const first = known ?? keys.length - 1;
+    // Limits of one name share counters: the first one of this check may be another one of a row.
+    if (first % entries.length !== 0) return undefined;
     for (let i = 1; i < entries.length; i++) {
       const other = keyOf(prefix, entries[i]!);
       if (keyNumbers.get(other) !== (known === undefined ? undefined : first + i)) return undefined;
