@@ -10,7 +10,8 @@
 --          2^51: its first times 2^20, and its second. Of all others:
 --            0
 --            now      0 for the server's clock; else the time in microseconds (tests)
---            slack    milliseconds added to every time to live (tests)
+--            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
+--                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
 --            limits   their number, then each limit's
 --                       algorithm, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all),
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,

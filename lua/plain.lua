@@ -108,7 +108,7 @@ local program, settings = cjson.decode(ARGV[1]), ARGV[2]
 local now, values, reply, size, gaps = 0, nil, nil, 0, nil
 
 if program[1] > 0 then
-  local width, operation, time_to_live_slack, times_to_live, all_times = program[1], program[2], 0, nil, nil
+  local width, operation, time_to_live_slack, times_to_live, all_times = program[1], program[2], 1000, nil, nil
   local charges, tells_time = operation ~= 1, operation == 8
   if settings then
     settings = cjson.decode(settings)

@@ -8,6 +8,9 @@ const CONSUME = 0;
 const PEEK = 1;
 const CONSUME_REFUNDABLE = 8;
 
+/** The server's own time, and how many milliseconds longer than needed a key lives: the server may stall while it decides. */
+export const USUAL_TIME = [0, 1000] as const;
+
 /** Whether the script's fast way knows a limit: asked of each check. */
 const plainLimits = new WeakMap<CompiledLimit, boolean>();
 
@@ -114,7 +117,7 @@ export class PlainChecks {
     }
     program += ']';
     if (this.times === undefined && time === undefined) return [program];
-    return [program, `[${[...(time ?? [0, 0]), ...(this.times ?? [])].join(',')}]`];
+    return [program, `[${[...(time ?? USUAL_TIME), ...(this.times ?? [])].join(',')}]`];
   }
 
   /** The row of the keys, a new one unless it is there; nothing if another row has one of them. */

@@ -2,7 +2,7 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry } from '../store.js';
 import type { Counter } from '../../limits/counter.js';
 import { extraKeysOf, keyOf } from './keys.js';
-import { PlainChecks } from './plain-checks.js';
+import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
 const CONSUME = 0;
 const PEEK = 1;
@@ -172,7 +172,7 @@ export class Program {
     this.endRun();
     const limits = `${this.limitNumbers.size}${this.limits}`;
     const open = `${this.openKeyCount}${this.openKeys}`;
-    return [`[0,${(time ?? [0, 0]).join(',')},${limits},${open}${this.body}]`];
+    return [`[0,${(time ?? USUAL_TIME).join(',')},${limits},${open}${this.body}]`];
   }
 
   private limit(limit: CompiledLimit): number {
