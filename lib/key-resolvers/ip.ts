@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { flatCopy } from '../util/flat-copy.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { KeyScheme } from './key-scheme.js';
 import type { ProxyWarning } from './proxy-warning.js';
@@ -53,8 +54,10 @@ class RecentIdentities {
       this.before = this.recent;
       this.recent = new Map();
     }
-    this.recent.set(address, identity);
-    return identity;
+    // An address from a header is cut out of it, and would keep all of it alive.
+    const kept = flatCopy(identity);
+    this.recent.set(flatCopy(address), kept);
+    return kept;
   }
 }
 

@@ -49,6 +49,8 @@ export class LimitedRequest {
   earlier: LimitedRequest | undefined;
   /** How the request ends, if that matters. */
   completion: RequestCompletion | undefined;
+  /** The object that stands for the call, where that keeps this. */
+  call: object | undefined;
   /** Another handler's request with the same call. */
   other: LimitedRequest | undefined;
   private charged: RequestCharge[] | undefined;

@@ -10,7 +10,7 @@ interface HttpRequest {
   [KEPT]?: LimitedRequest;
 }
 
-/** What other objects stand for: lists of arguments, or requests of HTTP/2. */
+/** What other objects stand for: lists of arguments, requests of HTTP/2, or objects that wrap a request. */
 const others = new WeakMap<object, LimitedRequest>();
 
 /**
@@ -18,20 +18,25 @@ const others = new WeakMap<object, LimitedRequest>();
  * so a request of HTTP has it itself.
  */
 export function requestOfCall(call: object): LimitedRequest | undefined {
-  return isHttp(call) ? call[KEPT] : others.get(call);
+  const kept = keptBy(call);
+  return kept?.call === call ? kept : others.get(call);
 }
 
 /** Keeps what is known of a call. */
 export function keepRequest(call: object, request: LimitedRequest): void {
-  if (isHttp(call)) Object.defineProperty(call, KEPT, { value: request, configurable: true });
-  else others.set(call, request);
+  if (!isHttp(call) || !Object.isExtensible(call) || keptBy(call) !== undefined) {
+    others.set(call, request);
+    return;
+  }
+  request.call = call;
+  Object.defineProperty(call, KEPT, { value: request, configurable: true });
+}
+
+/** What a request keeps, or another one that it inherits from or is a proxy of: only the same object is the same call. */
+function keptBy(call: object): LimitedRequest | undefined {
+  return isHttp(call) ? call[KEPT] : undefined;
 }
 
 function isHttp(call: object): call is HttpRequest {
-  return (call instanceof IncomingMessage || (call as HttpRequest).raw instanceof IncomingMessage) && isOpen(call);
-}
-
-/** What is frozen cannot keep anything more, unless it has it already. */
-function isOpen(call: object): boolean {
-  return Object.isExtensible(call) || KEPT in call;
+  return call instanceof IncomingMessage || (call as HttpRequest).raw instanceof IncomingMessage;
 }

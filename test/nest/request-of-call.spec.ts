@@ -20,10 +20,10 @@ describe('what is known of a call', () => {
   it.each(calls)('is found by %s, and by no other', (_, make) => {
     const [one, other] = [make(), make()];
     keepRequest(one, known('one'));
-    expect(requestOfCall(one)).toEqual({ name: 'one' });
+    expect(requestOfCall(one)).toMatchObject({ name: 'one' });
     expect(requestOfCall(other)).toBeUndefined();
     keepRequest(other, known('other'));
-    expect([requestOfCall(one), requestOfCall(other)]).toEqual([{ name: 'one' }, { name: 'other' }]);
+    expect([requestOfCall(one), requestOfCall(other)]).toMatchObject([{ name: 'one' }, { name: 'other' }]);
   });
 
   it.each(calls)('is neither shown nor copied with %s', (_, make) => {
@@ -34,9 +34,30 @@ describe('what is known of a call', () => {
     expect(requestOfCall({ ...call })).toBeUndefined();
   });
 
+  const wrapped: [string, (request: object) => object][] = [
+    ['an object that inherits from the request', (request) => Object.create(request) as object],
+    ['a proxy of the request', (request) => new Proxy(request, {})],
+  ];
+  it.each(wrapped)('is kept apart from that of %s', (_, wrap) => {
+    for (const make of [message, () => ({ raw: message() })]) {
+      const request = make();
+      const [early, late] = [wrap(request), wrap(request)];
+      keepRequest(early, known('early'));
+      expect(requestOfCall(request)).toBeUndefined();
+      keepRequest(request, known('request'));
+      expect(requestOfCall(late)).toBeUndefined();
+      keepRequest(late, known('late'));
+      expect([early, request, late].map((call) => requestOfCall(call))).toMatchObject([
+        { name: 'early' },
+        { name: 'request' },
+        { name: 'late' },
+      ]);
+    }
+  });
+
   it('is found after the request was frozen', () => {
     const request = message();
     keepRequest(request, known('one'));
-    expect(requestOfCall(Object.freeze(request))).toEqual({ name: 'one' });
+    expect(requestOfCall(Object.freeze(request))).toMatchObject({ name: 'one' });
   });
 });
