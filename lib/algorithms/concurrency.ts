@@ -86,7 +86,7 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
     settle(state);
     return state;
   },
-  bytes: ({ leases }) => 100 * leases.count,
+  bytes: ({ leases }) => 400 + 100 * leases.count,
 
   remaining: ({ quota }, state) => quota - held(state),
   retryAfter({ quota }, state, cost) {

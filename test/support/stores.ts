@@ -62,10 +62,13 @@ export async function ask(
   return decisions![0]!;
 }
 
+/** A key outlives its state by so much, since the server may stall while it decides. */
+const SPARE_MS = 1000;
+
 /** How much longer than its state takes a key may live, where a step less is to be written then: by the design. */
 export function slackMsOf(limit: CompiledLimit): number {
-  if (!['gcra', 'token-bucket', 'leaky-bucket'].includes(limit.algorithm.name)) return 0;
-  return Math.min(limit.windowMs(0) / 8, 10_000);
+  if (!['gcra', 'token-bucket', 'leaky-bucket'].includes(limit.algorithm.name)) return SPARE_MS;
+  return SPARE_MS + Math.min(limit.windowMs(0) / 8, 10_000);
 }
 
 /** What stores must agree on: all of a decision but who made it, and how it names a lease. */

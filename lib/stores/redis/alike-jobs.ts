@@ -3,51 +3,67 @@ import type { Job } from './jobs.js';
 import { areAlike } from './plain-checks.js';
 
 /**
- * The least work of a group that is worth a call of its own, in checks of a plain counter: the fast way saves about half of what the
- * general way takes for each, and a call more takes as much as ten of them.
+ * The fewest jobs that are worth a call of their own: the fast way saves about half of what the general way takes for each, and a
+ * call more takes as much as ten of them.
  */
-const LEAST_WORK = 12;
+const LEAST_JOBS = 12;
 /** Jobs are compared with so many groups at most. */
 const MOST_GROUPS = 16;
 
 interface Group {
-  readonly check: Check;
+  /** Nothing for jobs that only the general way can do. */
+  readonly check: Check | undefined;
   readonly jobs: Job[];
-  work: number;
 }
 
 /**
  * Parts the jobs of a turn, so that the script can decide as many of them as it pays the fast way, which takes checks that are all
- * alike. All others go together, and first.
+ * alike. Jobs for one identity stay together, in the order in which they were asked.
  */
 export function partAlike(jobs: Job[]): Job[][] {
   const first = jobs.length > 1 ? jobs[0]!.plainCheck : undefined;
-  if (first !== undefined && jobs.every((job) => job === jobs[0] || isLike(job, first))) return [jobs];
-  if (jobs.length < LEAST_WORK / 2) return [jobs];
-  const groups: Group[] = [];
-  const rest: Job[] = [];
+  if (jobs.length < LEAST_JOBS || (first !== undefined && jobs.every((job) => isLike(job, first)))) return [jobs];
+  const groups = groupsOf(jobs);
+  const worthwhile = groups.filter(({ check, jobs: members }) => check !== undefined && members.length >= LEAST_JOBS);
+  if (worthwhile.length === 0) return [jobs];
+  const parts = worthwhile.map((group) => group.jobs);
+  const parted = new Set(parts.flat());
+  const rest = jobs.filter((job) => !parted.has(job));
+  if (rest.length > 0) parts.push(rest);
+  return areApart(parts) ? parts : [jobs];
+}
+
+function groupsOf(jobs: readonly Job[]): Group[] {
+  const others: Group = { check: undefined, jobs: [] };
+  const groups = [others];
   for (const job of jobs) {
     const check = job.plainCheck;
-    let group = check && groups.find((each) => areAlike(each.check, check));
+    let group = check && groups.find((each) => each.check !== undefined && areAlike(each.check, check));
     if (group === undefined && check !== undefined && groups.length < MOST_GROUPS) {
-      group = { check, jobs: [], work: 0 };
+      group = { check, jobs: [] };
       groups.push(group);
     }
-    if (group === undefined) {
-      rest.push(job);
-    } else {
-      group.jobs.push(job);
-      group.work += job.work;
+    (group ?? others).jobs.push(job);
+  }
+  return groups;
+}
+
+/** Whether no identity is in two parts. */
+function areApart(parts: readonly Job[][]): boolean {
+  const partOf = new Map<string, Job[]>();
+  for (const part of parts) {
+    for (const job of part) {
+      for (const { identity } of job.counters) {
+        const known = partOf.get(identity);
+        if (known === undefined) partOf.set(identity, part);
+        else if (known !== part) return false;
+      }
     }
   }
-  const worthwhile = groups.filter(({ work }) => work >= LEAST_WORK);
-  if (worthwhile.length === 0) return [jobs];
-  for (const { jobs: few, work } of groups) if (work < LEAST_WORK) rest.push(...few);
-  const parts = worthwhile.map((group) => group.jobs);
-  return rest.length > 0 ? [rest, ...parts] : parts;
+  return true;
 }
 
 function isLike(job: Job, check: Check): boolean {
   const other = job.plainCheck;
-  return other !== undefined && areAlike(check, other);
+  return other !== undefined && (other === check || areAlike(check, other));
 }

@@ -25,6 +25,11 @@ export abstract class Job {
     readonly work: number,
   ) {}
 
+  /** All of its counters. */
+  get counters(): readonly Counter[] {
+    return [this.counter];
+  }
+
   /** Its check, if it is one that the script's fast way can decide. */
   get plainCheck(): Check | undefined {
     return undefined;
@@ -68,6 +73,10 @@ export class CheckJob extends Job {
       isOnly ? keysOf(first.limit) : sum(entries, keysOf),
       isOnly ? workOf(first.limit) : sum(entries, workOf),
     );
+  }
+
+  override get counters(): readonly Counter[] {
+    return this.check.entries;
   }
 
   override get plainCheck(): Check | undefined {
