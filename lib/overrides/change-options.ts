@@ -89,11 +89,7 @@ export function readPageOptions(options: unknown, location: string): { cursor: s
   if (cursor !== undefined && typeof cursor !== 'string') {
     throw new RateLimitConfigError(messages.wrongOption(location, 'cursor', cursor, "the 'next' of a page"));
   }
-  if (!Number.isSafeInteger(count) || count < 1 || count > MOST_OF_A_PAGE) {
-    const wants = `a whole number >= 1 and <= ${MOST_OF_A_PAGE}`;
-    throw new RateLimitConfigError(messages.wrongOption(location, 'count', count, wants));
-  }
-  return { cursor, count };
+  return { cursor, count: wholeNumber(location, 'count', count, { max: MOST_OF_A_PAGE }) };
 }
 
 /** Reads which changes a call asks for. */

@@ -2,7 +2,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { modeOverride, rateOverride } from './key-override.js';
 import { fieldOf, VALUE_FIELDS } from './override-address.js';
-import { isDamaged, isInForce, type OverrideRecord, readRecord } from './override-record.js';
+import { asRecord, isDamaged, isInForce, type OverrideRecord } from './override-record.js';
 import type { ChangedOverride, OverrideItem, StoredChange } from './override-store.js';
 import type { ChangedMode, ChangedRate, RecordedChange } from './override.js';
 import { isKnownKind } from './overrides-reply.js';
@@ -61,6 +61,6 @@ function changedOverride({ kind, limit, key, before, after }: ChangedOverride, n
 }
 
 function recordOf(stored: unknown): OverrideRecord | undefined {
-  const record = readRecord(JSON.stringify(stored ?? null));
+  const record = asRecord(stored);
   return isDamaged(record) ? undefined : record;
 }

@@ -49,7 +49,7 @@ export class KeyTable<T> {
     if (exact !== undefined) yield exact;
     const identity = prefix ?? key;
     for (const length of this.lengths) {
-      const value = length > identity.length ? undefined : this.prefixes.get(identity.slice(0, length));
+      const value = this.ofPrefix(identity, length);
       if (value !== undefined) yield value;
     }
   }
@@ -70,10 +70,15 @@ export class KeyTable<T> {
 
   private findPrefix(identity: string): T | undefined {
     for (const length of this.lengths) {
-      const value = length > identity.length ? undefined : this.prefixes.get(identity.slice(0, length));
+      const value = this.ofPrefix(identity, length);
       if (value !== undefined) return value;
     }
     return undefined;
+  }
+
+  /** The value of the prefix of such a length, if the identity has it. */
+  private ofPrefix(identity: string, length: number): T | undefined {
+    return length > identity.length ? undefined : this.prefixes.get(identity.slice(0, length));
   }
 
   private count({ length }: string, more: number): void {

@@ -15,9 +15,6 @@ interface Expiry {
   readonly key: string;
 }
 
-/** The most expiries of records that were replaced. */
-const MOST_STALE = 1000;
-
 /** The overrides that are in force in this process, of all limits. */
 export class LiveOverrides {
   /** By the names of limits, those included that only other apps know. */
@@ -72,7 +69,7 @@ export class LiveOverrides {
   /** Ends the next override in time, by the monotonic clock. */
   private setTimeout(): void {
     this.timeout?.clear();
-    if (this.expiries.size > 2 * this.size + MOST_STALE) this.readExpiries();
+    this.expiries.dropStale(this.size, () => this.ends());
     const left = this.expiries.next - this.ahead - performance.now();
     this.timeout = new LongTimeout(Math.max(0, Math.ceil(left)), this.endNext, false);
   }
@@ -88,11 +85,10 @@ export class LiveOverrides {
     return [...this.byLimit.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** Records that were replaced have left their times behind. */
-  private readExpiries(): void {
-    this.expiries.clear();
+  /** The times at which records end. */
+  private *ends(): Iterable<[at: number, expiry: Expiry]> {
     for (const overrides of this.byLimit.values()) {
-      for (const [at, kind, key] of overrides.expiries()) this.expiries.add(at, { overrides, kind, key });
+      for (const [at, kind, key] of overrides.expiries()) yield [at, { overrides, kind, key }];
     }
   }
 

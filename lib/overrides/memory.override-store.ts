@@ -1,6 +1,6 @@
 import { ExpiryQueue } from '../util/expiry-queue.js';
 import { fieldOf, VALUE_FIELDS } from './override-address.js';
-import { isDamaged, isInForce, type OverrideRecord, readRecord } from './override-record.js';
+import { isInForce, type OverrideRecord } from './override-record.js';
 import {
   type ChangedOverride,
   MAX_CHANGES,
@@ -11,12 +11,9 @@ import {
   type StoredChange,
 } from './override-store.js';
 
-/** The most expiries of replaced records. */
-const MOST_STALE = 1000;
-
 /** Keeps overrides in this process, as `lua/overrides.lua` does on Redis. */
 export class MemoryOverrideStore implements OverrideStore {
-  private readonly records = new Map<string, string>();
+  private readonly records = new Map<string, OverrideRecord>();
   private readonly history: StoredChange[] = [];
   /** The fields of records that end. */
   private readonly expiries = new ExpiryQueue<string>();
@@ -61,7 +58,7 @@ export class MemoryOverrideStore implements OverrideStore {
     cause: Pick<OverrideRecord, 'by' | 'reason'>,
   ): ChangedOverride | undefined {
     const address = { kind, limit, key };
-    const old = this.recordOf(fieldOf(address));
+    const old = this.records.get(fieldOf(address));
     const inForce = old !== undefined && isInForce(old, now);
     const changes = operation === 'set' || operation === 'restore' || inForce === (operation === 'clear');
     if (!changes) return undefined;
@@ -79,31 +76,21 @@ export class MemoryOverrideStore implements OverrideStore {
     const isOfAll = kind === 'rate' && key === '';
     const isKept = isOfAll || value !== 'null' || after.generation > 0;
     if (!isKept) this.records.delete(fieldOf(address));
-    else this.records.set(fieldOf(address), JSON.stringify(after));
+    else this.records.set(fieldOf(address), after);
     if (isKept && !isOfAll && after.expiresAt !== null) this.expiries.add(after.expiresAt, fieldOf(address));
     return { ...address, before: old ?? null, after: isKept ? after : null };
   }
 
   private removeExpired(now: number): void {
-    if (this.expiries.size > 2 * this.records.size + MOST_STALE) this.readExpiries();
+    this.expiries.dropStale(this.records.size, () => this.ends());
     for (const field of this.expiries.takeExpired(now)) {
-      const record = this.recordOf(field);
+      const record = this.records.get(field);
       if (record?.generation === 0 && !isInForce(record, now)) this.records.delete(field);
     }
   }
 
-  /** Records that were replaced have left their times behind. */
-  private readExpiries(): void {
-    this.expiries.clear();
-    for (const field of this.records.keys()) {
-      const expiresAt = this.recordOf(field)?.expiresAt ?? null;
-      if (expiresAt !== null) this.expiries.add(expiresAt, field);
-    }
-  }
-
-  private recordOf(field: string): OverrideRecord | undefined {
-    const json = this.records.get(field);
-    const record = json === undefined ? undefined : readRecord(json);
-    return record === undefined || isDamaged(record) ? undefined : record;
+  /** The times at which records end. */
+  private *ends(): Iterable<[at: number, field: string]> {
+    for (const [field, { expiresAt }] of this.records) if (expiresAt !== null) yield [expiresAt, field];
   }
 }

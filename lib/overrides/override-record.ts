@@ -26,8 +26,17 @@ export type StoredRecord = OverrideRecord | DamagedRecord;
 
 /** Reads a stored record. */
 export function readRecord(json: string): StoredRecord {
-  const record = parse(json);
-  if (record === undefined) return { damage: messages.notARecord(json) };
+  try {
+    return asRecord(JSON.parse(json), () => json);
+  } catch {
+    return { damage: messages.notARecord(json) };
+  }
+}
+
+/** Reads a record of what was parsed with others. */
+export function asRecord(value: unknown, json = () => JSON.stringify(value)): StoredRecord {
+  if (typeof value !== 'object' || value === null) return { damage: messages.notARecord(json()) };
+  const record = value as Record<string, unknown>;
   // Instances of an earlier release, which may share the hash, call the mode `state`.
   const { patch, mode, version, generation, inherit = record['state'], expiresAt, quota, previousQuota } = record;
   const { by, reason } = record;
@@ -37,7 +46,7 @@ export function readRecord(json: string): StoredRecord {
     INHERIT_MODES.includes(inherit as InheritMode) &&
     numbers.every((value) => Number.isSafeInteger(value) && (value as number) >= 0) &&
     [by, reason].every((text) => text === undefined || typeof text === 'string');
-  if (!isRecord) return { damage: messages.notARecord(json) };
+  if (!isRecord) return { damage: messages.notARecord(json()) };
   return { patch, mode, version, generation, inherit, expiresAt, quota, previousQuota, by, reason } as OverrideRecord;
 }
 
@@ -59,13 +68,4 @@ export function ended(record: OverrideRecord): OverrideRecord {
 function isValue(patch: unknown, mode: unknown): boolean {
   if (mode !== undefined) return patch === undefined && (mode === null || LIMIT_MODES.includes(mode as LimitMode));
   return typeof patch === 'object' && !Array.isArray(patch);
-}
-
-function parse(json: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,5 @@
 import { fieldOf } from './override-address.js';
-import { readRecord, type StoredRecord } from './override-record.js';
+import { asRecord, readRecord, type StoredRecord } from './override-record.js';
 import type { OverrideUpdate, StoredChange } from './override-store.js';
 import { isKnownKind, type StoreState } from './overrides-reply.js';
 
@@ -89,7 +89,7 @@ function recordsOf(changes: readonly StoredChange[]): Records {
   const records: Records = new Map();
   for (const { changes: changed } of changes) {
     for (const each of changed.filter(isKnownKind)) {
-      records.set(fieldOf(each), each.after === null ? undefined : readRecord(JSON.stringify(each.after)));
+      records.set(fieldOf(each), each.after === null ? undefined : asRecord(each.after));
     }
   }
   return records;

@@ -20,6 +20,9 @@ import { MAX_CHANGES, type OverrideStore } from './override-store.js';
 import type { CurrentMode, CurrentRate, OverridePage, RecordedChange } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
 
+/** What a change of a mode has besides its value: quotas are of rates. */
+const OF_MODE = { kind: 'mode', inherit: 'keep', quota: 0, previousQuota: 0 } as const;
+
 /** How often a rollback is tried that other changes overtake. */
 const MAX_ROLLBACKS = 10;
 
@@ -101,15 +104,14 @@ export class Overrides {
     const location = `LimiterService.setMode of '${name}'`;
     const { key, ends, ...cause } = readOptions(options, location);
     const value = JSON.stringify(readMode(mode, location));
-    const item = { kind: 'mode', limit: name, key, value, inherit: 'keep', ends, quota: 0, previousQuota: 0 } as const;
+    const item = { ...OF_MODE, limit: name, key, value, ends };
     await this.store.write({ operation: 'set', items: [item], ...cause });
   }
 
   async clearMode(name: string, options: unknown): Promise<boolean> {
     this.live.of(name, 'clearMode');
     const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearMode of '${name}'`);
-    const address = { kind: 'mode', limit: name, key } as const;
-    const item = { ...address, value: 'null', inherit: 'keep', ends, quota: 0, previousQuota: 0 } as const;
+    const item = { ...OF_MODE, limit: name, key, value: 'null', ends };
     return this.store.write({ operation: 'clear', items: [item], ...cause });
   }
 

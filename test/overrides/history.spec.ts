@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { freshPrefix } from '../support/stores.js';
-import { RatesApp } from './overrides-app.js';
+import { RatesApp, startForEach } from './overrides-app.js';
 
 /** So slow that time alone changes no decision. */
 const define = {
@@ -56,14 +55,7 @@ const override = (patch: object, version: number, more = {}) => ({
 describe.each(Object.entries(kinds))('the history of changes, %s', (_, options) => {
   let app: RatesApp;
 
-  beforeEach(async () => {
-    jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-    app = await RatesApp.start(options());
-  });
-  afterEach(async () => {
-    jest.restoreAllMocks();
-    await app.close();
-  });
+  startForEach(options, (started) => (app = started));
 
   async function make(change: Change): Promise<void> {
     const { service } = app;

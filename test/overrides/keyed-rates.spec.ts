@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { SetRateOptions } from '../../lib/overrides/override.js';
 import { LimitRegistry } from '../../lib/rules/limit-registry.js';
 import { freshPrefix } from '../support/stores.js';
-import { login, RatesApp, until } from './overrides-app.js';
+import { login, type RatesApp, startForEach, until } from './overrides-app.js';
 
 const IDS = ['user:1', 'tenant:us', 'tenant:eu:1', 'tenant:eu:acme', 'tenant:', 'tenant'];
 
@@ -21,14 +20,7 @@ describe.each(Object.entries(kinds))('rates of single keys, %s', (_, options) =>
   const limitOf = (key: string) =>
     app.nest.get(LimitRegistry).rule('login', { location: 'test', namespace: '' }).limitFor(key);
 
-  beforeEach(async () => {
-    jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-    app = await RatesApp.start(options());
-  });
-  afterEach(async () => {
-    jest.restoreAllMocks();
-    await app.close();
-  });
+  startForEach(options, (started) => (app = started));
 
   it('hold for their key alone, and end when they are cleared', async () => {
     const { service } = app;

@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Controller, type ExecutionContext, Get, Logger } from '@nestjs/common';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Controller, type ExecutionContext, Get } from '@nestjs/common';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
@@ -9,7 +9,7 @@ import type { LimitMode } from '../../lib/overrides/override.js';
 import type { Store } from '../../lib/stores/store.js';
 import { TriedApp } from '../docs/tried-app.js';
 import { freshPrefix } from '../support/stores.js';
-import { RatesApp, until } from './overrides-app.js';
+import { type RatesApp, startForEach, until } from './overrides-app.js';
 
 const define = {
   login: { algo: 'gcra', rate: 10, interval: '1h' },
@@ -28,14 +28,7 @@ describe.each(Object.entries(kinds))('modes that change while the app runs, %s',
   let app: RatesApp;
   const KEY = 'tenant:acme';
 
-  beforeEach(async () => {
-    jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-    app = await RatesApp.start(options());
-  });
-  afterEach(async () => {
-    jest.restoreAllMocks();
-    await app.close();
-  });
+  startForEach(options, (started) => (app = started));
 
   it('switch a limit off and on, with the units that were counted before', async () => {
     const { service } = app;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ModuleMetadata } from '@nestjs/common';
+import { afterEach, beforeEach, jest } from '@jest/globals';
+import { Logger, type ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
@@ -40,6 +41,28 @@ export class RatesApp {
   close(): Promise<void> {
     return this.nest.close();
   }
+}
+
+/** Starts an app for each test, whose warnings are not shown. */
+export function startForEach(options: () => RateLimitModuleOptions, use: (app: RatesApp) => void): void {
+  let app: RatesApp;
+  beforeEach(async () => {
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    use((app = await RatesApp.start(options())));
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await app.close();
+  });
+}
+
+const setTimer = globalThis.setTimeout;
+/** The time between reads without a message. */
+export const READ_EVERY_MS = 30_000;
+
+/** Starts all timers but those after which the rates are read in any case. */
+export function exceptReadings(callback: () => void, ms = 0, ...args: []): NodeJS.Timeout {
+  return ms === READ_EVERY_MS ? setTimer(() => undefined).unref() : setTimer(callback, ms, ...args);
 }
 
 /** Waits until a question has an answer, and returns how many milliseconds that took. */

@@ -6,9 +6,7 @@ import type { RateLimitModuleOptions } from '../../lib/config/module-options.js'
 import { overrideKeys } from '../../lib/stores/redis/keys.js';
 import { type RedisCluster, startCluster, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
-import { RatesApp, until } from './overrides-app.js';
-
-const setTimer = globalThis.setTimeout;
+import { exceptReadings, RatesApp, until } from './overrides-app.js';
 
 const set = (app: RatesApp, tenant: string, rate: number, options = {}) =>
   app.service.setRate('login', { rate }, { key: `tenant:${tenant}`, ...options });
@@ -42,11 +40,7 @@ describe('rates of single keys on Redis', () => {
     warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     // Instances are told of changes, and do not read them by and by.
-    jest
-      .spyOn(globalThis, 'setTimeout')
-      .mockImplementation((callback: () => void, ms?: number) =>
-        ms === 30_000 ? setTimer(() => undefined).unref() : setTimer(callback, ms),
-      );
+    jest.spyOn(globalThis, 'setTimeout').mockImplementation(exceptReadings);
   });
   afterEach(async () => {
     jest.restoreAllMocks();

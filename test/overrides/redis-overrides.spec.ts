@@ -16,7 +16,7 @@ import {
   startSentinel,
 } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
-import { login, RatesApp, until } from './overrides-app.js';
+import { exceptReadings, login, RatesApp, READ_EVERY_MS, until } from './overrides-app.js';
 
 /** A stored record, with the fields that a test sets. */
 const recordOf = (fields: object) =>
@@ -30,15 +30,6 @@ const recordOf = (fields: object) =>
     previousQuota: 10,
     ...fields,
   });
-
-const setTimer = globalThis.setTimeout;
-/** The time between reads without a message. */
-const READ_EVERY_MS = 30_000;
-
-/** Starts all timers but those after which the rates are read in any case. */
-function exceptReadings(callback: () => void, ms = 0, ...args: []): NodeJS.Timeout {
-  return ms === READ_EVERY_MS ? setTimer(() => undefined).unref() : setTimer(callback, ms, ...args);
-}
 
 describe('changed rates on Redis', () => {
   const url = process.env['TEST_REDIS_URL'] as string;

@@ -1,4 +1,5 @@
 import { hashIdentity, LONGEST_IDENTITY } from '../../limits/identity.js';
+import { flatCopy } from '../../util/flat-copy.js';
 import { type Field, readCost, reasons } from './fields.js';
 import type { ReadLine, WantedFields } from './logged-request.js';
 import { RequestKey } from './tracked-keys.js';
@@ -29,10 +30,7 @@ class Identities {
     const known = this.known.get(identity);
     if (known !== undefined) return known;
     const isLong = identity.length > LONGEST_IDENTITY;
-    const copy = Buffer.from(
-      isLong ? `${identity.slice(0, SHOWN)}…${hashIdentity(identity)}` : identity,
-      'utf16le',
-    ).toString('utf16le');
+    const copy = flatCopy(isLong ? `${identity.slice(0, SHOWN)}…${hashIdentity(identity)}` : identity);
     const key = new RequestKey(copy);
     if (isLong) return key;
     if (this.known.size >= MOST_REMEMBERED) this.known.clear();

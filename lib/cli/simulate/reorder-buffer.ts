@@ -1,3 +1,4 @@
+import { Heap } from '../../util/heap.js';
 import type { LoggedRequest } from './logged-request.js';
 
 /** So many requests are held back at most. */
@@ -17,8 +18,7 @@ export class ReorderBuffer {
   /** In order, from `head` on. */
   private queue: LoggedRequest[] = [];
   private head = 0;
-  /** A heap. */
-  private readonly late: Late[] = [];
+  private readonly late = new Heap(precedes);
   private latest = -Infinity;
   /** How many came late. */
   lateCount = 0;
@@ -33,7 +33,7 @@ export class ReorderBuffer {
     if (request.time >= this.latest) {
       this.latest = request.time;
       this.queue.push(request);
-    } else this.addLate({ request, order: this.lateCount++ });
+    } else this.late.add({ request, order: this.lateCount++ });
     while (this.held > MOST_HELD) this.handOn();
     while (this.held > 0 && this.earliest <= this.latest - this.window) this.handOn();
   }
@@ -44,18 +44,18 @@ export class ReorderBuffer {
   }
 
   private get held(): number {
-    return this.queue.length - this.head + this.late.length;
+    return this.queue.length - this.head + this.late.size;
   }
 
   private get earliest(): number {
-    return Math.min(this.queue[this.head]?.time ?? Infinity, this.late[0]?.request.time ?? Infinity);
+    return Math.min(this.queue[this.head]?.time ?? Infinity, this.late.first?.request.time ?? Infinity);
   }
 
   private handOn(): void {
     const queued = this.queue[this.head];
-    const late = this.late[0]?.request;
+    const late = this.late.first?.request;
     if (late !== undefined && (queued === undefined || late.time < queued.time)) {
-      this.removeFirstLate();
+      this.late.take();
       this.onRequest(late);
       return;
     }
@@ -64,34 +64,6 @@ export class ReorderBuffer {
       this.head = 0;
     }
     this.onRequest(queued!);
-  }
-
-  private addLate(added: Late): void {
-    const { late } = this;
-    let at = late.length;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!precedes(added, late[parent]!)) break;
-      late[at] = late[parent]!;
-      at = parent;
-    }
-    late[at] = added;
-  }
-
-  private removeFirstLate(): void {
-    const { late } = this;
-    const last = late.pop()!;
-    if (late.length === 0) return;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child >= late.length) break;
-      if (child + 1 < late.length && precedes(late[child + 1]!, late[child]!)) child++;
-      if (!precedes(late[child]!, last)) break;
-      late[at] = late[child]!;
-      at = child;
-    }
-    late[at] = last;
   }
 }
 
