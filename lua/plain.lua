@@ -83,6 +83,13 @@ local function add_plain(first, second, third, ticket)
   end
 end
 
+local function add_time()
+  if tells_time then
+    size = size + 1
+    reply[size] = now
+  end
+end
+
 -- A key that lives long enough keeps its time to live, which is twice as fast.
 local function write_plain(limit, state, value, number)
   if state.is_changed then
@@ -138,10 +145,7 @@ if program[1] > 0 then
               reply = first * 2 ^ 20 + (second - second % 1)
             else
               add_plain(first, second, third, ticket)
-              if tells_time then
-                size = size + 1
-                reply[size] = now
-              end
+              add_time()
             end
           end
           write_plain(limit, state, value, number)
@@ -206,10 +210,7 @@ if program[1] > 0 then
           end
           add_plain(first, second, third, ticket)
         end
-        if tells_time then
-          size = size + 1
-          reply[size] = now
-        end
+        add_time()
       end
     end
   end

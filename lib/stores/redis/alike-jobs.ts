@@ -1,6 +1,6 @@
 import type { Check } from '../store.js';
 import type { Job } from './jobs.js';
-import { areAlike } from './plain-checks.js';
+import { areAlike, isPlainCheck } from './plain-checks.js';
 
 /**
  * The fewest jobs that are worth a call of their own: the fast way saves about half of what the general way takes for each, and a
@@ -21,8 +21,9 @@ interface Group {
  * alike. Jobs for one identity stay together, in the order in which they were asked.
  */
 export function partAlike(jobs: Job[]): Job[][] {
-  const first = jobs.length > 1 ? jobs[0]!.plainCheck : undefined;
-  if (jobs.length < LEAST_JOBS || (first !== undefined && jobs.every((job) => isLike(job, first)))) return [jobs];
+  if (jobs.length < LEAST_JOBS) return [jobs];
+  const { check: first } = jobs[0]!;
+  if (first !== undefined && jobs.every(({ check }) => check !== undefined && areAlike(first, check))) return [jobs];
   const groups = groupsOf(jobs);
   const worthwhile = groups.filter(({ check, jobs: members }) => check !== undefined && members.length >= LEAST_JOBS);
   if (worthwhile.length === 0) return [jobs];
@@ -37,9 +38,9 @@ function groupsOf(jobs: readonly Job[]): Group[] {
   const others: Group = { check: undefined, jobs: [] };
   const groups = [others];
   for (const job of jobs) {
-    const check = job.plainCheck;
+    const { check } = job;
     let group = check && groups.find((each) => each.check !== undefined && areAlike(each.check, check));
-    if (group === undefined && check !== undefined && groups.length < MOST_GROUPS) {
+    if (group === undefined && check !== undefined && groups.length < MOST_GROUPS && isPlainCheck(check)) {
       group = { check, jobs: [] };
       groups.push(group);
     }
@@ -61,9 +62,4 @@ function areApart(parts: readonly Job[][]): boolean {
     }
   }
   return true;
-}
-
-function isLike(job: Job, check: Check): boolean {
-  const other = job.plainCheck;
-  return other !== undefined && (other === check || areAlike(check, other));
 }

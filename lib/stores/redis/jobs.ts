@@ -3,7 +3,6 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { tell } from '../decide.js';
 import type { Check, CheckAnswer, StoreDecision } from '../store.js';
-import { isPlainCheck } from './plain-checks.js';
 import type { Program } from './program.js';
 import type { Reply } from './reply.js';
 
@@ -30,10 +29,8 @@ export abstract class Job {
     return [this.counter];
   }
 
-  /** Its check, if it is one that the script's fast way can decide. */
-  get plainCheck(): Check | undefined {
-    return undefined;
-  }
+  /** What it checks, if it is a check. */
+  readonly check: Check | undefined = undefined;
 
   abstract write(program: Program): void;
   /** Reads its part of the reply. Says whether it was done; else it is to be asked again. */
@@ -62,7 +59,7 @@ export class CheckJob extends Job {
   private decisions: StoreDecision[] | undefined;
 
   constructor(
-    private readonly check: Check,
+    override readonly check: Check,
     private readonly answer: CheckAnswer,
   ) {
     const { entries } = check;
@@ -77,10 +74,6 @@ export class CheckJob extends Job {
 
   override get counters(): readonly Counter[] {
     return this.check.entries;
-  }
-
-  override get plainCheck(): Check | undefined {
-    return isPlainCheck(this.check) ? this.check : undefined;
   }
 
   write(program: Program): void {
