@@ -1,3 +1,4 @@
+import type { CheckedLimit } from '../limits/check-result.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 
 /** What a header formatter is told of a limit, beside its decision. */
@@ -44,7 +45,7 @@ interface KnownInfos {
 const knownInfos = new WeakMap<CompiledLimit, KnownInfos>();
 
 /** The facts of limits that are checked together: the same list as long as nothing changed. */
-export function limitInfos(checked: readonly { readonly limit: CompiledLimit }[], nowMs: number): readonly LimitInfo[] {
+export function limitInfos(checked: readonly CheckedLimit[], nowMs: number): readonly LimitInfo[] {
   const last = checked.at(-1);
   if (last === undefined) return [];
   const second = Math.floor(nowMs / 1000);
@@ -58,7 +59,7 @@ export function limitInfos(checked: readonly { readonly limit: CompiledLimit }[]
   return infos;
 }
 
-function isOf({ limits }: KnownInfos, checked: readonly { readonly limit: CompiledLimit }[]): boolean {
+function isOf({ limits }: KnownInfos, checked: readonly CheckedLimit[]): boolean {
   if (limits.length !== checked.length) return false;
   for (let index = 0; index < limits.length; index++) if (limits[index] !== checked[index]!.limit) return false;
   return true;

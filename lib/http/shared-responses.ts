@@ -1,5 +1,5 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import { toCheckResult, tighter } from '../limits/check-result.js';
+import { type CheckedLimit, toCheckResult, tighter } from '../limits/check-result.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 
 /** The decision of each limit on the calls that a response answers. */
@@ -9,16 +9,16 @@ const decided = new WeakMap<object, Map<CompiledLimit, Decision>>();
 export function combineResults(
   response: object,
   { decisions }: CheckResult,
-  limits: readonly CompiledLimit[],
-): { readonly result: CheckResult; readonly limits: readonly CompiledLimit[] } {
+  checked: readonly CheckedLimit[],
+): { readonly result: CheckResult; readonly shown: readonly CheckedLimit[] } {
   let all = decided.get(response);
   if (all === undefined) decided.set(response, (all = new Map<CompiledLimit, Decision>()));
-  for (const [index, limit] of limits.entries()) {
+  for (const [index, { limit }] of checked.entries()) {
     const [known, decision] = [all.get(limit), decisions[index]];
     if (decision !== undefined) all.set(limit, known === undefined ? decision : tightest(known, decision));
   }
-  const shown = [...all.keys()];
-  return { result: toCheckResult([...all.values()], shown), limits: shown };
+  const shown = [...all.keys()].map((limit) => ({ limit }));
+  return { result: toCheckResult([...all.values()], shown), shown };
 }
 
 function tightest(one: Decision, other: Decision): Decision {

@@ -1,14 +1,19 @@
 import type { CompiledLimit } from './compiled-limit.js';
 import type { CheckResult, Decision } from './decision.js';
 
-/** Sums up the decisions of `limits`, which are in the same order and at least one. */
-export function toCheckResult(decisions: Decision[], limits: readonly CompiledLimit[]): CheckResult {
+/** A limit that was checked. */
+export interface CheckedLimit {
+  readonly limit: CompiledLimit;
+}
+
+/** Sums up the decisions of limits, which are in the same order and at least one. */
+export function toCheckResult(decisions: Decision[], checked: readonly CheckedLimit[]): CheckResult {
   let enforced: Decision | undefined;
   let refused: Decision | undefined;
   let delayMs = 0;
   for (let i = 0; i < decisions.length; i++) {
     const decision = decisions[i]!;
-    if (limits[i]!.shadow) continue;
+    if (checked[i]!.limit.shadow) continue;
     enforced = enforced === undefined ? decision : tighter(enforced, decision);
     delayMs = Math.max(delayMs, decision.delayMs);
     if (decision.allowed) continue;

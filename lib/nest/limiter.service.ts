@@ -29,7 +29,6 @@ import type {
 } from '../overrides/override.js';
 import { Overrides } from '../overrides/overrides.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
-import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckAnswer, Store, StoreDecision } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
@@ -241,10 +240,6 @@ function isOff({ limit }: CheckEntry): boolean {
   return limit.off;
 }
 
-function limitOf({ limit }: CheckEntry): CompiledLimit {
-  return limit;
-}
-
 /** The decisions of a check that code is told. */
 class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
   constructor(
@@ -256,7 +251,7 @@ class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
   }
 
   protected made(answers: StoreDecision[]): LeasedCheckResult {
-    const result: LeasedCheckResult = checkResultOf(answers, this.entries.map(limitOf));
+    const result: LeasedCheckResult = checkResultOf(answers, this.entries);
     if (!result.allowed) return result;
     for (let i = 0; i < answers.length; i++) {
       const { limit, identity, cost } = this.entries[i]!;

@@ -5,6 +5,7 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckResult } from '../limits/decision.js';
 import type { Plan } from '../rules/plan.js';
 import type { Rule, RuleEntry } from '../rules/rule.js';
+import { checkResultOf } from '../stores/store-decision.js';
 import type { StoreDecision } from '../stores/store.js';
 import { type ClosableResponse, connectionOf, isGone, isLost } from '../transports/connection.js';
 import { partsOf } from '../transports/read-request.js';
@@ -12,7 +13,6 @@ import type { RequestParts, RequestReader } from '../transports/request-reader.j
 import type { Awaitable } from '../util/awaitable.js';
 import { chargesOf, type RequestCharge, type StoreCheck } from './charges.js';
 import type { RequestCompletion } from './request-completion.js';
-import { sumUp } from './sum-up.js';
 
 /** Goes on with a call after the guards. */
 export interface GuardContinuation {
@@ -104,7 +104,7 @@ export class LimitedRequest {
   /** The sum of all decisions so far, if there are any. */
   get result(): CheckResult | undefined {
     if (this.entries.length === 0) return undefined;
-    return (this.knownResult ??= sumUp(this.entries, this.decisions));
+    return (this.knownResult ??= checkResultOf(this.decisions, this.entries));
   }
 
   /** What was charged so far. */
@@ -129,7 +129,7 @@ export class LimitedRequest {
   record({ entries, decisions }: StoreCheck): CheckResult {
     this.entries = joined(this.entries, entries);
     this.decisions = joined(this.decisions, decisions);
-    return (this.knownResult = sumUp(this.entries, this.decisions));
+    return (this.knownResult = checkResultOf(this.decisions, this.entries));
   }
 
   /** Adds the charges of a check. */

@@ -1,7 +1,7 @@
 import { ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { CheckedLimit } from '../limits/check-result.js';
 import { Attempts, type FailureLog } from '../errors/attempts.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
@@ -38,11 +38,6 @@ interface ExpressResponse extends ReadableResponse {
   json(body: unknown): unknown;
 }
 
-/** A limit that was checked. */
-interface CheckedLimit {
-  readonly limit: CompiledLimit;
-}
-
 const EXPOSED = 'Access-Control-Expose-Headers';
 
 const isHeaders = (made: unknown) => typeof made === 'object' && made !== null && !isPromise(made);
@@ -69,16 +64,8 @@ export class ResponseHeaders {
   describe({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CheckedLimit[]): void {
     if (response === undefined || (exact.allowed && this.settings.formatters.length === 0)) return;
     if (sharesResponse !== true) return this.write(response, exact, own);
-    const { result, limits } = combineResults(
-      response,
-      exact,
-      own.map(({ limit }) => limit),
-    );
-    this.write(
-      response,
-      result,
-      limits.map((limit) => ({ limit })),
-    );
+    const { result, shown } = combineResults(response, exact, own);
+    this.write(response, result, shown);
   }
 
   private write(response: object, exact: CheckResult, limits: readonly CheckedLimit[]): void {

@@ -1,4 +1,4 @@
-import { toCheckResult } from '../limits/check-result.js';
+import { type CheckedLimit, toCheckResult } from '../limits/check-result.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
@@ -36,7 +36,7 @@ export function openDecision({ name, quota }: CompiledLimit): StoreDecision {
   return { allowed: true, limit: name, quota, remaining: quota, ...waits, source: 'memory' };
 }
 
-/** Sums up what stores said of `limits`, which are in the same order and at least one. */
-export function checkResultOf(answers: readonly StoreDecision[], limits: readonly CompiledLimit[]): CheckResult {
-  return toCheckResult(answers.map(toDecision), limits);
+/** Sums up what stores said of limits, which are in the same order and at least one. */
+export function checkResultOf(answers: readonly StoreDecision[], checked: readonly CheckedLimit[]): CheckResult {
+  return toCheckResult(answers.map(toDecision), checked);
 }

@@ -12,10 +12,7 @@ export function tellSpan(
   decisions: readonly StoreDecision[],
   events: readonly UnnamedEvent[],
 ): void {
-  const result = checkResultOf(
-    decisions,
-    entries.map(({ limit }) => limit),
-  );
+  const result = checkResultOf(decisions, entries);
   const { limit, outcome, source, quota, remaining } = events[result.decisions.indexOf(result.tightest)]!;
   span.setAttributes({
     [attribute.name]: limit,
