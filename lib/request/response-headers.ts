@@ -146,10 +146,13 @@ export class ResponseHeaders {
   }
 
   set(response: object | undefined, name: string, value: string): void {
+    // As the adapters of Node's own responses do.
+    if (response instanceof ServerResponse) {
+      if (!response.headersSent) response.setHeader(name, value);
+      return;
+    }
     const { headersSent, sent, header, setHeader }: SendableResponse = response ?? {};
     if (headersSent === true || sent === true) return;
-    // As the adapters of Node's own responses do.
-    if (response instanceof ServerResponse) return void response.setHeader(name, value);
     if (typeof header !== 'function' && typeof setHeader !== 'function') return;
     this.host.httpAdapter?.setHeader(response, name, value);
   }

@@ -2,12 +2,14 @@ import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { isPromise } from '../util/awaitable.js';
+import { httpReader } from './http.reader.js';
 import type { RequestParts, RequestReader } from './request-reader.js';
 
 /** Reads the request and the response behind a call. Throws if the reader gives no parts, so that no call goes uncounted. */
 export function partsOf(reader: RequestReader, context: ExecutionContext): RequestParts {
   const parts = reader.read(context);
-  // Nearly always; each place looks for itself, which is much faster than one function that is given all kinds of objects.
+  if (reader === httpReader) return parts;
+  // Each place looks for itself, which is much faster than one function that is given all kinds of objects.
   if (typeof parts === 'object' && parts !== null && !('then' in parts)) return parts;
   if (isUsable(parts)) return parts;
   throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts));
@@ -16,6 +18,7 @@ export function partsOf(reader: RequestReader, context: ExecutionContext): Reque
 /** The object that stands for a call: guard and interceptor both see it, and no other call does. */
 export function callOf(reader: RequestReader, context: ExecutionContext): object {
   const call = reader.call?.(context) ?? context.getArgs();
+  if (reader === httpReader) return call;
   if (typeof call === 'object' && call !== null && !('then' in call)) return call;
   if (isUsable(call)) return call;
   throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call));
