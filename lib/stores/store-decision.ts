@@ -20,8 +20,8 @@ export function refundsOf(entries: readonly CheckEntry[], decisions: readonly St
 /** Only what users are told: tickets and times of charges are the store's own. */
 export function toDecision(answer: StoreDecision): Decision {
   if (answer.ticket === undefined && answer.chargedAt === undefined) return answer;
-  const { ticket: _ticket, chargedAt: _chargedAt, ...decision } = answer;
-  return decision;
+  const { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source } = answer;
+  return { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source };
 }
 
 /** What code is told, which acts on nothing else: a shadow limit lets it go on at once. */
