@@ -51,6 +51,12 @@ export function areAlike(one: Check, other: Check): boolean {
   return true;
 }
 
+/** Whether two checks, which ask the same of the same limits, ask it for the same counters. */
+function areOfSameIdentities({ entries }: Check, { entries: others }: Check): boolean {
+  for (let i = 0; i < entries.length; i++) if (entries[i]!.identity !== others[i]!.identity) return false;
+  return true;
+}
+
 /**
  * Checks that the script's fast way can decide: all of the same limits and costs, and each of a row of keys that has no key of
  * another row.
@@ -63,6 +69,9 @@ export class PlainChecks {
   /** How many checks each row has, and the row of each check, once a row has more than one. */
   private times: number[] | undefined;
   private rows: number[] | undefined;
+  /** Whether each check so far belongs to the row of the last one or to a later one. */
+  private isInOrder = true;
+  private lastRow = 0;
   private readonly operation: number;
 
   private constructor(
@@ -82,9 +91,13 @@ export class PlainChecks {
   /** Says whether it was added: it is of these limits. */
   add(check: Check): boolean {
     if (check !== this.first && !areAlike(check, this.first)) return false;
-    const row = this.rowOf(check.entries);
-    if (row === undefined) return false;
     const { length } = this.checks;
+    // A hot key follows itself.
+    const isRepeated = length > 0 && areOfSameIdentities(check, this.checks[length - 1]!);
+    const row = isRepeated ? this.lastRow : this.rowOf(check.entries);
+    if (row === undefined) return false;
+    this.isInOrder &&= row >= this.lastRow;
+    this.lastRow = row;
     this.checks.push(check);
     if (this.times === undefined || this.rows === undefined) {
       if (row === length) return true;
@@ -99,7 +112,7 @@ export class PlainChecks {
   /** The place of each check's reply among the replies; nothing if it is that of the check. */
   order(): number[] | undefined {
     const { times, rows } = this;
-    if (times === undefined || rows === undefined) return undefined;
+    if (times === undefined || rows === undefined || this.isInOrder) return undefined;
     let before = 0;
     const places = times.map((count) => (before += count) - count);
     return rows.map((row) => places[row]!++);
