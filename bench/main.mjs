@@ -25,7 +25,7 @@ const isWhole = !quick && options.only === undefined;
 const folder =
   options.out ?? (isWhole ? fileURLToPath(new URL('../docs', import.meta.url)) : join(tmpdir(), 'sluice-bench'));
 const settings = {
-  ...(quick ? { rounds: 1, ms: 400, seconds: 1, httpRounds: 1 } : { rounds: 3, ms: 1000, seconds: 3, httpRounds: 3 }),
+  ...(quick ? { rounds: 1, ms: 400, seconds: 1, httpRounds: 1 } : { rounds: 3, ms: 1000, seconds: 1, httpRounds: 9 }),
   quick,
   profile: options.profile ?? !quick,
 };

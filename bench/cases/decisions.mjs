@@ -3,6 +3,7 @@ import { ours, oursBare, oursInProcess, oursInProcessBare, oursLeased, oursWith 
 import {
   emptyScript,
   increment,
+  knownAnswer,
   rateLimiterFlexible,
   rateLimiterFlexibleBlocking,
   rateLimiterFlexibleInMemory,
@@ -47,7 +48,7 @@ async function measure({ url, rounds, ms, profile, only = '' }) {
       refused: [0.95, 1],
     },
   );
-  await add('in process, 10,000 keys', [oursInProcess, rateLimiterFlexibleInMemory, oursInProcessBare], {
+  await add('in process, 10,000 keys', [oursInProcess, rateLimiterFlexibleInMemory, oursInProcessBare, knownAnswer], {
     inFlight: 256,
     url: undefined,
     limits: [ample],

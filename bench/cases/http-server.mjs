@@ -36,7 +36,7 @@ function imports() {
     const throttlers = intervals.map((ttl, index) => ({ name: `limit-${index}`, ttl, limit: RATE }));
     return [ThrottlerModule.forRoot({ throttlers, storage: new ThrottlerStorageRedisService(url) })];
   }
-  if (variant === 'unguarded') return [];
+  if (variant === 'unguarded' || variant === 'headers') return [];
   const limits = intervals.map((interval, index) => ({
     name: `limit-${index}`,
     algo: 'token-bucket',
@@ -47,11 +47,26 @@ function imports() {
   return [RateLimitModule.forRoot({ redis, limits, ...(variant.startsWith('bare') ? BARE : {}) })];
 }
 
+/** What is left of a rate limit if nothing is counted. */
+const headersOnly = {
+  canActivate(context) {
+    const response = context.switchToHttp().getResponse();
+    response.setHeader('RateLimit-Policy', '"limit-0";q=1000000;w=6000');
+    response.setHeader('RateLimit', '"limit-0";r=999999;t=1');
+    return true;
+  },
+};
+
+function providers() {
+  if (variant === 'headers') return [{ provide: APP_GUARD, useValue: headersOnly }];
+  return variant.startsWith('throttler') ? [{ provide: APP_GUARD, useClass: ThrottlerGuard }] : [];
+}
+
 class AppModule {}
 Module({
   imports: imports(),
   controllers: [HelloController],
-  providers: variant.startsWith('throttler') ? [{ provide: APP_GUARD, useClass: ThrottlerGuard }] : [],
+  providers: providers(),
 })(AppModule);
 
 const app = await NestFactory.create(AppModule, { logger: false });

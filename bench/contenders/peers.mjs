@@ -98,7 +98,16 @@ export const rateLimitRedis = {
   },
 };
 
-/** What is possible at all: a counter without an end, and a script that does nothing. They limit nothing. */
+/** What is possible at all: an answer that is known, a counter without an end, and a script that does nothing. They limit nothing. */
+export const knownAnswer = {
+  name: 'a promise of what is known',
+  unlimited: true,
+  make() {
+    const limiter = { consume: () => Promise.resolve({ allowed: true }) };
+    return { check: async (key) => (await limiter.consume(key)).allowed, close: () => undefined };
+  },
+};
+
 export const increment = {
   name: 'INCR, autopipelined',
   unlimited: true,
