@@ -28,8 +28,8 @@ export interface DecisionEvent {
   readonly latencyMs: number;
   /** Whether these units took the limit from below its `nearLimit` share to it or beyond. */
   readonly nearLimit: boolean;
-  /** There, and `true`, if the limit's candidate said so: its outcome is `'allowed'` or `'shadow-refused'`. */
-  readonly candidate?: true;
+  /** `true` if the limit's candidate said so, whose outcome is `'allowed'` or `'shadow-refused'`; absent otherwise. */
+  readonly candidate?: boolean;
 }
 
 /** A decision with all that may be told but whom it counts, which costs a hash. */
