@@ -98,6 +98,8 @@ export interface CurrentRate {
   name: string;
   /** The algorithm and its options: those of the override, else the configured ones. */
   options: AlgorithmOptions;
+  /** The same of its candidate; absent if it has none. */
+  candidate?: AlgorithmOptions;
   /** From where they are. */
   source: OverrideSource;
   /** The override that is in force, or `undefined` while the limit is as configured. */

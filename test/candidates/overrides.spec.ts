@@ -38,7 +38,10 @@ describe.each(['in the process', 'on Redis'])('changes of a limit with a candida
     expect(await quotas()).toEqual([20, 5]);
     await app.service.setRate('api', { rate: 1, interval: '1s' }, { key: 'tenant:acme' });
     expect(await quotas()).toEqual([8, 5]);
-    expect(await app.service.getRate('api')).toMatchObject({ options: { ...plain, burst: 20 } });
+    expect(await app.service.getRate('api')).toMatchObject({
+      options: { ...plain, burst: 20 },
+      candidate: { ...plain, burst: 5 },
+    });
   });
 
   it('may bring another candidate, of the limit as it is changed', async () => {
@@ -49,6 +52,8 @@ describe.each(['in the process', 'on Redis'])('changes of a limit with a candida
     await app.service.setRate('api', { candidate: { algo: 'sliding-window', rate: 30 } }, { key: 'tenant:*' });
     expect(await quotas()).toEqual([8, 30]);
     expect(await quotas('api', 'user:1')).toEqual([20, 20]);
+    const { candidate } = await app.service.getRate('api', { key: 'tenant:acme' });
+    expect(candidate).toEqual({ algo: 'sliding-window', rate: 30, interval: '1h' });
     await app.service.clearRate('api', { key: 'tenant:*' });
     await app.service.clearRate('api');
     expect(await quotas()).toEqual([8, 5]);
@@ -61,6 +66,7 @@ describe.each(['in the process', 'on Redis'])('changes of a limit with a candida
     expect(last!.overrides[0]!.after).toMatchObject({ patch: { candidate: { burst: 3 } } });
     await app.service.rollback(last!.version - 1);
     expect(await quotas('plain')).toEqual([8]);
+    expect(await app.service.getRate('plain')).not.toHaveProperty('candidate');
     await app.service.setRate('api', { candidate: null });
     expect(await quotas()).toEqual([8]);
   });

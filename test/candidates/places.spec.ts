@@ -94,6 +94,35 @@ describe('a candidate on one server', () => {
   });
 });
 
+describe('a candidate of a limit in shadow mode', () => {
+  it('gets back at once what its limit had refused, where that may be given back', async () => {
+    const store = new WatchedStore(new MemoryStore({ clock: new ManualClock().now }));
+    const shadow = new CompiledLimit(window, {
+      location: 'test',
+      name: 'api',
+      shadow: true,
+      candidate: { ...window, rate: 9 },
+    });
+    const full = new CompiledLimit({ ...window, rate: 4 }, { location: 'test', name: 'full' });
+    const entries = [shadow, full].map((each) => ({ limit: each, identity: 'user:1', cost: 1 }));
+    const said: (readonly [boolean, number])[] = [];
+    for (const refundable of [false, false, false, true, true]) {
+      await store.check([{ entries, refundable }]);
+      const { allowed } = store.candidates[0]!;
+      said.push([allowed, await store.remaining(shadow, 'user:1')]);
+    }
+    // The fourth one is refused by the shadow, and so charged to nobody in the end; the fifth by the other limit.
+    expect(said).toEqual([
+      [true, 8],
+      [true, 7],
+      [true, 6],
+      [true, 6],
+      [true, 6],
+    ]);
+    await store.close();
+  });
+});
+
 describe('a candidate while the store fails', () => {
   class Failing extends StoreLayer {
     override decide(_: unknown, answer: CheckAnswer): void {
