@@ -42,6 +42,7 @@ export { ipIdentity } from './key-resolvers/ip.js';
 export type { LimitKey } from './key-resolvers/index.js';
 export type { KeyFunction, KeyResolver, ResolvedKey } from './key-resolvers/key-resolver.js';
 export type {
+  CandidateOptions,
   CommonLimitOptions,
   Count,
   PrefetchOptions,

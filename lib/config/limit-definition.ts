@@ -39,6 +39,14 @@ export interface PrefetchOptions {
   ttl: Duration;
 }
 
+type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
+
+/**
+ * What a candidate has in place of its limit's options: those of the limit's algorithm that differ, such as `{ rate: 60 }`; or
+ * another algorithm with its options. What it leaves out is as the limit has it, as far as the candidate's algorithm knows it.
+ */
+export type CandidateOptions = PatchOf<AlgorithmOptions>;
+
 /** The options of every limit, of any algorithm. */
 export interface CommonLimitOptions {
   /**
@@ -87,6 +95,13 @@ export interface CommonLimitOptions {
    * @default each check asks Redis
    */
   prefetch?: PrefetchOptions;
+  /**
+   * Counts a second version of the limit beside it, which never refuses: `{ rate: 60 }`, or any other options of an algorithm.
+   * `decisions$` and OpenTelemetry tell what it would refuse, clients are told nothing. Not with `prefetch`; of `concurrency`
+   * only for `concurrency`.
+   * @default no candidate
+   */
+  candidate?: CandidateOptions;
   /**
    * `'cluster'` counts across all instances of the app, `'instance'` in each for itself, in process and without Redis.
    * @default 'cluster'
@@ -146,7 +161,7 @@ export interface CommonLimitOptions {
 export type LimitDefinition = AlgorithmOptions & CommonLimitOptions;
 
 /** The default options of all limits of an app. */
-export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'prefetch' | 'perRoute' | 'phase'>;
+export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'prefetch' | 'candidate' | 'perRoute' | 'phase'>;
 
 /** The result of a limit function: the name of a defined limit, a limit, several of these, or `null` for none on purpose. */
 export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDefinition)[] | null;

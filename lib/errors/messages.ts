@@ -192,6 +192,12 @@ export const messages = {
     `${location}: option 'prefetch.ttl' is ${show(ttl)}, wants it so short that less than the quota flows back in it, and no refill 'intervally'`,
   prefetchWith: (location: string, other: string) =>
     `${location}: options 'prefetch' and '${other}' exclude each other, wants one of them`,
+  candidateWith: (location: string) =>
+    `${location}: options 'candidate' and 'prefetch' exclude each other, wants one of them`,
+  candidateHolds: (location: string, got: string, algo: string) =>
+    `${location}: option 'algo' is '${got}' beside a limit of '${algo}', wants both of 'concurrency' or none`,
+  sameOfCandidate: (location: string, option: string, own: readonly string[]) =>
+    `${location}: option '${option}' is that of the limit, wants only ${own.join(', ')}`,
   closed: () => 'the app is shutting down',
   resends: () =>
     'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +

@@ -44,7 +44,10 @@ export class Lease implements AsyncDisposable {
   keepAlive(): this {
     if (this.#held === undefined) return this;
     const { limit } = this.#held;
-    const everyMs = Math.max(1, Math.min(limit.windowMs(Date.now()) / RENEWALS, LONGEST_TIMEOUT_MS));
+    const { candidate } = limit;
+    const now = Date.now();
+    const ttlMs = Math.min(limit.windowMs(now), candidate?.windowMs(now) ?? Infinity);
+    const everyMs = Math.max(1, Math.min(ttlMs / RENEWALS, LONGEST_TIMEOUT_MS));
     this.#timer ??= setInterval(() => void this.renew().catch(() => false), everyMs).unref();
     return this;
   }
@@ -83,7 +86,7 @@ export interface LeasedCheckResult extends CheckResult {
 /** Adds the lease of held units to a decision. */
 export function withLease(
   decision: Decision,
-  { allowed, ticket, source }: StoreDecision,
+  { allowed, ticket, source, candidate }: StoreDecision,
   charge: Charge,
   store: Store,
   queues: WaitQueues,
@@ -92,5 +95,5 @@ export function withLease(
   if (charge.limit.off || !allowed)
     return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, queues) } : decision;
   if (ticket === undefined) return decision;
-  return { ...decision, lease: new Lease({ ...charge, ticket, source }, store, queues) };
+  return { ...decision, lease: new Lease({ ...charge, ticket, source, candidate }, store, queues) };
 }

@@ -108,8 +108,8 @@ export class Limiter {
     if (algorithm.holding === undefined) {
       throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name, algorithms.withAny('holding')));
     }
-    const { allowed, ticket, source } = await this.wait(counter, units, timeout, signal);
-    const held = allowed && ticket !== undefined ? { ...counter, units, ticket, source } : undefined;
+    const { allowed, ticket, source, candidate } = await this.wait(counter, units, timeout, signal);
+    const held = allowed && ticket !== undefined ? { ...counter, units, ticket, source, candidate } : undefined;
     const lease = new Lease(held, this.store, this.queues).keepAlive();
     try {
       return await work(lease);

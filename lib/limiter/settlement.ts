@@ -1,11 +1,22 @@
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Refund, Store } from '../stores/store.js';
 
 /** Charges or refunds the difference between the units that were taken and the actual ones. */
 export async function settle(store: Store, taken: Refund, actual: number): Promise<void> {
-  const { limit, ticket } = taken;
   const unused = taken.units - actual;
-  const before =
-    ticket && actual > 0 ? limit.algorithm.queue?.ticketBefore(limit.parameters, ticket, actual) : undefined;
-  if (unused > 0) await store.refund([{ ...taken, units: unused, ticket: before ?? ticket }]);
+  if (unused > 0) await store.refund([lastUnits(taken, unused, actual)]);
   if (unused < 0) await store.penalize({ ...taken, units: -unused });
+}
+
+/** The units behind the first ones of those that were taken. */
+function lastUnits(taken: Refund, units: number, first: number): Refund {
+  const { limit, ticket, candidate } = taken;
+  const last = { ...taken, units, ticket: ticketBefore(limit, ticket, first) };
+  if (candidate?.ticket === undefined || limit.candidate === undefined) return last;
+  return { ...last, candidate: { ...candidate, ticket: ticketBefore(limit.candidate, candidate.ticket, first)! } };
+}
+
+function ticketBefore(limit: CompiledLimit, ticket: number | undefined, units: number): number | undefined {
+  if (!ticket || units === 0) return ticket;
+  return limit.algorithm.queue?.ticketBefore(limit.parameters, ticket, units) ?? ticket;
 }

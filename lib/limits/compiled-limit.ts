@@ -42,6 +42,9 @@ const NEAR_LIMIT = 0.8;
 /** What a namespace holds only if a method has a very odd name. */
 const SEPARATORS = /[%:\r\n]/g;
 
+/** What follows the code of its algorithm in the keys of a candidate. */
+const CANDIDATE = 'c';
+
 /** What a limit is made of besides its algorithm's options. */
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
@@ -72,6 +75,10 @@ export interface LimitSettings {
   readonly instance?: boolean;
   /** How often its counters were made to start anew; each generation has keys of its own. */
   readonly generation?: number;
+  /** All options of the algorithm of a second version, which is counted beside it. */
+  readonly candidate?: AlgorithmOptions | undefined;
+  /** It is such a second version itself. */
+  readonly isCandidate?: boolean;
 }
 
 /** A limit whose options have been read: what stores work with. */
@@ -104,7 +111,14 @@ export class CompiledLimit {
   readonly prefetch: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
-  /** Tells its counters from those of every other limit: no namespace in it holds a colon, a code is two letters, a generation digits. */
+  /** A second version of it, which is counted beside it in the same call, with counters of its own, and never refuses. */
+  readonly candidate: CompiledLimit | undefined;
+  /** It is a second version of another limit. */
+  readonly isCandidate: boolean;
+  /**
+   * Tells its counters from those of every other limit: no namespace in it holds a colon, a code is two letters, followed by one
+   * more if it is a candidate's, a generation digits.
+   */
   readonly id: string;
   /** Its `id` without the generation. */
   readonly lineage: string;
@@ -142,8 +156,11 @@ export class CompiledLimit {
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
-    this.lineage = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, algorithm.code].join(':');
+    this.isCandidate = rest.isCandidate ?? false;
+    const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
+    this.lineage = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
+    this.candidate = rest.candidate && candidateOf(rest.candidate, { ...settings, name: this.name });
   }
 
   /** The most units that can be allowed at once. */
@@ -158,7 +175,8 @@ export class CompiledLimit {
   share(part: number): CompiledLimit {
     const { prefetch: _, carry: _none, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
-    return new CompiledLimit(options, { ...settings, name: this.name });
+    const candidate: AlgorithmOptions | undefined = this.candidate?.algorithm.share(settings.candidate as never, part);
+    return new CompiledLimit(options, { ...settings, name: this.name, candidate });
   }
 
   /** The same limit where no units are prefetched: it is decided by what the user wrote. */
@@ -176,6 +194,19 @@ export class CompiledLimit {
   windowMs(nowMs: number): number {
     return this.algorithm.window(this.declared, nowMs * 1000) / 1000;
   }
+}
+
+/** The second version of a limit: like the first in all but its algorithm's options, and in shadow mode. */
+function candidateOf(options: AlgorithmOptions, settings: LimitSettings): CompiledLimit {
+  const { candidate: _, carry: _none, onStoreError, ...rest } = settings;
+  return new CompiledLimit(options, {
+    ...rest,
+    location: `${rest.location}.candidate`,
+    shadow: true,
+    isCandidate: true,
+    // A function of the user's is asked of the limit alone.
+    ...(typeof onStoreError === 'string' && { onStoreError }),
+  });
 }
 
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */

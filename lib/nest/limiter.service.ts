@@ -58,8 +58,8 @@ export interface LimitCheck {
 @Injectable()
 export class LimiterService {
   /**
-   * Every decision of this instance, once it is made: of routes and of code, one of each limit, those from the cache included;
-   * not those of `peek`. Subscribers are called while the request waits; without any, it costs nothing. Completes when the app
+   * Every decision of this instance, once it is made: of routes and of code, one of each limit and of each candidate, those from the
+   * cache included; not those of `peek`. Subscribers are called while the request waits; without any, it costs nothing. Completes when the app
    * has shut down.
    */
   readonly decisions$: Observable<DecisionEvent>;

@@ -1,11 +1,11 @@
 import { InstanceChannel } from '../redis/instance-channel.js';
 import { createClient, ignoreConnectionErrors, isClient, isCluster, type RedisConnection } from '../redis/client.js';
+import { CandidateStore } from '../stores/layers/candidate.store.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
 import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
 import { PrefetchStore } from '../stores/layers/prefetch.store.js';
 import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
-import { StoreLayer } from '../stores/layers/store-layer.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { givenBackChannel } from '../stores/redis/keys.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
@@ -65,8 +65,11 @@ interface Base {
   readonly remembersRefusals?: boolean;
 }
 
-/** The layers of an app's store, with the channel on which its instances tell each other what they do to counters. */
-export class StoreStack extends StoreLayer {
+/**
+ * The layers of an app's store, with the channel on which its instances tell each other what they do to counters. It is the topmost
+ * layer itself: candidates are entries of their own to all others.
+ */
+export class StoreStack extends CandidateStore {
   constructor(
     inner: Store,
     private readonly channel: InstanceChannel | undefined,

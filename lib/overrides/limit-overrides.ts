@@ -3,6 +3,7 @@ import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { NamedLimit } from '../rules/limit-registry.js';
+import { wholeCandidate } from '../rules/candidate-options.js';
 import { algorithmOptions, type Declaration, type RuleCompiler } from '../rules/rule-compiler.js';
 import type { KeyedLimits } from '../rules/rule.js';
 import { carryOver } from './carry-over.js';
@@ -80,10 +81,15 @@ export class LimitOverrides implements KeyedLimits {
     const { definition, rule } = this.limits[0]!;
     const from = this.chain(key).find(hasRate);
     const override = from?.rateOverride;
-    const options = {
-      ...algorithmOptions(override === undefined ? definition : withPatch(definition, override.patch)),
+    const current = override === undefined ? definition : withPatch(definition, override.patch);
+    const { candidate } = current;
+    return {
+      name: rule.name,
+      options: { ...algorithmOptions(current) },
+      ...(candidate !== undefined && { candidate: { ...wholeCandidate(current, candidate) } }),
+      source: from?.source ?? 'configured',
+      override,
     };
-    return { name: rule.name, options, source: from?.source ?? 'configured', override };
   }
 
   /** The mode that holds for a key, or for all identities without overrides of their own. */

@@ -1,5 +1,6 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
+import type { CandidateOptions } from '../config/limit-definition.js';
 
 /**
  * How counters take over a changed rate: `'keep'` leaves it to the algorithm, whose page describes it; `'proportional'`
@@ -17,7 +18,13 @@ type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options,
  * `{ rate: 10, interval: '1s', burst: 40 }`: any of them, in the units of the configuration. The others stay as configured. The
  * algorithm itself and the options of every limit (`name`, `key`, `cost`, ...) cannot be changed.
  */
-export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>>;
+export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>> & {
+  /**
+   * Another `candidate` beside the changed limit: what it leaves out is as the patch makes the limit. `null` for none.
+   * @default the configured one, which stays as it is
+   */
+  candidate?: CandidateOptions | null;
+};
 
 /** Who changes something, and why: for the history. */
 export interface ChangeCause {
@@ -91,6 +98,8 @@ export interface CurrentRate {
   name: string;
   /** The algorithm and its options: those of the override, else the configured ones. */
   options: AlgorithmOptions;
+  /** The same of its candidate; absent if it has none. */
+  candidate?: AlgorithmOptions;
   /** From where they are. */
   source: OverrideSource;
   /** The override that is in force, or `undefined` while the limit is as configured. */

@@ -2,11 +2,16 @@ import { algorithms } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
+import { wholeCandidate } from '../rules/candidate-options.js';
 import type { RatePatch } from './override.js';
 
-/** Puts a patch over a definition. The compiler checks the values of its options. */
+/**
+ * Puts a patch over a definition. The compiler checks the values of its options. The candidate stays what it is of the definition,
+ * unless the patch brings another one, which is one of the patched limit.
+ */
 export function withPatch(definition: LimitDefinition, patch: RatePatch): LimitDefinition {
-  return { ...definition, ...patch } as LimitDefinition;
+  const { candidate = definition.candidate && wholeCandidate(definition, definition.candidate), ...options } = patch;
+  return { ...definition, ...options, candidate: candidate ?? undefined } as LimitDefinition;
 }
 
 /** Reads the options that a patch sets. Refuses options of no or another algorithm, and a patch that sets nothing. */
@@ -17,7 +22,7 @@ export function readPatch({ algo }: LimitDefinition, patch: unknown, location: s
   }
   const set = Object.entries(patch).filter(([, value]) => value !== undefined);
   for (const [option] of set) {
-    if (own.includes(option)) continue;
+    if (own.includes(option) || option === 'candidate') continue;
     const owners = algorithms.withOption(option);
     throw new RateLimitConfigError(
       owners.length > 0

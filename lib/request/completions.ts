@@ -73,9 +73,9 @@ export class Completions {
     });
   }
 
-  private leaseOf({ limit, identity, units, ticket, source }: RequestCharge): Lease | undefined {
+  private leaseOf({ limit, identity, units, ticket, source, candidate }: RequestCharge): Lease | undefined {
     if (limit.algorithm.holding === undefined || ticket === undefined) return undefined;
-    return new Lease({ limit, identity, units, ticket, source }, this.store, this.queues);
+    return new Lease({ limit, identity, units, ticket, source, candidate }, this.store, this.queues);
   }
 
   /** Gives back what does not count, as the request ended so. */

@@ -12,6 +12,7 @@ import type { CommonLimitOptions, Count, LimitDefaults, LimitDefinition } from '
 import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
 import type { RedisClient } from '../redis/client.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { candidateOptions } from './candidate-options.js';
 import { prefetchTerms } from './prefetch-terms.js';
 import { Rule } from './rule.js';
 import { ValueCache } from '../util/value-cache.js';
@@ -24,6 +25,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'count',
   'blockFor',
   'prefetch',
+  'candidate',
   'scope',
   'perRoute',
   'mode',
@@ -36,7 +38,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
 ];
 
 /** What only a limit itself can say. */
-const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = ['name', 'prefetch', 'perRoute', 'phase'];
+const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = ['name', 'prefetch', 'candidate', 'perRoute', 'phase'];
 export const DEFAULTS = COMMON.filter((option) => !NO_DEFAULTS.includes(option)) as (keyof LimitDefaults)[];
 
 /** What a structured field's String can hold, since the name goes into the headers. */
@@ -122,6 +124,7 @@ export class RuleCompiler {
       nameEnd: this.nameEnd(key, count),
       blockFor: common.blockFor === undefined ? 0 : duration(location, 'blockFor', common.blockFor),
       prefetch: prefetchTerms(common, location),
+      candidate: candidateOptions(definition, common.candidate, location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
       instance: oneOf(location, 'scope', orElse(common.scope, 'cluster'), ['cluster', 'instance']) === 'instance',

@@ -5,8 +5,9 @@ import type { CheckResult, Decision } from '../limits/decision.js';
 import type { Charge, Refund, StoreDecision } from './store.js';
 
 /** What gives units back that a decision charged: those alone, and where they were charged. */
-export function refundOf({ limit, identity, units }: Charge, { ticket, chargedAt, source }: StoreDecision): Refund {
-  return { limit, identity, units, ticket, chargedAt, source };
+export function refundOf({ limit, identity, units }: Charge, decision: StoreDecision): Refund {
+  const { ticket, chargedAt, source, candidate } = decision;
+  return { limit, identity, units, ticket, chargedAt, source, candidate };
 }
 
 /** What gives back all that a check of these entries charged. */
@@ -17,9 +18,9 @@ export function refundsOf(entries: readonly CheckEntry[], decisions: readonly St
   });
 }
 
-/** Only what users are told: tickets and times of charges are the store's own. */
+/** Only what users are told: tickets, times of charges and what candidates say are the store's own. */
 export function toDecision(answer: StoreDecision): Decision {
-  if (answer.ticket === undefined && answer.chargedAt === undefined) return answer;
+  if (answer.ticket === undefined && answer.chargedAt === undefined && answer.candidate === undefined) return answer;
   const { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source } = answer;
   return { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source };
 }

@@ -26,6 +26,8 @@ export interface StoreDecision extends Decision {
   ticket?: number;
   /** When it was charged, in microseconds on the store's clock, if that was asked for. */
   chargedAt?: number;
+  /** What the limit's candidate said, if it has one. */
+  candidate?: StoreDecision;
 }
 
 /** Units of a counter. */
@@ -34,6 +36,8 @@ export interface Charge extends Counter {
   readonly units: number;
   /** The source of the decision that it belongs to, if it belongs to one. */
   readonly source?: Decision['source'] | undefined;
+  /** What the limit's candidate said in that decision. */
+  readonly candidate?: StoreDecision | undefined;
 }
 
 /** Units to give back; 0 units only bring the counter under the limit's parameters. */
@@ -64,7 +68,7 @@ export interface Store {
   check(checks: readonly Check[]): Promise<StoreDecision[][]>;
   /**
    * Takes units, if need be from the future: `delayMs` says when they are there. If they are refused, `retryAfterMs` is how long
-   * they would have to be waited for.
+   * they would have to be waited for. A limit's candidate takes them along, and says so in `candidate`.
    */
   reserve(reservation: ReserveEntry): Promise<StoreDecision>;
   /** Gives units back, never more than were taken. */

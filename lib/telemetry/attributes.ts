@@ -1,6 +1,7 @@
 /** The names of attributes, after the semantic conventions of OpenTelemetry. */
 export const attribute = {
   name: 'nestjs_sluice.limit',
+  candidate: 'nestjs_sluice.candidate',
   outcome: 'nestjs_sluice.outcome',
   source: 'nestjs_sluice.source',
   quota: 'nestjs_sluice.quota',

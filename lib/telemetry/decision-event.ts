@@ -28,6 +28,8 @@ export interface DecisionEvent {
   readonly latencyMs: number;
   /** Whether these units took the limit from below its `nearLimit` share to it or beyond. */
   readonly nearLimit: boolean;
+  /** `true` if the limit's candidate said so, whose outcome is `'allowed'` or `'shadow-refused'`; absent otherwise. */
+  readonly candidate?: boolean;
 }
 
 /** A decision with all that may be told but whom it counts, which costs a hash. */
@@ -42,7 +44,18 @@ export function eventOf(entry: CheckEntry, decision: StoreDecision, charged: boo
   const { source, quota, remaining, retryAfterMs, allowed } = decision;
   const outcome = allowed ? 'allowed' : limit.shadow ? 'shadow-refused' : 'refused';
   const nearLimit = charged && allowed && becameNear(entry, decision);
-  return { limit: limit.name, outcome, source, quota, remaining, retryAfterMs, cost, latencyMs, nearLimit };
+  const event = {
+    limit: limit.name,
+    outcome,
+    source,
+    quota,
+    remaining,
+    retryAfterMs,
+    cost,
+    latencyMs,
+    nearLimit,
+  } as const;
+  return limit.isCandidate ? { ...event, candidate: true } : event;
 }
 
 /** Names an identity without telling it. */

@@ -50,9 +50,11 @@ export class Metrics {
     this.breaker.addCallback(this.observeBreaker);
   }
 
-  decided({ limit, outcome, source, nearLimit }: UnnamedEvent): void {
-    this.decisions.add(1, { [attribute.name]: limit, [attribute.outcome]: outcome, [attribute.source]: source });
-    if (nearLimit) this.nearLimit.add(1, { [attribute.name]: limit });
+  decided({ limit, outcome, source, nearLimit, candidate }: UnnamedEvent): void {
+    const named: Attributes = { [attribute.name]: limit };
+    if (candidate === true) named[attribute.candidate] = true;
+    if (nearLimit) this.nearLimit.add(1, named);
+    this.decisions.add(1, { ...named, [attribute.outcome]: outcome, [attribute.source]: source });
   }
 
   /** Counts what became of one check. */

@@ -107,7 +107,13 @@ export class ObservedStore extends StoreLayer {
     const start = performance.now();
     const ask = () => this.inner.reserve(entry);
     const decision = await this.timed('reserve', ask, (decided) => [decided]);
-    this.tell([entry], [decision], performance.now() - start, span);
+    const { candidate } = decision;
+    const { candidate: limit } = entry.limit;
+    const hasBoth = candidate !== undefined && limit !== undefined;
+    // What the fallback counts, it counts of both.
+    const decisions = hasBoth ? [decision, { ...candidate, source: decision.source }] : [decision];
+    const entries = hasBoth ? [entry, { ...entry, limit }] : [entry];
+    this.tell(entries, decisions, performance.now() - start, span);
     return decision;
   }
 

@@ -12,7 +12,9 @@ export function tellSpan(
   decisions: readonly StoreDecision[],
   events: readonly UnnamedEvent[],
 ): void {
-  const result = checkResultOf(decisions, entries);
+  // Candidates come behind all limits of a check.
+  const firstCandidate = entries.findIndex(({ limit }) => limit.isCandidate);
+  const result = checkResultOf(firstCandidate < 0 ? decisions : decisions.slice(0, firstCandidate), entries);
   const { limit, outcome, source, quota, remaining } = events[result.decisions.indexOf(result.tightest)]!;
   span.setAttributes({
     [attribute.name]: limit,
@@ -27,7 +29,8 @@ export function tellSpan(
   }
 }
 
-function attributesOf({ limit, outcome, source, quota, remaining, cost, retryAfterMs }: UnnamedEvent): Attributes {
+function attributesOf(event: UnnamedEvent): Attributes {
+  const { limit, outcome, source, quota, remaining, cost, retryAfterMs, candidate } = event;
   const attributes: Attributes = {
     [attribute.name]: limit,
     [attribute.outcome]: outcome,
@@ -36,6 +39,7 @@ function attributesOf({ limit, outcome, source, quota, remaining, cost, retryAft
     [attribute.remaining]: remaining,
     [attribute.cost]: cost,
   };
+  if (candidate === true) attributes[attribute.candidate] = true;
   // What can never fit has no wait, and exporters know no infinity.
   if (outcome !== 'allowed' && retryAfterMs < Infinity) attributes[attribute.retryAfter] = retryAfterMs;
   return attributes;

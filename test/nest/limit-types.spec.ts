@@ -61,3 +61,19 @@ it('finds misspelt options in what defineLimit and defineLimits take, and gives 
   // @ts-expect-error -- slices belong to sliding-window
   defineLimit({ algo: 'gcra', rate: 1, interval: '1s', slices: 5 });
 });
+
+it('compiles no wrong mix in a candidate', () => {
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', candidate: { burst: 5 } });
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', candidate: { algo: 'sliding-window', slices: 5 } });
+  // @ts-expect-error -- no algorithm has both
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', candidate: { slices: 5, burst: 5 } });
+  // @ts-expect-error -- burst belongs to the buckets
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', candidate: { algo: 'fixed-window', burst: 5 } });
+  // @ts-expect-error -- burts is misspelt
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', candidate: { burts: 5 } });
+  // @ts-expect-error -- a limit and its candidate count the same
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', candidate: { rate: 5, key: 'user' } });
+  const defaults = { algo: 'gcra', rate: 1, interval: '1s' } as const;
+  // @ts-expect-error -- a candidate has none of its own
+  defineLimit({ ...defaults, candidate: { rate: 5, candidate: { rate: 4 } } });
+});

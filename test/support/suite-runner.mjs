@@ -8,6 +8,7 @@ import { specPaths } from './spec-paths.mjs';
  */
 const MEASURED = specPaths({
   algorithms: ['leases'],
+  candidates: ['limiter', 'options'],
   cli: ['as-built', 'simulation'],
   contract: ['fallback-operations', 'memory-store', 'prefetch', 'scoped-store'],
   e2e: [

@@ -2,11 +2,12 @@ import type { WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
+import { isRefusal } from '../../limits/check-result.js';
 import type { Counter } from '../../limits/counter.js';
 import { DirectStore, tell } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
-import { blockFor, viewOf } from './counter-view.js';
+import { blockFor, type View, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
 import { evaluateReservation, toMs } from './evaluation.js';
 
@@ -82,18 +83,32 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   reserve(reservation: ReserveEntry): Promise<StoreDecision> {
-    const { cost, limit, maxWaitMs } = reservation;
-    const { algorithm, parameters } = limit;
-    const view = viewOf(this.table, reservation, this.clock());
-    view.cost = cost;
-    evaluateReservation(view, Math.floor(maxWaitMs * 1000));
-    const decision = this.counters.commit(view, view.allowed, MODES.reserve);
-    if (view.allowed) {
+    const { limit } = reservation;
+    const now = this.clock();
+    const view = this.viewFor(reservation, now);
+    const beside = limit.candidate && this.viewFor({ ...reservation, limit: limit.candidate }, now);
+    const charges = !isRefusal(limit, view);
+    const decision = this.takeReserved(view, charges);
+    if (beside !== undefined) decision.candidate = this.takeReserved(beside, charges);
+    return Promise.resolve(decision);
+  }
+
+  private viewFor(reservation: ReserveEntry, now: number): View {
+    const view = viewOf(this.table, reservation, now);
+    view.cost = reservation.cost;
+    evaluateReservation(view, Math.floor(reservation.maxWaitMs * 1000));
+    return view;
+  }
+
+  private takeReserved(view: View, charges: boolean): StoreDecision {
+    const { algorithm, parameters } = view.limit;
+    const decision = this.counters.commit(view, charges, MODES.reserve);
+    if (view.allowed && charges) {
       decision.delayMs = toMs(view.delay ?? 0);
       const ticket = algorithm.reservation?.debtClearedAt(parameters, view.state);
       if (ticket !== undefined) decision.ticket = ticket;
     }
-    return Promise.resolve(decision);
+    return decision;
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {

@@ -105,7 +105,7 @@ export class OperationJob<T> extends Job {
     private readonly resolve: (result: T) => void,
     protected readonly fail: (error: RateLimitStoreError) => void,
   ) {
-    super(counter, keysOf(counter.limit), workOf(counter.limit));
+    super(counter, withCandidate(counter.limit, keysOf), withCandidate(counter.limit, workOf));
   }
 
   read(reply: Reply): boolean {
@@ -126,6 +126,11 @@ function keysOf({ algorithm }: CompiledLimit): number {
 /** How much a limit asks of the server, in checks of a plain counter. */
 function workOf({ algorithm, parameters }: CompiledLimit): number {
   return algorithm.work?.(parameters) ?? 1;
+}
+
+/** A reservation is of a limit and its candidate. */
+function withCandidate(limit: CompiledLimit, of: (limit: CompiledLimit) => number): number {
+  return of(limit) + (limit.candidate === undefined ? 0 : of(limit.candidate));
 }
 
 function sum(entries: readonly CheckEntry[], of: (limit: CompiledLimit) => number): number {

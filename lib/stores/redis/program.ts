@@ -37,6 +37,12 @@ interface Run {
   count: number;
 }
 
+/** What a reservation asks of its limit, and of the limit's candidate. */
+export function reservedEntries(reservation: ReserveEntry): ReserveEntry[] {
+  const { candidate } = reservation.limit;
+  return candidate === undefined ? [reservation] : [reservation, { ...reservation, limit: candidate }];
+}
+
 /** Writes one call of the script: its keys and its program, as `lua/header.lua` describes them. */
 export class Program {
   private readonly ownKeys: string[] = [];
@@ -109,11 +115,14 @@ export class Program {
   }
 
   reserve(reservation: ReserveEntry): void {
-    const { limit, cost, maxWaitMs } = reservation;
     this.endPlain();
     this.endRun();
-    const micros = Math.floor(maxWaitMs * 1000);
-    this.body += `,${RESERVE},1,${this.limit(limit)},${this.key(reservation)},${cost},${micros}`;
+    const entries = reservedEntries(reservation);
+    this.body += `,${RESERVE},${entries.length}`;
+    for (const entry of entries) {
+      const micros = Math.floor(entry.maxWaitMs * 1000);
+      this.body += `,${this.limit(entry.limit)},${this.key(entry)},${entry.cost},${micros}`;
+    }
   }
 
   refund(refund: Refund): void {

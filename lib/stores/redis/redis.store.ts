@@ -12,7 +12,7 @@ import { refundsOf } from '../store-decision.js';
 import { Batcher } from './batcher.js';
 import { CheckJob, OperationJob } from './jobs.js';
 import { extraKeysOf, keyOf } from './keys.js';
-import type { Program, TestClock } from './program.js';
+import { type Program, reservedEntries, type TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
 import { Slots } from './slots.js';
@@ -122,12 +122,13 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
-    const entries = [reservation];
-    const [decision] = await this.operate(
+    const entries = reservedEntries(reservation);
+    const [decision, candidate] = await this.operate(
       reservation,
       (program) => program.reserve(reservation),
       (reply) => reply.check({ entries, refundable: true }),
     );
+    if (candidate !== undefined) decision!.candidate = candidate;
     return decision!;
   }
 
