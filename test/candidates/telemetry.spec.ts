@@ -1,7 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { metrics } from '@opentelemetry/api';
+import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
+import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { PACKAGE_FOLDER } from '../support/npm.js';
 import { OpenTelemetrySdk } from '../telemetry/open-telemetry-sdk.js';
 
 const api = { name: 'api', algo: 'fixed-window', rate: 10, interval: '1d', candidate: { rate: 2 } } as const;
@@ -51,4 +57,25 @@ describe('OpenTelemetry is told of a candidate', () => {
       ['nestjs_sluice.refused', true],
     ]);
   });
+});
+
+it('Prometheus has the labels that the guide asks for', async () => {
+  const exporter = new PrometheusExporter({ preventServerStart: true });
+  const meters = new MeterProvider({ readers: [exporter] });
+  metrics.setGlobalMeterProvider(meters);
+  const nest = await Test.createTestingModule({ imports: [RateLimitModule.forRoot({ telemetry: true })] }).compile();
+  await nest.init();
+  const limiter = nest.get(LimiterService).for(api);
+  for (let call = 0; call < 3; call++) await limiter.consume('a');
+  const { resourceMetrics } = await exporter.collect();
+  const text = new PrometheusSerializer().serialize(resourceMetrics);
+  await nest.close();
+  await meters.shutdown();
+  metrics.disable();
+
+  const guide = readFileSync(join(PACKAGE_FOLDER, 'docs/guides/candidates.md'), 'utf8');
+  const queries = [...guide.matchAll(/^```promql\n(.*?)^```/gms)].map(([, query]) => query!);
+  const labels = queries.flatMap((query) => [...query.matchAll(/nestjs_sluice_\w+="[\w-]+"/g)].map(([label]) => label));
+  expect(labels).toHaveLength(3);
+  for (const label of labels) expect(text).toContain(label);
 });
