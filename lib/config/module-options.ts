@@ -28,7 +28,7 @@ export interface RateLimitModuleOptions {
   define?: Readonly<Record<string, LimitDefinition>>;
   /**
    * Default options of all limits, those of routes and code included: `key`, `cost`, `skip`, `count`,
-   * `blockFor`, `scope`, `mode`, `nearLimit`, `onStoreError`, `onMissingKey`, `message`, `body`.
+   * `blockFor`, `forgetAfter`, `scope`, `mode`, `nearLimit`, `onStoreError`, `onMissingKey`, `message`, `body`.
    * @default what each of these says
    */
   defaults?: LimitDefaults;

@@ -1,11 +1,10 @@
--- What may stand around a counter's value: until when it is blocked and for how long, and the quota that its units are for.
--- A state holds it as `blocked_until` and `envelope`, which has `blocked_for`, `carried_to`, and `changed` if the block is not the
--- stored one.
+-- What may stand around a counter's value: its block, and the quota that its units are for. A state holds it as `envelope`, which has
+-- `carried_to` and what block.lua says.
 --
--- Uses: NO_CARRY, now, time_to_live
+-- Uses: BLOCKED, NO_CARRY, open_block, packed_block, time_to_live
 -- Leaves: unwrap, wrap, write_wrapped
 
-local BLOCKED, CARRIED = 255, 254
+local CARRIED = 254
 
 -- Whether a value begins with a mark. The first byte of a number may be any, so its length tells: that of a plain value is
 -- always the same, or 8 divides it, and it does not that of a marked one.
@@ -36,15 +35,7 @@ local function wrap(limit, state, blocked_until, blocked_for, carried_to)
   if not blocked_until and not carried_to and limit.carry == NO_CARRY then return end
   local envelope = { carried_to = carried_to }
   state.envelope = envelope
-  if not blocked_until then return end
-  if blocked_until > now then
-    -- If the clock was set back, the block ends no later than if it had just begun.
-    state.blocked_until, envelope.blocked_for = min(blocked_until, now + blocked_for), blocked_for
-    if state.blocked_until < blocked_until then state.migrated, envelope.changed = true, true end
-  else
-    -- What is stored next stands without a block that is over, also if the clock steps back again.
-    envelope.changed = true
-  end
+  if blocked_until then open_block(limit, state, envelope, blocked_until, blocked_for) end
 end
 
 -- Stores a value with its envelope, which a block keeps alive when the value is fresh.
@@ -61,11 +52,7 @@ end
 -- Writes a counter with its envelope; where it keeps no string, the envelope only.
 local function write_wrapped(limit, state, keep_for)
   local algorithm, envelope, number = limit.algorithm, state.envelope, state.number
-  local block, carried, block_for = '', '', 0
-  if state.blocked_until then
-    block = string.char(BLOCKED) .. pack('<dd', state.blocked_until, envelope.blocked_for)
-    block_for = state.blocked_until - now
-  end
+  local carried, block, block_for = '', packed_block(limit, state)
   -- What was carried over is not carried over again, whoever charges it meanwhile.
   local carried_to = limit.carry ~= NO_CARRY and limit.quota or envelope.carried_to
   if carried_to then carried = string.char(CARRIED) .. pack('<d', carried_to) end

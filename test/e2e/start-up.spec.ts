@@ -126,7 +126,7 @@ describe('decorators that put another function in place of a method', () => {
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
   const common =
-    'name, key, cost, skip, count, blockFor, prefetch, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body';
+    'name, key, cost, skip, count, blockFor, forgetAfter, prefetch, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],

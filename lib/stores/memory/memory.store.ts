@@ -5,8 +5,9 @@ import { messages } from '../../errors/messages.js';
 import type { Counter } from '../../limits/counter.js';
 import { DirectStore, tell } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { blockFor } from './block.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
-import { blockFor, viewOf } from './counter-view.js';
+import { viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
 import { evaluateReservation, toMs } from './evaluation.js';
 
@@ -118,7 +119,8 @@ export class MemoryStore extends DirectStore implements Store {
 
   block(counter: Counter, durationMs: number): Promise<void> {
     const view = viewOf(this.table, counter, this.clock());
-    view.block = blockFor(Math.round(durationMs * 1000), view.state);
+    view.block = blockFor(Math.round(durationMs * 1000), view.state.now, view.block ?? view.past);
+    view.past = undefined;
     this.counters.store(view);
     return Promise.resolve();
   }
