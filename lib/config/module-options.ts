@@ -97,8 +97,8 @@ export interface RateLimitModuleOptions {
    */
   prefix?: string;
   /**
-   * How many counters the in-process store keeps at most; the least recently used goes first, those that are blocked or hold
-   * leases last.
+   * How many counters the in-process store keeps at most; the least recently used goes first, those that are blocked, have
+   * offences or hold leases last.
    * @default 100_000
    */
   maxKeys?: number;

@@ -1,48 +1,12 @@
--- Blocks of counters: until when, for how long, and, of a limit whose blocks have steps, how many offences there were, 255 at most.
--- A state that is blocked holds `blocked_until`. Its envelope holds `blocked_for`; `offences`, if there were any; `ended_at` if the
--- block is over and kept for these; and `changed` if that is not what is stored.
+-- Blocks of counters: how long they last, and, of a limit whose blocks have steps, how many offences there were, 255 at most.
+-- envelope.lua says what of them stands in a state.
 --
 -- Uses: now
--- Leaves: BLOCKED, begin_block, open_block, packed_block, set_block
+-- Leaves: begin_block, set_block
 
-local BLOCKED, MOST_OFFENCES, OFFENCE = 255, 255, 1 / 256
+local MOST_OFFENCES = 255
 -- The longest block, 407 days in microseconds, whose length has room for offences behind the point.
 local LONGEST = 2 ^ 45 - 1
-
--- Takes over the stored block as of now. Offences are behind the point of its length, which is none of a block that is over.
-local function open_block(limit, state, envelope, blocked_until, length)
-  local offences = floor(length % 1 / OFFENCE)
-  local blocked_for = length - length % 1
-  local counts = limit.steps and offences > 0
-  if counts then envelope.offences = offences end
-  if blocked_until > now and blocked_for > 0 then
-    -- If the clock was set back, the block ends no later than if it had just begun.
-    state.blocked_until, envelope.blocked_for = min(blocked_until, now + blocked_for), blocked_for
-    if state.blocked_until < blocked_until then state.migrated, envelope.changed = true, true end
-    if offences > 0 and not counts then envelope.changed = true end
-  elseif counts and now < blocked_until + limit.forget_after then
-    -- It is over, also if the clock steps back again; and if it did, no more than if it had just ended.
-    envelope.ended_at, envelope.changed = min(blocked_until, now), blocked_until > now or blocked_for > 0
-    if blocked_until > now then state.migrated = true end
-  else
-    -- What is stored next stands without a block that is over.
-    envelope.offences, envelope.changed = nil, true
-  end
-end
-
--- The block as it is stored, and the microseconds for which it has to be kept.
-local function packed_block(limit, state)
-  local envelope, ends, length, kept = state.envelope, state.blocked_until, 0, 0
-  if ends then
-    length = envelope.blocked_for
-  elseif envelope.ended_at then
-    ends = envelope.ended_at
-  else
-    return '', 0
-  end
-  if envelope.offences then length, kept = length + envelope.offences * OFFENCE, limit.forget_after end
-  return string.char(BLOCKED) .. pack('<dd', ends, length), ends + kept - now
-end
 
 -- Refuses a counter from now on, which ends the block of before. A block of no time forgets the offences.
 local function set_block(state, duration, offences)

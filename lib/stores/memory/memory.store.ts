@@ -14,7 +14,7 @@ import { evaluateReservation, toMs } from './evaluation.js';
 /** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {
   /**
-   * How many counters are kept at most; the least recently used goes first, those that are blocked or hold leases last.
+   * How many counters are kept at most; the least recently used goes first, those that are blocked, have offences or hold leases last.
    * @default 100_000
    */
   maxKeys?: number;
