@@ -13,10 +13,12 @@
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
 --            limits   their number, then each limit's
---                       algorithm, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all),
+--                       algorithm, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
+--                       the number of its steps times -1),
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
 --                       1: they grow with the quota, 2: by what it grew), the quota before the last change,
---                       number of parameters, parameters
+--                       number of parameters, parameters;
+--                       of steps, microseconds after a block until its offences are forgotten, then those of each step
 --            open     the number of keys that more than one check or operation has, or a check beside another key of the same
 --                       limit, and the number of each
 --            checks   until the end, each check's
@@ -34,6 +36,7 @@
 --            reset_after * 4 + 1, remaining                  allowed
 --            reset_after * 4 + 2, remaining, delay, ticket   allowed, to be held
 --            reset_after * 4,     remaining, retry_after     refused; a wait of -1 never ends
+--          and, of a limit with steps, the number of offences
 --          4 and 8 reply the time at last
 --          an operation whose calendar window is not the one of the server's clock replies
 --            -1, now                                  not decided, to be asked again
@@ -42,14 +45,17 @@
 --
 -- A refused check writes nothing, unless a state was made under other parameters or the clock was set back by an
 -- interval or more: then the translated state is kept, so that its waits do not start anew. A limit that blocks whom it
--- refuses writes down until when and forgets what was used, except of a reservation, which can be tried again. Where other
+-- refuses writes down until when and forgets what was used, except of a reservation, which can be tried again. If its blocks have
+-- steps, each block that a refusal begins is an offence, and the number of offences says which step it lasts. Where other
 -- parameters may have given a counter less time to live than its wait takes, a refusal gives it more, and leaves its value.
 --
--- A counter that is blocked is stored as the byte 255, two doubles (until when; for how long), and its value; one whose
--- units were carried over from another quota, as the byte 254, a double (the quota that they are for), and its value. No
--- other value can be taken for these: one that always has its algorithm's length has 17, 9 or 26 bytes more with them, one of
--- doubles has a length that 8 divides without them only, and a MessagePack array begins with neither byte. An algorithm that
--- keeps no string keeps these in a key of its own, which follows the counter's in KEYS.
+-- A counter that is blocked is stored as the byte 255, two doubles (until when; for how long), and its value. Offences are the
+-- 256ths behind the point of how long: who knows of none reads the same block. They are kept with the end of the last block, whose
+-- length is none then, until they are forgotten. A counter whose units were carried over from another quota is stored as the byte
+-- 254, a double (the quota that they are for), and its value. No other value can be taken for these: one that always has its
+-- algorithm's length has 17, 9 or 26 bytes more with them, one of doubles has a length that 8 divides without them only, and a
+-- MessagePack array begins with neither byte. An algorithm that keeps no string keeps these in a key of its own, which follows the
+-- counter's in KEYS.
 --
 -- A fragment of algorithms/ returns a table:
 --   parameters              the names of the numbers that the limit brings, in their order

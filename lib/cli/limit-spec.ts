@@ -1,8 +1,8 @@
 import ms from 'ms';
 import { algorithms } from '../algorithms/index.js';
-import { duration } from '../algorithms/options.js';
 import { cliMessages } from '../errors/cli-messages.js';
 import { show } from '../errors/messages.js';
+import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import { UsageError } from './command.js';
 
@@ -20,7 +20,9 @@ const NAME = /^[\x20-\x7e]{1,128}$/;
 /** Options that stand before the first comma. */
 const LEADING = ['rate', 'interval', 'period', 'limit', 'ttl'];
 /** Options of every limit. */
-const COMMON = ['blockFor', 'mode', 'key'];
+const COMMON = ['blockFor', 'forgetAfter', 'mode', 'key'];
+/** Stands between the steps of blocks. */
+const STEP = '/';
 
 /** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, which say what it got and what it wants. */
 export function readLimit(spec: string): LimitSpec {
@@ -40,8 +42,10 @@ export function readLimit(spec: string): LimitSpec {
   if (mode !== 'enforce' && mode !== 'shadow') {
     throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, 'one of enforce, shadow'));
   }
-  const blockFor = given.has('blockFor') ? duration(location, 'blockFor', given.get('blockFor')) : 0;
-  const settings = { location, name, shadow: mode === 'shadow', blockFor };
+  const steps = given.get('blockFor')?.split(STEP);
+  const blockFor = steps?.length === 1 ? steps[0] : steps;
+  const blocks = blockTerms({ blockFor, forgetAfter: given.get('forgetAfter') }, location);
+  const settings = { location, name, shadow: mode === 'shadow', ...blocks };
   return { limit: new CompiledLimit(options as never, settings), key: given.get('key') };
 }
 

@@ -84,9 +84,19 @@ export interface CommonLimitOptions {
    * Blocks a refused key for this time, in place of the wait of the refusal; then it counts anew. Retries in between change
    * nothing. A block shorter than that wait lets more pass than none: the quota with every block. Held leases, queued units and
    * debts outlast it. Milliseconds or a duration such as `'15m'`, at most 1 year.
+   *
+   * A list such as `['1m', '10m', '1h', '1d']` blocks longer with each offence: the first block lasts as long as the first of
+   * these, the second as long as the second, and all further ones as long as the last; none is shorter than the one before. An
+   * offence is a refusal that begins a block. `unblock` and `reset` forget offences, as `forgetAfter` does.
    * @default no block
    */
-  blockFor?: Duration;
+  blockFor?: Duration | readonly Duration[];
+  /**
+   * Forgets the offences of a key so long after the end of its last block, where `blockFor` is a list: milliseconds or a duration
+   * such as `'1d'`, at most 1 year.
+   * @default the last of `blockFor`
+   */
+  forgetAfter?: Duration;
   /**
    * Lets an instance take several units of a busy counter in one call of Redis and decide in process (`source: 'prefetch'`). No more
    * is allowed than without; less may be, by what other instances hold unused. The limit is a little stricter: sliding windows

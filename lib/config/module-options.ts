@@ -28,7 +28,7 @@ export interface RateLimitModuleOptions {
   define?: Readonly<Record<string, LimitDefinition>>;
   /**
    * Default options of all limits, those of routes and code included: `key`, `cost`, `skip`, `count`,
-   * `blockFor`, `scope`, `mode`, `nearLimit`, `onStoreError`, `onMissingKey`, `message`, `body`.
+   * `blockFor`, `forgetAfter`, `scope`, `mode`, `nearLimit`, `onStoreError`, `onMissingKey`, `message`, `body`.
    * @default what each of these says
    */
   defaults?: LimitDefaults;
@@ -97,8 +97,8 @@ export interface RateLimitModuleOptions {
    */
   prefix?: string;
   /**
-   * How many counters the in-process store keeps at most; the least recently used goes first, those that are blocked or hold
-   * leases last.
+   * How many counters the in-process store keeps at most; the least recently used goes first, those that are blocked, have
+   * offences or hold leases last.
    * @default 100_000
    */
   maxKeys?: number;

@@ -136,7 +136,7 @@ export class Limiter {
 
   /**
    * Refuses a key for a time from now: milliseconds or a duration such as `'15m'`, at most 1 year. Counted units stay, and
-   * expire meanwhile. A block that is not over yet is replaced.
+   * expire meanwhile. A block that is not over yet is replaced. It is no offence, and keeps those that there are.
    */
   async block(key: string, duration: Duration): Promise<void> {
     const counter = this.counter(key);
@@ -145,14 +145,17 @@ export class Limiter {
     await this.store.block(counter, ms);
   }
 
-  /** Ends a block. After one of `blockFor` the key begins anew; after one of `block` its counted units stay. */
+  /**
+   * Ends a block, and forgets offences. After a block of `blockFor` the key begins anew; after one of `block` its counted units
+   * stay.
+   */
   async unblock(key: string): Promise<void> {
     const counter = this.counter(key);
     await this.store.block(counter, 0);
     this.queues.wake(counter);
   }
 
-  /** Forgets all that a key has: counted units, held units, and a block. */
+  /** Forgets all that a key has: counted units, held units, a block, and offences. */
   async reset(key: string): Promise<void> {
     const counter = this.counter(key);
     await this.store.reset([counter]);

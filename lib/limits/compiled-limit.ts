@@ -28,6 +28,14 @@ export interface CarryOver {
   readonly quotaBefore: number;
 }
 
+/** Blocks that last longer with each offence, in microseconds. */
+export interface Escalation {
+  /** How long the block of the first offence lasts, of the second, and so on; all further ones last as long as the last of these. */
+  readonly steps: readonly number[];
+  /** How long after the end of the last block the offences are forgotten. */
+  readonly forgetAfter: number;
+}
+
 /** Units that an instance takes at once, to decide in process. */
 export interface PrefetchTerms {
   /** The most units that are taken at once. */
@@ -67,6 +75,8 @@ export interface LimitSettings {
   readonly carry?: CarryOver | undefined;
   /** Whom it refuses, it refuses for so long: microseconds. */
   readonly blockFor?: number;
+  /** It refuses longer with each offence; then `blockFor` is not read. */
+  readonly escalation?: Escalation | undefined;
   /** Its refusals may be remembered: units come back by time alone, or by a call that tells all instances. */
   readonly remembersRefusals?: boolean;
   /** Units are taken in advance, and requests are decided in process. */
@@ -103,8 +113,10 @@ export class CompiledLimit {
   readonly onStoreError: OnStoreError;
   /** What becomes of the units that were left under another quota; without it, what the algorithm makes of them. */
   readonly carry: CarryOver | undefined;
-  /** Microseconds for which it refuses whom it has refused; 0 for no longer than it has to. */
+  /** Microseconds for which it refuses whom it has refused, for the first time if they have steps; 0 for no longer than it has to. */
   readonly blockFor: number;
+  /** The steps of its blocks, if they have any. */
+  readonly escalation: Escalation | undefined;
   /** Its refusals may be remembered until their wait is over. */
   readonly remembersRefusals: boolean;
   /** The units that an instance takes at once, if it does. */
@@ -151,7 +163,8 @@ export class CompiledLimit {
     this.shadow = shadow || this.off;
     this.nearFrom = unitsOf(rest.nearLimit ?? NEAR_LIMIT, this.quota);
     this.onStoreError = rest.onStoreError ?? 'local';
-    this.blockFor = rest.blockFor ?? 0;
+    this.escalation = rest.escalation;
+    this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
     this.carry = rest.carry;
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;

@@ -19,6 +19,11 @@ export interface Decision {
    * units that this instance had taken from Redis before.
    */
   source: 'redis' | 'memory' | 'fallback' | 'cache' | 'prefetch';
+  /**
+   * Of a limit whose `blockFor` has steps: how many blocks this key earned that are not forgotten, at most 255; with the one
+   * that this refusal begins.
+   */
+  offences?: number;
 }
 
 /** The answer of all limits of one request, which is allowed by all of them, or charged to none. */

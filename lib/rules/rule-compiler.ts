@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
+import { blockTerms } from '../limits/block-terms.js';
 import { type CarryOver, CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
-import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
+import { givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
@@ -24,6 +25,7 @@ const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'skip',
   'count',
   'blockFor',
+  'forgetAfter',
   'prefetch',
   'candidate',
   'scope',
@@ -122,7 +124,7 @@ export class RuleCompiler {
       namespace,
       name,
       nameEnd: this.nameEnd(key, count),
-      blockFor: common.blockFor === undefined ? 0 : duration(location, 'blockFor', common.blockFor),
+      ...blockTerms(common, location),
       prefetch: prefetchTerms(common, location),
       candidate: candidateOptions(definition, common.candidate, location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
@@ -166,7 +168,11 @@ export class RuleCompiler {
 
 /** What a limit says, and of what it says nothing, what all of the app have. */
 function withDefaults(own: CommonLimitOptions, defaults: LimitDefaults): CommonLimitOptions {
-  const left = Object.entries(defaults).filter(([option]) => own[option as keyof LimitDefaults] === undefined);
+  const hasOneBlock = own.blockFor !== undefined && !Array.isArray(own.blockFor);
+  const left = Object.entries(defaults).filter(
+    // Where blocks have no steps there is nothing to forget.
+    ([option]) => own[option as keyof LimitDefaults] === undefined && !(option === 'forgetAfter' && hasOneBlock),
+  );
   return Object.assign(own, Object.fromEntries(left));
 }
 

@@ -75,11 +75,11 @@ export interface Store {
   refund(refunds: readonly Refund[]): Promise<void>;
   /** Charges units whether they fit or not, but never more than one quota beyond the quota. */
   penalize(charge: Charge): Promise<void>;
-  /** Refuses a counter for so many milliseconds from now; 0 refuses it no longer. */
+  /** Refuses a counter for so many milliseconds from now, which is no offence; 0 refuses it no longer, and forgets offences. */
   block(counter: Counter, durationMs: number): Promise<void>;
   /** Holds anew what is held; says whether it still was. */
   renew(lease: HeldLease): Promise<boolean>;
-  /** Forgets counters, and that they are blocked. */
+  /** Forgets counters, that they are blocked, and their offences. */
   reset(counters: readonly Counter[]): Promise<void>;
   /** The windows of a `calendar-window` that can still be read, or the slices of a `sliding-window`; the newest first. */
   history(counter: Counter): Promise<WindowCount[]>;

@@ -1,25 +1,36 @@
--- Blocks of counters.
+-- Blocks of counters: how long they last, and, of a limit whose blocks have steps, how many offences there were, 255 at most.
+-- envelope.lua says what of them stands in a state.
 --
 -- Uses: now
 -- Leaves: begin_block, set_block
 
--- Refuses a counter until a time, which ends the block of before.
-local function set_block(state, blocked_until, blocked_for)
+local MOST_OFFENCES = 255
+-- The longest block, 407 days in microseconds, whose length has room for offences behind the point.
+local LONGEST = 2 ^ 45 - 1
+
+-- Refuses a counter from now on, which ends the block of before. A block of no time forgets the offences.
+local function set_block(state, duration, offences)
   local envelope = state.envelope or {}
-  state.blocked_until = blocked_until > now and blocked_until or nil
-  state.envelope, envelope.blocked_for, envelope.changed = envelope, blocked_for, true
+  if offences then duration = min(duration, LONGEST) end
+  state.envelope, state.blocked_until = envelope, duration > 0 and now + duration or nil
+  envelope.blocked_for, envelope.offences = duration, duration > 0 and offences or nil
+  envelope.ended_at, envelope.changed = nil, true
 end
 
 -- Begins the block of a check that is refused. The counter begins anew when it ends: what was used is forgotten at once. What is
 -- still to come stays: leases that are held, tickets of a queue, and what is owed beyond the quota. If the same check would
 -- have to wait longer for that, the block lasts as long, so that nothing that is asked meanwhile lengthens its wait.
 local function begin_block(limit, state, cost)
-  local algorithm, duration = limit.algorithm, limit.block_for
+  local algorithm, steps, duration, offences = limit.algorithm, limit.steps, limit.block_for, nil
+  if steps then
+    offences = min((state.envelope and state.envelope.offences or 0) + 1, MOST_OFFENCES)
+    duration = steps[min(offences, #steps)]
+  end
   if not algorithm.delay then
     algorithm.give(limit, state, min(limit.quota, limit.quota - algorithm.remaining(limit, state)), -1, -1)
   end
   if cost <= limit.quota and not algorithm.renew and not algorithm.fits(limit, state, cost) then
     duration = max(duration, algorithm.retry_after(limit, state, cost))
   end
-  set_block(state, now + duration, duration)
+  set_block(state, duration, offences)
 end

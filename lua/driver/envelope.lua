@@ -1,11 +1,11 @@
--- What may stand around a counter's value: until when it is blocked and for how long, and the quota that its units are for.
--- A state holds it as `blocked_until` and `envelope`, which has `blocked_for`, `carried_to`, and `changed` if the block is not the
--- stored one.
+-- What may stand around a counter's value: its block, and the quota that its units are for. A state that is blocked holds
+-- `blocked_until`. Its envelope holds `carried_to`; `blocked_for`; `offences`, if there were any; `ended_at` if the block is over and
+-- kept for these; and `changed` if the block is not the stored one.
 --
 -- Uses: NO_CARRY, now, time_to_live
 -- Leaves: unwrap, wrap, write_wrapped
 
-local BLOCKED, CARRIED = 255, 254
+local BLOCKED, CARRIED, OFFENCE = 255, 254, 1 / 256
 
 -- Whether a value begins with a mark. The first byte of a number may be any, so its length tells: that of a plain value is
 -- always the same, or 8 divides it, and it does not that of a marked one.
@@ -31,19 +31,28 @@ local function unwrap(value, algorithm)
   return value ~= '' and value, blocked_until, blocked_for, carried_to
 end
 
--- A limit that carries over leaves its mark on each value that it writes.
-local function wrap(limit, state, blocked_until, blocked_for, carried_to)
+-- A limit that carries over leaves its mark on each value that it writes. Offences are behind the point of a block's length, which
+-- is none of a block that is over.
+local function wrap(limit, state, blocked_until, length, carried_to)
   if not blocked_until and not carried_to and limit.carry == NO_CARRY then return end
   local envelope = { carried_to = carried_to }
   state.envelope = envelope
   if not blocked_until then return end
-  if blocked_until > now then
+  local offences, blocked_for = floor(length % 1 / OFFENCE), length - length % 1
+  local counts = limit.steps and offences > 0
+  if counts then envelope.offences = offences end
+  if blocked_until > now and blocked_for > 0 then
     -- If the clock was set back, the block ends no later than if it had just begun.
     state.blocked_until, envelope.blocked_for = min(blocked_until, now + blocked_for), blocked_for
     if state.blocked_until < blocked_until then state.migrated, envelope.changed = true, true end
+    if offences > 0 and not counts then envelope.changed = true end
+  elseif counts and now < blocked_until + limit.forget_after then
+    -- It is over, also if the clock steps back again; and if it did, no more than if it had just ended.
+    envelope.ended_at, envelope.changed = min(blocked_until, now), blocked_until > now or blocked_for > 0
+    if blocked_until > now then state.migrated = true end
   else
-    -- What is stored next stands without a block that is over, also if the clock steps back again.
-    envelope.changed = true
+    -- What is stored next stands without a block that is over.
+    envelope.offences, envelope.changed = nil, true
   end
 end
 
@@ -62,9 +71,12 @@ end
 local function write_wrapped(limit, state, keep_for)
   local algorithm, envelope, number = limit.algorithm, state.envelope, state.number
   local block, carried, block_for = '', '', 0
-  if state.blocked_until then
-    block = string.char(BLOCKED) .. pack('<dd', state.blocked_until, envelope.blocked_for)
-    block_for = state.blocked_until - now
+  local ends = state.blocked_until or envelope.ended_at
+  if ends then
+    local length = state.blocked_until and envelope.blocked_for or 0
+    block_for = ends - now
+    if envelope.offences then length, block_for = length + envelope.offences * OFFENCE, block_for + limit.forget_after end
+    block = string.char(BLOCKED) .. pack('<dd', ends, length)
   end
   -- What was carried over is not carried over again, whoever charges it meanwhile.
   local carried_to = limit.carry ~= NO_CARRY and limit.quota or envelope.carried_to

@@ -1,6 +1,6 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, HISTORY, PENALIZE, REFUND, RENEW, add, add_undecided, now, open, save, set_block
+-- Uses: BLOCK, HISTORY, PENALIZE, REFUND, RENEW, add, add_undecided, open, save, set_block
 -- Leaves: operate
 
 -- Each says whether it changed the counter.
@@ -22,7 +22,7 @@ local function make_operations()
     end,
 
     [BLOCK] = function(_, state, duration)
-      set_block(state, now + duration, duration)
+      set_block(state, duration, state.envelope and state.envelope.offences)
       add(1)
       return true
     end,

@@ -46,6 +46,12 @@ for number = 1, program[4] do
   position = position + 6
   for i = 1, program[position] do limit[parameters[i]] = program[position + i] end
   position = position + 1 + program[position]
+  if limit.block_for < 0 then
+    local steps = {}
+    for i = 1, -limit.block_for do steps[i] = program[position + i] end
+    limit.steps, limit.block_for, limit.forget_after = steps, steps[1], program[position]
+    position = position + 1 + #steps
+  end
   limits[number] = limit
 end
 

@@ -44,5 +44,6 @@ local function answer(limit, state, cost, fits, delay, ticket)
     reply[size + 3] = delay and milliseconds(delay) or retry_after(limit, state, cost)
     size = size + 3
   end
+  if limit.steps then add(state.envelope and state.envelope.offences or 0) end
   return reset_after
 end

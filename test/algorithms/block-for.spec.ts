@@ -22,6 +22,24 @@ const blocking = (options: RateOptions, share: number, now: number): CompiledLim
   return new CompiledLimit(options, { location: 'test', blockFor: Math.max(1, Math.round(share * window)) });
 };
 
+/** Blocks with steps; whole milliseconds. */
+const anySteps = fc.record({
+  steps: fc.array(blockShare, { minLength: 1, maxLength: 4 }),
+  forgetAfter: blockShare,
+});
+
+const escalating = (options: RateOptions, { steps, forgetAfter }: EscalationShares, now: number): CompiledLimit => {
+  const windowMs = new CompiledLimit(options, { location: 'test' }).windowMs(now / 1000);
+  const micros = (share: number) => 1000 * Math.max(1, Math.round((share * windowMs) / 3));
+  const escalation = {
+    steps: steps.toSorted((one, other) => one - other).map(micros),
+    forgetAfter: micros(forgetAfter),
+  };
+  return new CompiledLimit(options, { location: 'test', escalation });
+};
+
+type EscalationShares = typeof anySteps extends fc.Arbitrary<infer T> ? T : never;
+
 let redis: Redis;
 beforeAll(async () => {
   redis = await connectRedis({ enableAutoPipelining: true });
@@ -83,6 +101,78 @@ describe('blockFor', () => {
       });
       await assertSideBySide(property, RUNS);
       expect(blocks).toBeGreaterThan(RUNS / 2);
+    },
+  );
+
+  // Each offence is written down, and their number is counted anew of that.
+  it.each(casesOf(algorithmNames.filter((algo) => algo !== 'leaky-bucket')))(
+    '%s, %s: with steps lasts as long as the offences before it say',
+    async (kind, algo) => {
+      const options = optionsOf[algo] as fc.Arbitrary<RateOptions>;
+      const most: number[] = [];
+      const acts = fc.array(
+        fc.record({
+          clock: fc.oneof(
+            { weight: 2, arbitrary: fc.double({ min: 0, max: 0.4, noNaN: true }) },
+            { weight: 6, arbitrary: fc.constantFrom('end' as const, 'almost forgotten' as const) },
+            { weight: 1, arbitrary: fc.constant('forgotten' as const) },
+          ),
+          cost: fc.oneof(costShare, fc.constant(2)),
+          kind: fc.constantFrom(...Array.from({ length: 20 }, () => 'consume' as const), 'peek', 'unblock', 'reset'),
+        }),
+        { minLength: 3, maxLength: 30 },
+      );
+      const property = fc.asyncProperty(options, anySteps, acts, async (options, shares, history) => {
+        const clock = new ManualClock();
+        const store = storeKinds[kind]!(clock, redis);
+        const limit = escalating(options, shares, clock.now());
+        const { steps, forgetAfter } = limit.escalation!;
+        const counter = { limit, identity: 'ip:203.0.113.7' };
+        const tick = BigInt('scale' in limit.parameters ? (limit.parameters.scale as Scale).tick : 1);
+        let model = modelOf(options, tick);
+        /** The ends of all blocks since the last pardon. */
+        let ends: number[] = [];
+        const end = () => ends.at(-1) ?? 0;
+        for (const { clock: step, cost: share, kind: act } of history) {
+          if (typeof step === 'number') clock.advanceMs(step * limit.windowMs(clock.now() / 1000));
+          else if (ends.length > 0) {
+            const later = step === 'end' ? 0 : step === 'forgotten' ? forgetAfter : forgetAfter - 1;
+            clock.micros = Math.max(clock.micros, end() + later);
+          }
+          const now = clock.now();
+          const cost = costOf(share, limit.quota);
+          const isBlocked = now < end();
+          if (act === 'unblock' || act === 'reset') {
+            await (act === 'reset' ? store.reset([counter]) : store.block(counter, 0));
+            // What was counted is forgotten by the block, or with it.
+            if (act === 'reset') model = modelOf(options, tick);
+            ends = [];
+            continue;
+          }
+          const isPeek = act === 'peek';
+          const decision = await ask(store, limit, { cost, peek: isPeek });
+          // A block that began within the time to forget after the one before counts with it.
+          if (ends.length > 0 && now >= end() + forgetAfter) ends = [];
+          if (isPeek) {
+            expectEqual(decision.offences, ends.length);
+            continue;
+          }
+          let allowed = false;
+          if (!isBlocked) {
+            allowed = model(BigInt(now), BigInt(cost)).allowed;
+            if (!allowed) {
+              model = modelOf(options, tick);
+              ends.push(now + steps[Math.min(ends.length, steps.length - 1)]!);
+            }
+          }
+          expectEqual([decision.allowed, decision.offences], [allowed, ends.length]);
+          if (!allowed) expectEqual(decision.resetAfterMs, Math.ceil((end() - now) / 1000));
+          most.push(ends.length);
+        }
+        await store.close();
+      });
+      await assertSideBySide(property, RUNS);
+      expect(most.filter((offences) => offences > 2).length).toBeGreaterThan(RUNS / 4);
     },
   );
 

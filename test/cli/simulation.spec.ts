@@ -10,7 +10,16 @@ import { Timeline } from '../../lib/cli/simulate/timeline.js';
 import { RequestKey } from '../../lib/cli/simulate/tracked-keys.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { algorithmNames, costOf, costShare, forwardStep, optionsOf, type RateOptions } from '../support/arbitraries.js';
+import {
+  algorithmNames,
+  anyBlocks,
+  blocksOf,
+  costOf,
+  costShare,
+  forwardStep,
+  optionsOf,
+  type RateOptions,
+} from '../support/arbitraries.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ManualClock } from '../support/stores.js';
 
@@ -20,8 +29,7 @@ const limits = fc.array(
   fc.record({
     options: anyRate,
     shadow: fc.boolean(),
-    /** A share of the window. */
-    blockFor: fc.option(fc.double({ min: 0, max: 3, noNaN: true })),
+    blocks: anyBlocks,
     source: fc.integer({ min: 0, max: 1 }),
   }),
   { minLength: 1, maxLength: 3 },
@@ -45,11 +53,9 @@ describe('a simulation', () => {
     const property = fc.asyncProperty(limits, requests, async (random, history) => {
       // The key of the first limit is the first one.
       const first = random[0]!.source;
-      const all = random.map(({ options, shadow, blockFor, source }, index) => {
+      const all = random.map(({ options, shadow, blocks, source }, index) => {
         const location = `limit ${index}`;
-        const { parameters, algorithm } = new CompiledLimit(options, { location });
-        const blocked = 1000 * Math.round(((blockFor ?? 0) * algorithm.window(parameters, 0)) / 1000);
-        const limit = new CompiledLimit(options, { location, name: location, shadow, blockFor: blocked });
+        const limit = new CompiledLimit(options, { location, name: location, shadow, ...blocksOf(options, blocks) });
         const place = random.slice(0, index).filter((other) => other.source === source).length;
         return new SimulatedLimit(limit, location, source === first ? 0 : 1, place);
       });

@@ -78,6 +78,32 @@ describe('a flood of other identities', () => {
   });
 });
 
+describe('offences', () => {
+  const hour = 3_600_000_000;
+  const banned = new CompiledLimit(
+    { algo: 'fixed-window', rate: 1, interval: '1m' },
+    { location: 'test', name: 'login', escalation: { steps: [hour, 2 * hour], forgetAfter: 10 * hour } },
+  );
+
+  it('are not evicted by a flood, also when the block is over and the counter was used', async () => {
+    const store = storeOf({ maxKeys: 100 });
+    await ask(store, banned, { identity: 'user:1', cost: 2 });
+    clock.advanceMs(3_600_000);
+    await ask(store, banned, { identity: 'user:1' });
+    await flood(store, 1000);
+    await expect(ask(store, banned, { identity: 'user:1' })).resolves.toMatchObject({ allowed: false, offences: 2 });
+  });
+
+  it('take no room once they are forgotten', async () => {
+    const store = storeOf({ maxKeys: 100 });
+    await ask(store, banned, { identity: 'user:1', cost: 2 });
+    clock.advanceMs(11 * 3_600_000);
+    await ask(store, banned, { identity: 'user:1' });
+    await flood(store, 1000);
+    await expect(ask(store, banned, { identity: 'user:1', peek: true })).resolves.toMatchObject({ remaining: 1 });
+  });
+});
+
 describe('a flood of blocks', () => {
   it('is bounded, and leaves half of the room to plain counters', async () => {
     const store = storeOf({ maxKeys: 100 });

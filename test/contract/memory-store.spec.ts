@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { ask, compile } from '../support/stores.js';
@@ -92,6 +92,25 @@ describe('the sweep of a MemoryStore', () => {
     jest.advanceTimersByTime(8000);
     expect(store.size).toBe(0);
     expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('forgets a block when its offences are forgotten', async () => {
+    const clock = new TestClock();
+    const store = createTestingStore({ clock });
+    const limit = new CompiledLimit(
+      { algo: 'fixed-window', rate: 1, interval: '1s' },
+      { location: 'test', escalation: { steps: [60_000_000], forgetAfter: 3_600_000_000 } },
+    );
+    await ask(store, limit, { cost: 2 });
+    for (const [ms, kept] of [
+      [61 * 60_000 - 1, 1],
+      [1, 0],
+    ] as const) {
+      clock.advance(ms);
+      jest.advanceTimersByTime(1000);
+      expect(store.size).toBe(kept);
+    }
+    await store.close();
   });
 
   it('begins again with the next counter', async () => {

@@ -5,6 +5,7 @@ import { refundContract } from './operations/refund.js';
 import { penalizeContract } from './operations/penalize.js';
 import { blockContract } from './operations/block.js';
 import { blockForContract } from './operations/block-for.js';
+import { escalatingBlocksContract } from './operations/escalating-blocks.js';
 import { slicesContract } from './operations/slices.js';
 import { anyHistoryContract } from './operations/any-history.js';
 import { operationsStage } from './operations/stage.js';
@@ -17,6 +18,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
   penalizeContract(stage);
   blockContract(stage);
   blockForContract(stage);
+  escalatingBlocksContract(stage);
   slicesContract(stage);
   anyHistoryContract(stage);
 }

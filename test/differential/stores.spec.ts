@@ -9,7 +9,10 @@ import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
 import type { Counter } from '../../lib/limits/counter.js';
 import {
   algorithmNames,
+  type AnyBlocks,
+  anyBlocks,
   anyOptions,
+  blocksOf,
   clockStep,
   concurrencyOptions,
   costOf,
@@ -53,7 +56,7 @@ const steps = fc.array(
       }),
       { maxLength: 3 },
     ),
-    /** From here on the limits have other parameters. */
+    /** From here on the first limit has other parameters, and other blocks. */
     change: fc.boolean(),
     /** What becomes of what was left. */
     carry: fc.constantFrom('keep', 'proportional', 'additive'),
@@ -61,12 +64,12 @@ const steps = fc.array(
   { minLength: 1, maxLength: 14 },
 );
 
-/** The second limit blocks whom it refuses. */
-const make = (options: AlgorithmOptions, index: number, carry?: CarryOver) =>
+/** A limit, and whether and how it blocks whom it refuses. */
+const make = (options: AlgorithmOptions, index: number, blocks: AnyBlocks, carry?: CarryOver) =>
   new CompiledLimit(options, {
     location: 'test',
     name: `${options.algo} ${index}`,
-    blockFor: index === 1 ? 7_654_321 : 0,
+    ...blocksOf(options, blocks),
     carry,
   });
 
@@ -85,11 +88,17 @@ describe('the stores decide alike, field by field, on any history', () => {
   });
   afterAll(() => redis.disconnect());
 
-  async function agree(first: AlgorithmOptions, changed: AlgorithmOptions, others: AlgorithmOptions[], history: Steps) {
+  async function agree(
+    first: AlgorithmOptions,
+    changed: AlgorithmOptions,
+    others: AlgorithmOptions[],
+    blocks: AnyBlocks[],
+    history: Steps,
+  ) {
     const clock = new ManualClock();
     const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
     const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
-    const limits = [first, ...others].map((options, index) => make(options, index));
+    const limits = [first, ...others].map((options, index) => make(options, index, blocks[index]!));
     /** What was taken and not given back, with the place in each store: a lease has another name in each. */
     const taken: { counter: Counter; units: number; here: Place; there: Place }[] = [];
     const both = async (act: (store: Store, isHere: boolean) => Promise<unknown>) => {
@@ -103,7 +112,7 @@ describe('the stores decide alike, field by field, on any history', () => {
         const old = limits[0]!;
         if (step.change) {
           const carry = step.carry === 'keep' ? undefined : { mode: step.carry, quotaBefore: old.quota };
-          limits[0] = make(isFirst ? changed : first, 0, carry);
+          limits[0] = isFirst ? make(changed, 0, blocks[4]!, carry) : make(first, 0, blocks[0]!, carry);
           isFirst = !isFirst;
         }
         const checks = step.checks.map(({ entries, peek, refundable }): Check => ({
@@ -186,7 +195,8 @@ describe('the stores decide alike, field by field, on any history', () => {
     async (algo) => {
       const options = { ...optionsOf, concurrency: concurrencyOptions }[algo] as fc.Arbitrary<AlgorithmOptions>;
       const others = fc.array(anyOptions, { maxLength: 3 });
-      await assertSideBySide(fc.asyncProperty(options, options, others, steps, agree), RUNS);
+      const blocks = fc.array(anyBlocks, { minLength: 5, maxLength: 5 });
+      await assertSideBySide(fc.asyncProperty(options, options, others, blocks, steps, agree), RUNS);
     },
     PROPERTY_TIMEOUT_MS,
   );

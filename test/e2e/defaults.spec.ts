@@ -102,6 +102,21 @@ describe.each(frameworks)('over %s', (framework) => {
     });
   });
 
+  it('give the time to forget to limits whose blocks have steps, and to no others', async () => {
+    const { nest } = await start({ limits: { defaults: { blockFor: ['1m', '1h'], forgetAfter: '1d' } } });
+    const limiters = nest.get(LimiterService);
+    const refusedBy = (more: Partial<LimitDefinition>) =>
+      limiters.for({ ...five, ...more } as LimitDefinition).consume('user:1', 6);
+    expect(await refusedBy({ name: 'all' })).toMatchObject({ offences: 1, resetAfterMs: 60_000 });
+    expect(await refusedBy({ name: 'steps', blockFor: ['5m'] })).toMatchObject({ offences: 1, resetAfterMs: 300_000 });
+    const single = await refusedBy({ name: 'single', blockFor: '5m' });
+    expect(single).toMatchObject({ allowed: false, resetAfterMs: 300_000 });
+    expect(single).not.toHaveProperty('offences');
+    await expect(startUp({ defaults: { forgetAfter: '1d' } })).rejects.toThrow(
+      "defaults: option 'forgetAfter' is '1d', wants nothing, unless 'blockFor' is a list of durations",
+    );
+  });
+
   it('refuses a request whose function gives undefined, and takes null for none on purpose', async () => {
     const plans: Record<string, LimitDefinition | null> = { free: five, staff: null };
     const controllers = [routeWith((context) => plans[userOf(context) ?? '']!)];

@@ -125,8 +125,11 @@ describe('decorators that put another function in place of a method', () => {
 
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
+  const A_DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
+  const STEPS =
+    "a duration, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =
-    'name, key, cost, skip, count, blockFor, prefetch, candidate, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body';
+    'name, key, cost, skip, count, blockFor, forgetAfter, prefetch, candidate, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
@@ -146,6 +149,18 @@ describe('start-up errors', () => {
     [wrong({ nearLimit: 1.1 }), "option 'nearLimit' is 1.1, wants a number > 0 and <= 1"],
     [wrong({ nearLimit: NaN }), "option 'nearLimit' is NaN, wants a number > 0 and <= 1"],
     [wrong({ nearLimit: null }), "option 'nearLimit' is null, wants a number > 0 and <= 1"],
+    [wrong({ blockFor: [] }), `option 'blockFor' is [], wants ${STEPS}`],
+    [wrong({ blockFor: ['1h', '1m'] }), `option 'blockFor' is [ '1h', '1m' ], wants ${STEPS}`],
+    [wrong({ blockFor: Array.from({ length: 101 }, () => '1m') }), ''],
+    [wrong({ blockFor: ['1m', 'soon'] }), `option 'blockFor[1]' is 'soon', wants ${A_DURATION}`],
+    [wrong({ blockFor: ['1m', undefined] }), `option 'blockFor[1]' is missing, wants ${A_DURATION}`],
+    [wrong({ blockFor: ['1m', '2y'] }), `option 'blockFor[1]' is '2y', wants ${A_DURATION}`],
+    [wrong({ blockFor: ['1m'], forgetAfter: 0 }), `option 'forgetAfter' is 0, wants ${A_DURATION}`],
+    [
+      wrong({ blockFor: '1m', forgetAfter: '1h' }),
+      "option 'forgetAfter' is '1h', wants nothing, unless 'blockFor' is a list of durations",
+    ],
+    [wrong({ forgetAfter: '1h' }), ''],
     [wrong({ phase: 'late' }), "option 'phase' is 'late', wants one of guard, authenticated"],
     [
       wrong({ onStoreError: 'x' }),

@@ -73,6 +73,16 @@ describe('refusals that are remembered', () => {
     expect(await limiter.peek(KEY)).toMatchObject({ allowed: false, source: 'redis' });
   });
 
+  it('are none of a cost that never fits where that begins a block each time', async () => {
+    const blocking: LimitDefinition = { ...limit, blockFor: ['1h', '2h'] };
+    const limiter = (await start({ prefix: freshPrefix(), define: { limit: blocking } })).for('limit');
+    for (let i = 0; i < 2; i++) {
+      expect(await limiter.consume(KEY, 3)).toMatchObject({ allowed: false, source: 'redis', offences: 1 });
+    }
+    expect(await limiter.consume(KEY)).toMatchObject({ allowed: false, source: 'redis', offences: 1 });
+    expect(await limiter.consume(KEY)).toMatchObject({ allowed: false, source: 'cache', offences: 1 });
+  });
+
   it('end when their wait is over', async () => {
     const limiter = (await start({ prefix: freshPrefix() })).for('limit');
     await limiter.consume(KEY, 2);

@@ -101,7 +101,7 @@ const odd = fc.oneof(
 const INHERITED = '__proto__ constructor toString hasOwnProperty nonsense';
 const LIMIT_OPTIONS =
   `algo rate interval burst queue slices refill period timezone retain limit ttl name key cost skip count
-  blockFor scope mode phase onStoreError onMissingKey message ${INHERITED}`.split(/\s+/);
+  blockFor forgetAfter scope mode phase onStoreError onMissingKey message ${INHERITED}`.split(/\s+/);
 const MODULE_OPTIONS =
   `limits define headers timeout onStoreError onMissingKey ipv6Prefix prefix maxKeys maxBytes refusalCache guard store
   ${INHERITED}`.split(/\s+/);

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { PERIODS } from '../../lib/algorithms/calendar.js';
+import { MAX_INTERVAL_MS } from '../../lib/algorithms/options.js';
+import { CompiledLimit, type Escalation } from '../../lib/limits/compiled-limit.js';
 
 const rate = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 5000 }));
 const interval = fc.oneof(
@@ -60,6 +62,36 @@ export const optionsOf = {
 export const algorithmNames = Object.keys(optionsOf) as (keyof typeof optionsOf)[];
 
 export const anyOptions = fc.oneof(...Object.values(optionsOf), concurrencyOptions) as fc.Arbitrary<AlgorithmOptions>;
+
+/** Blocks as shares of the limit's window: none, of one length, or with steps. */
+export const anyBlocks = fc.oneof(
+  fc.constant({}),
+  fc.record({ blockFor: fc.double({ min: 0.001, max: 3, noNaN: true }) }),
+  fc.record({
+    steps: fc.array(fc.double({ min: 0.001, max: 3, noNaN: true }), { minLength: 1, maxLength: 4 }),
+    forgetAfter: fc.double({ min: 0.001, max: 3, noNaN: true }),
+  }),
+) as fc.Arbitrary<AnyBlocks>;
+
+export interface AnyBlocks {
+  blockFor?: number;
+  steps?: number[];
+  forgetAfter?: number;
+}
+
+const LONGEST_BLOCK = MAX_INTERVAL_MS * 1000;
+
+/** The settings of a limit with such blocks. */
+export function blocksOf(options: AlgorithmOptions, { blockFor = 0, steps, forgetAfter = 0 }: AnyBlocks) {
+  const window = new CompiledLimit(options, { location: 'test' }).windowMs(0) * 1000;
+  const micros = (share: number) => Math.min(LONGEST_BLOCK, Math.max(1, Math.round(share * window)));
+  if (steps === undefined) return { blockFor: blockFor > 0 ? micros(blockFor) : 0 };
+  const escalation: Escalation = {
+    steps: steps.toSorted((one, other) => one - other).map(micros),
+    forgetAfter: micros(forgetAfter),
+  };
+  return { escalation };
+}
 
 /** How far the clock goes, as a share of the limit's window: mostly forward, now and then back, now and then far. */
 export const clockStep = fc.oneof(

@@ -11,7 +11,8 @@ A limit is algo:rate/interval[,option=value...][@name]
   sliding-window:1000/1m          sliding-log:5/15m,blockFor=1h
   calendar-window:1000/day,timezone=Europe/Berlin
   token-bucket:5/10s,burst=20     gcra:500/1s,key=global,mode=shadow
-  An option is one of the algorithm's, or blockFor, mode, or key.
+  sliding-log:5/15m,blockFor=1m/10m/1h,forgetAfter=1d
+  An option is one of the algorithm's, or blockFor, forgetAfter, mode, or key.
 
 Options:
   --limit <limit>     a limit; may be given several times, wants at least one

@@ -1,8 +1,8 @@
 import type { State } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { beginBlock, View } from '../../stores/memory/counter-view.js';
+import { type Block, blockAt, endOf } from '../../stores/memory/block.js';
+import { beginBlock, takeOver, View } from '../../stores/memory/counter-view.js';
 import { decisionOf, toMs } from '../../stores/memory/evaluation.js';
-import type { Block } from '../../stores/memory/limit-counters.js';
 import { AdmittedUnits } from './admitted-units.js';
 
 /**
@@ -13,6 +13,7 @@ export class SimulatedCounter {
   /** What it admitted lately. */
   readonly admitted = new AdmittedUnits();
   private stored: State | undefined;
+  /** The last block, as long as anything of it counts. */
   private block: Block | undefined;
   /** The state as of the check that goes on. */
   private state!: State;
@@ -25,8 +26,8 @@ export class SimulatedCounter {
   look(cost: number, now: number): boolean {
     const { algorithm, parameters, quota } = this.limit;
     this.state = algorithm.open(parameters, this.stored, now);
-    if (this.block !== undefined && this.block.until <= now) this.block = undefined;
-    this.isAllowed = this.block === undefined && cost <= quota && algorithm.fits(parameters, this.state, cost);
+    this.block &&= blockAt(this.limit, this.block, now);
+    this.isAllowed = !this.isBlocked && cost <= quota && algorithm.fits(parameters, this.state, cost);
     return this.isAllowed;
   }
 
@@ -46,7 +47,7 @@ export class SimulatedCounter {
     const { algorithm, parameters, quota } = limit;
     let retryAfterMs = 0;
     let isChanged = state.migrated;
-    if (!this.isAllowed && (limit.blockFor > 0 || this.block !== undefined)) {
+    if (!this.isAllowed && (limit.blockFor > 0 || this.isBlocked)) {
       const view = this.view(cost);
       if (view.block === undefined) {
         beginBlock(view);
@@ -64,7 +65,7 @@ export class SimulatedCounter {
   /** Whether it differs from a fresh one. */
   isCounting(now: number): boolean {
     const { algorithm, parameters } = this.limit;
-    if (this.block !== undefined && this.block.until > now) return true;
+    if (this.block !== undefined && endOf(this.limit, this.block) > now) return true;
     return (
       this.stored !== undefined && algorithm.resetAfter(parameters, algorithm.open(parameters, this.stored, now)) > 0
     );
@@ -75,11 +76,15 @@ export class SimulatedCounter {
     return this.stored === undefined ? 0 : (this.limit.algorithm.bytes?.(this.stored) ?? 0);
   }
 
+  private get isBlocked(): boolean {
+    return this.block !== undefined && this.block.duration > 0;
+  }
+
   private view(cost: number): View {
     const view = new View();
     view.limit = this.limit;
     view.state = this.state;
-    view.block = this.block;
+    if (this.block !== undefined) takeOver(view, this.block, this.state.now);
     view.cost = cost;
     view.allowed = this.isAllowed;
     return view;

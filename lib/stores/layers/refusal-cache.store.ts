@@ -85,6 +85,9 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     const refused = decisions.filter(({ allowed }) => !allowed);
     const enforced = check.entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
     if (!enforced || decisions.some(({ source }) => source !== 'redis')) return;
+    // What never fits begins a block each time that none is in force.
+    if (check.entries.some(({ limit }, index) => limit.blockFor > 0 && decisions[index]!.retryAfterMs === Infinity))
+      return;
     // From when it was asked: the server decided later, so it holds at least so long.
     const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
     const receivedAt = performance.now();

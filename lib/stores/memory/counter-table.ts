@@ -61,7 +61,7 @@ export class CounterTable {
     return counters;
   }
 
-  /** Keeps an entry as it is now. Blocks and leases are remembered when there is no room for all the rest. */
+  /** Keeps an entry as it is now. Blocks, offences and leases are remembered when there is no room for all the rest. */
   keep({ algorithm }: CompiledLimit, entry: Entry): void {
     const { key, state, block } = entry;
     const listed = state === undefined ? 0 : (algorithm.bytes?.(state) ?? 0);

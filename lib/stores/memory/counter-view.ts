@@ -2,8 +2,9 @@ import { issuesTickets, type State } from '../../algorithms/algorithm.js';
 import { inProportion } from '../../algorithms/scale.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
+import { type Block, blockAt, nextBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';
-import { type Block, type Entry, keyOf, type LimitCounters } from './limit-counters.js';
+import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
 
 /** A counter as of now. */
 export class View implements Counter {
@@ -15,7 +16,10 @@ export class View implements Counter {
   /** The entry whose place it has in the table, even if what it held has run out. */
   reused: Entry | undefined;
   state!: State;
+  /** The block that is in force. */
   block: Block | undefined;
+  /** The last block, if it is over and its offences are not forgotten. */
+  past: Block | undefined;
   /** What a check asks for, and whether it fits. */
   cost = 0;
   allowed = false;
@@ -33,24 +37,28 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   const reused = counters.get(keyOf(identity));
   const stored = reused === undefined || reused.expiresAt <= now ? undefined : reused;
   const state = open(limit, stored, now, counters);
-  let block = stored?.block;
-  if (block !== undefined && block.until <= now) block = undefined;
-  if (block !== undefined && block.until > now + block.duration) {
-    // The clock was set back: the block ends no later than if it had just begun.
-    block = { until: now + block.duration, duration: block.duration };
-    state.migrated = true;
-  }
   view.limit = limit;
   view.identity = identity;
   view.counters = counters;
   view.stored = stored;
   view.reused = reused;
   view.state = state;
-  view.block = block;
+  view.block = view.past = undefined;
   view.cost = 0;
   view.allowed = false;
   view.delay = undefined;
+  if (stored?.block !== undefined) takeOver(view, stored.block, now);
   return view;
+}
+
+/** Takes over a stored block as of now. */
+export function takeOver(view: View, stored: Block, now: number): void {
+  const block = blockAt(view.limit, stored, now);
+  if (block === undefined) return;
+  // The clock was set back.
+  if (block.until < stored.until) view.state.migrated = true;
+  if (block.duration > 0) view.block = block;
+  else view.past = block;
 }
 
 /** The state as of now, with what was left of a smaller quota carried over. */
@@ -87,17 +95,13 @@ function open(limit: CompiledLimit, stored: Entry | undefined, now: number, coun
  * have to wait longer for that, the block lasts as long, so that nothing that is asked meanwhile lengthens its wait.
  */
 export function beginBlock(view: View): void {
-  const { limit, state, cost } = view;
+  const { limit, state, cost, past } = view;
   const { algorithm, parameters, quota } = limit;
   if (!issuesTickets(algorithm)) {
     algorithm.give(parameters, state, Math.min(quota, quota - algorithm.remaining(parameters, state)));
   }
   const waits = cost <= quota && algorithm.holding === undefined && !algorithm.fits(parameters, state, cost);
   const wait = waits ? algorithm.retryAfter(parameters, state, cost) : 0;
-  view.block = blockFor(Math.max(limit.blockFor, wait), state);
-}
-
-/** A block from now on; none of no time. */
-export function blockFor(duration: number, { now }: State): Block | undefined {
-  return duration > 0 ? { until: now + duration, duration } : undefined;
+  view.block = nextBlock(limit, past, wait, state.now);
+  view.past = undefined;
 }

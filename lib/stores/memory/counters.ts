@@ -1,6 +1,7 @@
 import { issuesTickets } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { Check, StoreDecision } from '../store.js';
+import { endOf } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, toMs } from './evaluation.js';
@@ -83,11 +84,12 @@ export class Counters {
 
   /** Stores a counter as it is now, which equals a fresh one in so many microseconds. */
   store(view: View, reset = view.limit.algorithm.resetAfter(view.limit.parameters, view.state)): void {
-    const { limit, counters, state, block, stored, reused } = view;
+    const { limit, counters, state, stored, reused } = view;
+    const block = view.block ?? view.past;
     const { algorithm, parameters, carry } = limit;
     const saved = algorithm.save(parameters, state);
     const needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
-    const lives = block === undefined ? needed : Math.max(needed, block.until - state.now);
+    const lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);
     if (lives <= 0) {
       if (reused !== undefined) this.table.delete(reused);
       return;

@@ -24,7 +24,7 @@ export function evaluateReservation(view: View, longest: number): void {
 /** What a store says of a view that equals a fresh one in so many microseconds. */
 export function decisionOf(view: View, reset: number): StoreDecision {
   const { limit, cost, state, block } = view;
-  const { algorithm, parameters, name, quota } = limit;
+  const { algorithm, parameters, name, quota, escalation } = limit;
   const blocked = block === undefined ? 0 : block.until - state.now;
   const decision: StoreDecision = {
     allowed: view.allowed,
@@ -37,6 +37,7 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     source: 'memory',
   };
   const tickets = view.allowed ? (algorithm.queue ?? algorithm.holding) : undefined;
+  if (escalation !== undefined) decision.offences = (block ?? view.past)?.offences ?? 0;
   if (tickets !== undefined) decision.ticket = tickets.ticket(parameters, state, cost);
   return decision;
 }

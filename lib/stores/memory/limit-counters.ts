@@ -4,12 +4,7 @@ import { hashIdentity, LONGEST_IDENTITY } from '../../limits/identity.js';
 import { flatCopy } from '../../util/flat-copy.js';
 import { Kept } from '../../util/recency-list.js';
 import { SplitMap } from '../../util/split-map.js';
-
-/** How long a counter is refused: until a time, and for how long that was; in microseconds. */
-export interface Block {
-  readonly until: number;
-  readonly duration: number;
-}
+import type { Block } from './block.js';
 
 /** A counter as it is stored. */
 export class Entry extends Kept {

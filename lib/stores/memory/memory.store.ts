@@ -6,15 +6,16 @@ import { isRefusal } from '../../limits/check-result.js';
 import type { Counter } from '../../limits/counter.js';
 import { DirectStore, tell } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { blockFor } from './block.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
-import { blockFor, type View, viewOf } from './counter-view.js';
+import { type View, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
 import { evaluateReservation, toMs } from './evaluation.js';
 
 /** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {
   /**
-   * How many counters are kept at most; the least recently used goes first, those that are blocked or hold leases last.
+   * How many counters are kept at most; the least recently used goes first, those that are blocked, have offences or hold leases last.
    * @default 100_000
    */
   maxKeys?: number;
@@ -133,7 +134,8 @@ export class MemoryStore extends DirectStore implements Store {
 
   block(counter: Counter, durationMs: number): Promise<void> {
     const view = viewOf(this.table, counter, this.clock());
-    view.block = blockFor(Math.round(durationMs * 1000), view.state);
+    view.block = blockFor(Math.round(durationMs * 1000), view.state.now, view.block ?? view.past);
+    view.past = undefined;
     this.counters.store(view);
     return Promise.resolve();
   }

@@ -187,11 +187,13 @@ export class Program {
   private limit(limit: CompiledLimit): number {
     const known = this.limitNumbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow, blockFor, carry } = limit;
+    const { algorithm, parameters, shadow, blockFor, escalation, carry } = limit;
     const values = this.parametersOf(limit);
-    const common = [`"${algorithm.name}"`, shadow ? 1 : 0, parameters.quota, blockFor];
+    const common = [`"${algorithm.name}"`, shadow ? 1 : 0, parameters.quota];
+    common.push(escalation === undefined ? blockFor : -escalation.steps.length);
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.limits += `,${[...common, values.length, ...values].join(',')}`;
+    if (escalation !== undefined) this.limits += `,${escalation.forgetAfter},${escalation.steps.join(',')}`;
     const number = this.limitNumbers.size + 1;
     this.limitNumbers.set(limit, number);
     return number;

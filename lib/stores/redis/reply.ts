@@ -13,6 +13,8 @@ const REFUSED = 0;
 const ALLOWED_TO_BE_HELD = 2;
 /** Where the reply is one number, it is the first one times this, and the second. */
 const SECOND = 2 ** 20;
+/** More are not told apart. */
+const MOST_OFFENCES = 255;
 /** The numbers of one window. */
 const WINDOW = 3;
 
@@ -95,7 +97,7 @@ export class Reply {
   }
 
   private decision({ limit, cost }: CheckEntry): StoreDecision {
-    const { quota } = limit;
+    const { quota, escalation } = limit;
     const first = this.next();
     const outcome = first % 4;
     const allowed = outcome !== REFUSED;
@@ -118,6 +120,7 @@ export class Reply {
       decision.delayMs = this.next();
       decision.ticket = this.next();
     }
+    if (escalation !== undefined) decision.offences = this.next(0, MOST_OFFENCES);
     return decision;
   }
 
