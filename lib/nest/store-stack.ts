@@ -74,6 +74,10 @@ export class StoreStack extends StoreLayer {
     super(inner);
   }
 
+  override get unobserved(): Store {
+    return this.inner instanceof StoreLayer ? this.inner.unobserved : this.inner;
+  }
+
   override async close(): Promise<void> {
     this.channel?.close();
     await super.close();

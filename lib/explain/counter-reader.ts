@@ -1,0 +1,61 @@
+import { withDeadline } from '../redis/deadline.js';
+import { withExpectedWait } from '../limiter/hold-times.js';
+import type { CheckEntry } from '../limits/counter.js';
+import { decided } from '../stores/decide.js';
+import type { Store, StoreDecision } from '../stores/store.js';
+import type { AskedLimit } from './asked-limit.js';
+import type { CounterState, ExplainedDecision } from './explanation.js';
+
+/** What was read of a counter, or why it could not be. */
+export interface CounterReading {
+  readonly state?: CounterState;
+  readonly decision?: ExplainedDecision;
+  readonly unread?: string;
+}
+
+/** Looks at counters until a deadline. Nothing is charged or written. */
+export class CounterReader {
+  private readonly since = performance.now();
+
+  constructor(
+    private readonly store: Store,
+    private readonly timeoutMs: number,
+  ) {}
+
+  /** Why the counters that instances share cannot be read, if that is known already. */
+  failure: string | undefined;
+
+  /** Reads what a limit would be asked about; nothing if it is not known whom it counts, or it is not asked. */
+  async read({ status, limit, identity, cost }: AskedLimit): Promise<CounterReading> {
+    if (identity === undefined || status === 'off') return {};
+    if (this.failure !== undefined && !limit.instance) return { unread: this.failure };
+    const entry = { limit, identity, cost: cost ?? 1 };
+    try {
+      const [looked, blockedForMs] = await withDeadline(this.look(entry), this.leftMs, this.timeoutMs);
+      const { remaining, resetAfterMs, source } = looked;
+      const state = { remaining, resetAfterMs, ...(blockedForMs === undefined ? {} : { blockedForMs }), source };
+      return cost === undefined ? { state } : { state, decision: decisionOf(looked, entry) };
+    } catch (error) {
+      return { unread: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  private get leftMs(): number {
+    return this.since + this.timeoutMs - performance.now();
+  }
+
+  /** In one turn, so that a store answers both at once. */
+  private look(entry: CheckEntry): Promise<[StoreDecision, number | undefined]> {
+    const { store, since } = this;
+    const looking = decided(store, { entries: [entry], peek: true, strict: true, since }).then(
+      ([decision]) => decision!,
+    );
+    return Promise.all([looking, store.blockedFor?.(entry)]);
+  }
+}
+
+function decisionOf(looked: StoreDecision, entry: CheckEntry): ExplainedDecision {
+  const { allowed, retryAfterMs, delayMs } = withExpectedWait(looked, entry, performance.now());
+  const wait = allowed ? 0 : retryAfterMs;
+  return { allowed, retryAfterMs: Number.isFinite(wait) ? wait : null, delayMs };
+}
