@@ -1,3 +1,4 @@
+import { issuesTickets } from '../algorithms/algorithm.js';
 import { withDeadline } from '../redis/deadline.js';
 import { withExpectedWait } from '../limiter/hold-times.js';
 import type { CheckEntry } from '../limits/counter.js';
@@ -20,6 +21,8 @@ export class CounterReader {
   constructor(
     private readonly store: Store,
     private readonly timeoutMs: number,
+    /** Requests are told how long units of `concurrency` will probably be held, code how long they can be. */
+    private readonly ofRequest: boolean,
   ) {}
 
   /** Why the counters that instances share cannot be read, if that is known already. */
@@ -34,7 +37,7 @@ export class CounterReader {
       const [looked, blockedForMs] = await withDeadline(this.look(entry), this.leftMs, this.timeoutMs);
       const { remaining, resetAfterMs, source } = looked;
       const state = { remaining, resetAfterMs, ...(blockedForMs === undefined ? {} : { blockedForMs }), source };
-      return cost === undefined ? { state } : { state, decision: decisionOf(looked, entry) };
+      return cost === undefined ? { state } : { state, decision: this.decision(looked, entry, blockedForMs) };
     } catch (error) {
       return { unread: error instanceof Error ? error.message : String(error) };
     }
@@ -52,10 +55,17 @@ export class CounterReader {
     );
     return Promise.all([looking, store.blockedFor?.(entry)]);
   }
-}
 
-function decisionOf(looked: StoreDecision, entry: CheckEntry): ExplainedDecision {
-  const { allowed, retryAfterMs, delayMs } = withExpectedWait(looked, entry, performance.now());
-  const wait = allowed ? 0 : retryAfterMs;
-  return { allowed, retryAfterMs: Number.isFinite(wait) ? wait : null, delayMs };
+  private decision(looked: StoreDecision, entry: CheckEntry, blockedForMs: number | undefined): ExplainedDecision {
+    const told = this.ofRequest ? withExpectedWait(looked, entry, performance.now()) : looked;
+    const { allowed, delayMs } = told;
+    const { blockFor, algorithm } = entry.limit;
+    let { retryAfterMs } = told;
+    const blocks = !allowed && blockFor > 0 && blockedForMs === 0;
+    // A block forgets what was used, but nothing that is queued or held; what can never fit stays so.
+    const outlasting = issuesTickets(algorithm) || !Number.isFinite(retryAfterMs) ? retryAfterMs : 0;
+    if (blocks) retryAfterMs = Math.max(Math.ceil(blockFor / 1000), outlasting);
+    const wait = Number.isFinite(retryAfterMs) ? retryAfterMs : null;
+    return { allowed, retryAfterMs: wait, delayMs, ...(blocks ? { blocks } : {}) };
+  }
 }

@@ -61,7 +61,7 @@ export class Explainer {
     const question = readQuestion(asked);
     const { store } = this;
     const unobserved = store instanceof StoreLayer ? store.unobserved : store;
-    const reader = new CounterReader(unobserved, this.settings.timeoutMs);
+    const reader = new CounterReader(unobserved, this.settings.timeoutMs, question.kind !== 'limit');
     // What is wrong with the question is told without Redis.
     if (question.kind === 'request') return this.told(await this.ofRequest(question.context), reader);
     const findings = question.kind === 'limit' ? this.ofLimit(question.query) : this.ofRoute(question.query);

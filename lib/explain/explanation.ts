@@ -114,8 +114,13 @@ export interface CounterState {
 export interface ExplainedDecision {
   /** Whether the request fits. A `'shadow'` refuses nothing, whatever it says here. */
   allowed: boolean;
-  /** 0 if it fits, else the shortest wait in milliseconds after which it would; `null` if it never can. */
+  /**
+   * 0 if it fits, else the shortest wait in milliseconds after which it would; `null` if it never can. Where the refusal `blocks`
+   * a counter that owes more than a quota, the wait can be longer.
+   */
   retryAfterMs: number | null;
+  /** Whether the refusal would begin a block of the limit's `blockFor`. */
+  blocks?: true;
   /** Milliseconds for which the request would be held (`leaky-bucket`), else 0. */
   delayMs: number;
 }

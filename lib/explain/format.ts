@@ -56,10 +56,11 @@ function row(limit: ExplainedLimit): string[] {
 function says({ status, mode, decision }: ExplainedLimit): string {
   if (status !== 'asked') return status === 'skip' ? 'skipped' : status;
   if (decision === undefined) return 'unknown';
-  const { allowed, delayMs, retryAfterMs } = decision;
+  const { allowed, delayMs, retryAfterMs, blocks } = decision;
   const isShadow = mode.mode === 'shadow';
   if (allowed) return delayMs > 0 && !isShadow ? `holds for ${showMs(delayMs)}` : 'allows';
-  return `${isShadow ? 'would refuse (shadow)' : 'refuses'}, ${waitText(retryAfterMs)}`;
+  const refuses = `${isShadow ? 'would refuse (shadow)' : 'refuses'}${blocks === true ? ' and blocks' : ''}`;
+  return `${refuses}, ${waitText(retryAfterMs)}`;
 }
 
 /** Whatever is not as usual. */
