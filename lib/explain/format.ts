@@ -25,7 +25,7 @@ export function formatExplanation(explanation: Explanation): string {
   const { subject, outcome, limits, leftOut, functions, unread } = explanation;
   const lines = [`${subjectText(subject)}: ${outcomeText(outcome)}`];
   if (unread !== undefined) lines.push(`the store could not be read: ${unread}`);
-  if (limits.length > 0) lines.push('', ...table(limits));
+  if (limits.length > 0) lines.push('', ...table(limits, unread));
   else lines.push('', 'no limit holds');
   if (functions.length > 0) lines.push('', 'functions', ...columns(functions.map(functionRow), [0, 1]));
   if (leftOut.length > 0) lines.push('', 'left out', ...columns(leftOut.map(leftOutRow), [0, 1, 2]));
@@ -33,9 +33,9 @@ export function formatExplanation(explanation: Explanation): string {
 }
 
 /** What is below a line of the table belongs to it. */
-function table(limits: readonly ExplainedLimit[]): string[] {
+function table(limits: readonly ExplainedLimit[], unread: string | undefined): string[] {
   const [head = '', ...rows] = columns([HEAD, ...limits.map(row)], LEFT);
-  return [head, ...rows.flatMap((line, index) => [line, ...notes(limits[index]!).map((note) => `  ${note}`)])];
+  return [head, ...rows.flatMap((line, index) => [line, ...notes(limits[index]!, unread).map((note) => `  ${note}`)])];
 }
 
 function row(limit: ExplainedLimit): string[] {
@@ -64,7 +64,8 @@ function says({ status, mode, decision }: ExplainedLimit): string {
 }
 
 /** Whatever is not as usual. */
-function notes({ rate, mode, replaces, reason, key, phase, onStoreError, blockForMs }: ExplainedLimit): string[] {
+function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
+  const { rate, mode, replaces, reason, key, phase, onStoreError, blockForMs } = limit;
   const lines: string[] = [];
   if (phase !== undefined && phase !== 'guard') lines.push(`phase ${phase}`);
   if (rate.override !== undefined) {
@@ -76,7 +77,7 @@ function notes({ rate, mode, replaces, reason, key, phase, onStoreError, blockFo
   for (const origin of replaces) lines.push(`replaces ${originText(origin)}`);
   if (key.note !== undefined) lines.push(key.note);
   if (blockForMs !== undefined) lines.push(`blocks for ${showMs(blockForMs)}`);
-  if (reason !== undefined) lines.push(reason);
+  if (reason !== undefined && reason !== unread) lines.push(reason);
   if (onStoreError !== undefined) lines.push(`while the store fails: ${onStoreError}`);
   return lines;
 }
