@@ -47,7 +47,7 @@ export class CounterReader {
     return this.since + this.timeoutMs - performance.now();
   }
 
-  /** In one turn, so that a store answers both at once. */
+  /** In one turn, so that both take the time of one. */
   private look(entry: CheckEntry): Promise<[StoreDecision, number | undefined]> {
     const { store, since } = this;
     const looking = decided(store, { entries: [entry], peek: true, strict: true, since }).then(

@@ -1,3 +1,4 @@
+import type { Type } from '@nestjs/common';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { LimitDefinition, Phase } from '../config/limit-definition.js';
 import type { Decision } from '../limits/decision.js';
@@ -19,7 +20,7 @@ export interface LimitQuery {
 /** A question about a route, without a request. */
 export interface RouteQuery {
   /** The class: a controller, a resolver or a gateway, or its name. */
-  controller: string | (abstract new (...args: never[]) => unknown);
+  controller: string | Type;
   /** The name of its method. */
   handler: string;
   /**

@@ -65,7 +65,7 @@ function says({ status, mode, decision }: ExplainedLimit): string {
 
 /** Whatever is not as usual. */
 function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
-  const { rate, mode, replaces, reason, key, phase, onStoreError, blockForMs } = limit;
+  const { rate, mode, reason, key, phase, onStoreError, blockForMs } = limit;
   const lines: string[] = [];
   if (phase !== undefined && phase !== 'guard') lines.push(`phase ${phase}`);
   if (rate.override !== undefined) {
@@ -74,7 +74,6 @@ function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
   }
   if (mode.override !== undefined) lines.push(`mode ${mode.mode} by the override of ${overrideText(mode.override)}`);
   else if (mode.mode !== 'enforce') lines.push(`mode ${mode.mode}`);
-  for (const origin of replaces) lines.push(`replaces ${originText(origin)}`);
   if (key.note !== undefined) lines.push(key.note);
   if (blockForMs !== undefined) lines.push(`blocks for ${showMs(blockForMs)}`);
   if (reason !== undefined && reason !== unread) lines.push(reason);

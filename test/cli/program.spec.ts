@@ -33,9 +33,13 @@ describe('the program', () => {
 
   it.each([
     ['no command', [], 'no command was given, wants one of simulate, explain'],
-    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of simulate"],
-    ['a property that every object has', ['constructor'], "the command is 'constructor', wants one of simulate"],
-    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of simulate"],
+    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of simulate, explain"],
+    [
+      'a property that every object has',
+      ['constructor'],
+      "the command is 'constructor', wants one of simulate, explain",
+    ],
+    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of simulate, explain"],
   ])('exits with 2 for %s', async (_, args, message) => {
     const { code, stdout, stderr } = await runProgram(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

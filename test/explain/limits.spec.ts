@@ -136,7 +136,8 @@ describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kin
     expect(remaining).toBe(0);
     expect(blockedForMs).toBeGreaterThan(840_000);
     expect(byHand.outcome).toMatchObject({ verdict: 'refused', refusedBy: ['api'] });
-    expect(Math.abs(byHand.outcome.retryAfterMs! - blockedForMs!)).toBeLessThan(2);
+    // The store is asked for the block last.
+    expect(byHand.outcome.retryAfterMs!).toBeGreaterThanOrEqual(blockedForMs!);
     const strict = service.for('strict');
     await strict.consume(KEY);
     expect((await explain('strict')).limits[0]).toMatchObject({ blockForMs: 2 * HOUR, state: { blockedForMs: 0 } });

@@ -8,7 +8,7 @@ import { specPaths } from './spec-paths.mjs';
  */
 const MEASURED = specPaths({
   algorithms: ['leases'],
-  cli: ['as-built', 'simulation'],
+  cli: ['as-built', 'explain', 'simulation'],
   contract: ['fallback-operations', 'memory-store', 'prefetch', 'scoped-store'],
   e2e: [
     'answers',
@@ -22,6 +22,7 @@ const MEASURED = specPaths({
     'start-up',
     'websockets',
   ],
+  explain: ['limits', 'redis', 'routes'],
   health: ['health-indicator'],
   nest: ['limit-types', 'limiter.service', 'limits-that-live', 'openapi'],
   overrides: ['history', 'keyed-rates', 'redis-overrides'],

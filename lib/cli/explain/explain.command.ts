@@ -20,14 +20,14 @@ export const explainCommand: Command = {
   },
 };
 
-async function explained({ service, close }: ExplainedApp, question: CommandQuestion): Promise<Explanation> {
+async function explained(app: ExplainedApp, question: CommandQuestion): Promise<Explanation> {
   try {
-    return await service.explain(question);
+    return await app.service.explain(question);
   } catch (error) {
     // The app may have the class of another copy of the package.
     if (error instanceof Error && error.name === 'RateLimitConfigError') throw new UsageError(error.message);
     throw error;
   } finally {
-    await close();
+    await app.close();
   }
 }

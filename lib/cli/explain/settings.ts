@@ -66,11 +66,12 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
 function modulePlace(read: ReadArguments, module: string): ModulePlace {
   refuse(read, OF_REDIS, "explanations of Redis without the app, not beside '--module'");
   const hash = module.lastIndexOf('#');
-  const [file, className] = hash < 0 ? [module] : [module.slice(0, hash), module.slice(hash + 1)];
+  const file = hash < 0 ? module : module.slice(0, hash);
+  const className = hash < 0 ? undefined : module.slice(hash + 1);
   if (file === '' || className === '') {
     throw new UsageError(cliMessages.wrongOption('module', module, 'a file such as ./dist/app.module.js#AppModule'));
   }
-  return { file: file!, className };
+  return { file, className };
 }
 
 function redisPlace({ values, switches, ...read }: ReadArguments, environment: NodeJS.ProcessEnv): RedisPlace {
@@ -86,12 +87,12 @@ function redisPlace({ values, switches, ...read }: ReadArguments, environment: N
   if (name === undefined)
     throw new UsageError(cliMessages.missingOption('name', 'the name that the app has for the limit'));
   const time = values.get('timeout') ?? '2s';
-  const timeout = milliseconds(time as never);
+  const timeout = milliseconds(time);
   if (timeout === undefined || timeout <= 0) {
     throw new UsageError(cliMessages.wrongOption('timeout', time, 'a duration such as 500ms or 2s'));
   }
   const everywhere = switches.has('everywhere');
-  return { redis, prefix: values.get('prefix'), timeout, name, definition: definition as LimitDefinition, everywhere };
+  return { redis, prefix: values.get('prefix'), timeout, name, definition, everywhere };
 }
 
 function question({ values, lists }: ReadArguments, name: string | undefined): CommandQuestion {
