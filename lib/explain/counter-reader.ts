@@ -16,8 +16,6 @@ export interface CounterReading {
 
 /** Looks at counters until a deadline. Nothing is charged or written. */
 export class CounterReader {
-  private readonly since = performance.now();
-
   constructor(
     private readonly store: Store,
     private readonly timeoutMs: number,
@@ -27,14 +25,17 @@ export class CounterReader {
 
   /** Why the counters that instances share cannot be read, if that is known already. */
   failure: string | undefined;
+  /** What is gone of the time that the store has, in milliseconds. Functions of the app take theirs. */
+  spentMs = 0;
 
   /** Reads what a limit would be asked about; nothing if it is not known whom it counts, or it is not asked. */
   async read({ status, limit, identity, cost }: AskedLimit): Promise<CounterReading> {
     if (identity === undefined || status === 'off') return {};
     if (this.failure !== undefined && !limit.instance) return { unread: this.failure };
     const entry = { limit, identity, cost: cost ?? 1 };
+    const { timeoutMs, spentMs } = this;
     try {
-      const [looked, blockedForMs] = await withDeadline(this.look(entry), this.leftMs, this.timeoutMs);
+      const [looked, blockedForMs] = await withDeadline(this.look(entry), timeoutMs - spentMs, timeoutMs);
       const { remaining, resetAfterMs, source } = looked;
       const state = { remaining, resetAfterMs, ...(blockedForMs === undefined ? {} : { blockedForMs }), source };
       return cost === undefined ? { state } : { state, decision: this.decision(looked, entry, blockedForMs) };
@@ -43,13 +44,10 @@ export class CounterReader {
     }
   }
 
-  private get leftMs(): number {
-    return this.since + this.timeoutMs - performance.now();
-  }
-
   /** In one turn, so that both take the time of one. */
   private look(entry: CheckEntry): Promise<[StoreDecision, number | undefined]> {
-    const { store, since } = this;
+    const { store, spentMs } = this;
+    const since = performance.now() - spentMs;
     const looking = decided(store, { entries: [entry], peek: true, strict: true, since }).then(
       ([decision]) => decision!,
     );

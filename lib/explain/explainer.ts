@@ -2,9 +2,10 @@ import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
-import { RateLimitConfigError } from '../errors/errors.js';
+import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { Overrides } from '../overrides/overrides.js';
+import { withDeadline } from '../redis/deadline.js';
 import { findEarly } from '../request/requests.js';
 import { Transports } from '../request/transports.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
@@ -71,7 +72,9 @@ export class Explainer {
   private async told(findings: Findings, reader: CounterReader): Promise<Explanation> {
     const { subject, groups, leftOut, functions, ask } = findings;
     const { overrides } = this;
-    const failure = await overrides.readIfPossible();
+    const began = performance.now();
+    const failure = await this.readOverrides();
+    reader.spentMs = performance.now() - began;
     reader.failure = failure?.message;
     const describing = { overrides, prefix: this.settings.prefix };
     const weighed = await Promise.all(
@@ -99,6 +102,16 @@ export class Explainer {
       functions: [...functions],
       ...(unread === undefined ? {} : { unread }),
     };
+  }
+
+  /** A reading that was under way before may take the time of two. */
+  private async readOverrides(): Promise<RateLimitStoreError | undefined> {
+    try {
+      return await withDeadline(this.overrides.readIfPossible(), this.settings.timeoutMs);
+    } catch (error) {
+      if (error instanceof RateLimitStoreError) return error;
+      throw error;
+    }
   }
 
   private ofLimit({ limit, key, cost }: LimitQuery): Findings {

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Redis } from 'ioredis';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { formatExplanation } from '../../lib/explain/format.js';
@@ -23,7 +25,8 @@ const limits = {
   ahead: { algo: 'fixed-window', rate: 100, interval: '1h', prefetch: { units: 10, ttl: '1m' } },
 } as const satisfies Record<string, LimitDefinition>;
 const names = Object.keys(limits) as (keyof typeof limits)[];
-const define = { ...limits, own: { algo: 'gcra', rate: 3, interval: '1h', scope: 'instance' } } as const;
+const slow = { algo: 'gcra', rate: 3, interval: '1h', key: () => sleep(2500, 'slow') } as const;
+const define = { ...limits, slow, own: { algo: 'gcra', rate: 3, interval: '1h', scope: 'instance' } } as const;
 
 @Controller('reports')
 class ReportsController {
@@ -31,6 +34,15 @@ class ReportsController {
   @RateLimit(...(names as [string]))
   list() {
     return [];
+  }
+}
+
+@Controller('slow')
+class SlowController {
+  @Get()
+  @RateLimit('slow')
+  get() {
+    return 'done';
   }
 }
 
@@ -50,12 +62,20 @@ afterAll(async () => {
 beforeEach(async () => {
   proxy = await TcpProxy.start(server);
   const options = { define, redis: proxy.url, timeout: '2s' } as const;
-  app = await RatesApp.start(options, { controllers: [ReportsController] });
+  app = await RatesApp.start(options, { controllers: [ReportsController, SlowController] });
 });
 afterEach(async () => {
   proxy.pass();
   await app.close();
   await proxy.close();
+});
+
+it('a function of the app takes its own time', async () => {
+  const context = new ExecutionContextHost([{}, {}], SlowController, SlowController.prototype.get);
+  expect(await app.service.explain(context)).toMatchObject({
+    outcome: { verdict: 'allowed' },
+    limits: [{}, {}, { name: 'slow', key: { identity: 'slow' }, state: { remaining: 3 } }],
+  });
 });
 
 /** Nothing listens where the app looks for Redis. */
