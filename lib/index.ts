@@ -58,6 +58,24 @@ export type {
 } from './config/limit-definition.js';
 export { Lease, type LeasedCheckResult, type LeasedDecision } from './limiter/lease.js';
 export { Limiter } from './limiter/limiter.js';
+export type {
+  CounterState,
+  ExplainedDecision,
+  ExplainedFunction,
+  ExplainedKey,
+  ExplainedLimit,
+  ExplainedMode,
+  ExplainedOutcome,
+  ExplainedRate,
+  ExplainedSubject,
+  Explanation,
+  LeftOutLimit,
+  LimitOrigin,
+  LimitQuery,
+  LimitStatus,
+  RouteQuery,
+} from './explain/explanation.js';
+export { formatExplanation } from './explain/format.js';
 export type { AcquireOptions, ReserveOptions } from './limiter/limiter-options.js';
 export { type LimitCheck, LimiterService } from './nest/limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';

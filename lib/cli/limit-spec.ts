@@ -3,6 +3,7 @@ import { algorithms } from '../algorithms/index.js';
 import { cliMessages } from '../errors/cli-messages.js';
 import { show } from '../errors/messages.js';
 import { blockTerms } from '../limits/block-terms.js';
+import type { LimitDefinition } from '../config/limit-definition.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import { UsageError } from './command.js';
 
@@ -24,17 +25,54 @@ const COMMON = ['blockFor', 'forgetAfter', 'mode', 'key'];
 /** Stands between the steps of blocks. */
 const STEP = '/';
 
+/** What a limit of the command line says. */
+interface ReadSpec {
+  /** The algorithm and its options, which are not checked yet. */
+  readonly options: Readonly<Record<string, number | string>>;
+  readonly given: ReadonlyMap<string, string>;
+  readonly name: string | undefined;
+  readonly mode: 'enforce' | 'shadow';
+}
+
 /** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, which say what it got and what it wants. */
 export function readLimit(spec: string): LimitSpec {
+  const [, algo = ''] = SPEC.exec(spec) ?? [];
+  if (algorithms.get(algo)?.holding !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
+  const { options, given, name, mode } = readSpec(spec, COMMON);
+  const location = `--limit ${show(spec)}`;
+  const blocks = blockTerms(readBlocks(given), location);
+  const settings = { location, name, shadow: mode === 'shadow', ...blocks };
+  return { limit: new CompiledLimit(options as never, settings), key: given.get('key') };
+}
+
+/** Reads a limit as an app defines it. Whom it counts is not said. */
+export function readDefinition(spec: string): LimitDefinition {
+  const { options, given, name, mode } = readSpec(spec, ['blockFor', 'forgetAfter', 'mode']);
+  return {
+    ...options,
+    ...(name === undefined ? {} : { name }),
+    ...readBlocks(given),
+    mode,
+  } as unknown as LimitDefinition;
+}
+
+function readBlocks(given: ReadonlyMap<string, string>): { blockFor?: string | string[]; forgetAfter?: string } {
+  const steps = given.get('blockFor')?.split(STEP);
+  const forgetAfter = given.get('forgetAfter');
+  return {
+    ...(steps === undefined ? {} : { blockFor: steps.length === 1 ? steps[0]! : steps }),
+    ...(forgetAfter === undefined ? {} : { forgetAfter }),
+  };
+}
+
+function readSpec(spec: string, common: readonly string[]): ReadSpec {
   const [, algo = '', rate = '', interval = '', list = '', name] = SPEC.exec(spec) ?? [];
   const algorithm = algorithms.get(algo);
-  if (algorithm?.holding !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
   if (!SPEC.test(spec)) throw new UsageError(cliMessages.wrongLimit(spec, FORM));
-  const location = `--limit ${show(spec)}`;
   const own = (algorithm?.options ?? []).filter((option) => !LEADING.includes(option));
-  const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...COMMON]);
-  const length = algorithm?.options.includes('period') === true ? { period: interval } : { interval: ofOne(interval) };
-  const options = { algo, rate: numeric(rate), ...length, ...Object.fromEntries(ownOf(given)) };
+  const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...common]);
+  const main = mainOptions(algorithm?.options ?? [], rate, interval);
+  const options = { algo, ...main, ...Object.fromEntries(ownOf(given)) };
   if (name !== undefined && !NAME.test(name)) {
     throw new UsageError(cliMessages.wrongLimitOption(spec, 'name', name, '1 to 128 printable ASCII characters'));
   }
@@ -42,11 +80,13 @@ export function readLimit(spec: string): LimitSpec {
   if (mode !== 'enforce' && mode !== 'shadow') {
     throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, 'one of enforce, shadow'));
   }
-  const steps = given.get('blockFor')?.split(STEP);
-  const blockFor = steps?.length === 1 ? steps[0] : steps;
-  const blocks = blockTerms({ blockFor, forgetAfter: given.get('forgetAfter') }, location);
-  const settings = { location, name, shadow: mode === 'shadow', ...blocks };
-  return { limit: new CompiledLimit(options as never, settings), key: given.get('key') };
+  return { options, given, name, mode };
+}
+
+/** What stands before the first comma, by the names that the algorithm has for it. */
+function mainOptions(known: readonly string[], rate: string, interval: string): Record<string, number | string> {
+  if (known.includes('ttl')) return { limit: numeric(rate), ttl: ofOne(interval) };
+  return { rate: numeric(rate), ...(known.includes('period') ? { period: interval } : { interval: ofOne(interval) }) };
 }
 
 /** Reads all limits of a command line. Two of one name would share a counter. */

@@ -7,4 +7,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-process.exitCode = await runProgram(process.argv.slice(2), process);
+const code = await runProgram(process.argv.slice(2), process);
+process.exitCode = code;
+// An app that was started to be asked may leave open what it opened. All that was written before goes out first.
+process.stdout.write('', () => process.exit(code));

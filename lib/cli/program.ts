@@ -19,6 +19,13 @@ const COMMANDS = new Map<string, Listed>([
       load: async () => (await import('./simulate/simulate.command.js')).simulateCommand,
     },
   ],
+  [
+    'explain',
+    {
+      summary: 'tells what limits do to a request of an app, and why',
+      load: async () => (await import('./explain/explain.command.js')).explainCommand,
+    },
+  ],
 ]);
 
 /** Exit codes: the command line was wrong; what it names cannot be used. */

@@ -10,6 +10,13 @@ export const cliMessages = {
   wrongOption: (option: string, got: unknown, wants: string) => `option '--${option}' is ${show(got)}, wants ${wants}`,
   missingOption: (option: string, wants: string) => `option '--${option}' is missing, wants ${wants}`,
   optionWithout: (option: string, other: string) => `option '--${option}' is only for ${other}`,
+  noArguments: (got: string) => `got the argument ${show(got)}, wants options only`,
+  unloadable: (file: string, reason: string) => `the module ${show(file)} cannot be loaded: ${reason}`,
+  noModule: (file: string, className: string | undefined, known: readonly string[]) =>
+    `the module ${show(file)} exports no class ${className === undefined ? "'AppModule', nor one alone" : show(className)}, wants ` +
+    (known.length > 0 ? `one of ${known.join(', ')}` : 'a class of a module'),
+  unstartable: (file: string, reason: string) => `the app of ${show(file)} cannot be started: ${reason}`,
+  noLimits: () => 'the app has no RateLimitModule, wants one whose limits can be explained',
   noInput: () => "no log is given, wants a file, '-' for the standard input, or '--generate'",
   twoInputs: (got: readonly string[]) => `got the inputs ${listOf(got.map(show), 'and')}, wants one of them`,
   svgIsInput: (path: string) => `option '--svg' is ${show(path)}, which is the log, wants another file`,

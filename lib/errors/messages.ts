@@ -238,5 +238,15 @@ export const messages = {
   refusalsNotWatched: (reason: string) =>
     `refusals are not remembered, since other instances cannot be heard when they give units back: ${reason}`,
   overridesUnreadable: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
+  noQuestion: (location: string, got: unknown) =>
+    `${location}: got ${show(got)}, wants { limit, key }, { controller, handler, key }, or the ExecutionContext of a request`,
+  unknownController: (location: string, got: string, known: readonly string[]) =>
+    `${location}: option 'controller' is ${show(got)}, wants a class with routes: ` +
+    (known.length > 0 ? known.join(', ') : 'there is none'),
+  sameController: (location: string, got: string) =>
+    `${location}: option 'controller' is ${show(got)}, which is the name of several classes, wants the class itself`,
+  unknownHandler: (location: string, controller: string, got: string, known: readonly string[]) =>
+    `${location}: option 'handler' is ${show(got)}, wants a route of ${controller}: ` +
+    (known.length > 0 ? known.join(', ') : 'there is none'),
   clockUnsettled: () => "the server's clock and the calendar window did not settle after 3 tries",
 } as const;

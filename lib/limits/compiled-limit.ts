@@ -142,7 +142,8 @@ export class CompiledLimit {
    * @param settings all others
    */
   constructor(
-    private readonly options: AlgorithmOptions,
+    /** The options of its algorithm, as they were written. */
+    readonly options: AlgorithmOptions,
     private readonly settings: LimitSettings,
   ) {
     const { location, namespace = '', name, shadow = false, generation = 0, ...rest } = settings;

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { assertCost, assertKey } from '../limits/arguments.js';
 import { answerWith, decide, decided } from '../stores/decide.js';
@@ -7,6 +7,8 @@ import { checkResultOf, openDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
+import { Explainer } from '../explain/explainer.js';
+import type { Explanation, LimitQuery, RouteQuery } from '../explain/explanation.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { type LeasedCheckResult, withLease } from '../limiter/lease.js';
@@ -71,6 +73,7 @@ export class LimiterService {
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly overrides: Overrides,
     stream: DecisionStream,
+    private readonly explainer: Explainer,
   ) {
     this.decisions$ = stream.events;
   }
@@ -182,6 +185,15 @@ export class LimiterService {
    */
   async rollback(version: number, options: ChangeCause = {}): Promise<boolean> {
     return this.overrides.rollback(version, options);
+  }
+
+  /**
+   * Tells which limits hold, from where, for whom, under which overrides, how much is left of them, and what a request would get: of
+   * a limit and a key, of a route, or of the request of a context. Nothing is charged or written. While Redis does not answer, it
+   * tells all but what is counted there. Rejects with `RateLimitConfigError` for a limit, class or method that it does not know.
+   */
+  async explain(of: LimitQuery | RouteQuery | ExecutionContext): Promise<Explanation> {
+    return this.explainer.explain(of);
   }
 
   /** Asks only limits that are not switched off. */

@@ -1,4 +1,5 @@
 import type { Provider } from '@nestjs/common';
+import { Explainer } from '../explain/explainer.js';
 import { Answers } from '../request/answers.js';
 import { Completions } from '../request/completions.js';
 import { Holds } from '../request/holds.js';
@@ -22,6 +23,7 @@ export const requestProviders: readonly Provider[] = [
   Holds,
   Completions,
   RequestLimiter,
+  Explainer,
   RateLimitGuard,
   RateLimitInterceptor,
 ];

@@ -77,6 +77,10 @@ export class StoreStack extends CandidateStore {
     super(inner);
   }
 
+  override get unobserved(): Store {
+    return this.inner instanceof StoreLayer ? this.inner.unobserved : this.inner;
+  }
+
   override async close(): Promise<void> {
     this.channel?.close();
     await super.close();

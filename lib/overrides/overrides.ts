@@ -3,6 +3,7 @@ import { OVERRIDE_STORE } from '../config/tokens.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
+import type { Rule } from '../rules/rule.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import {
   readChangesOptions,
@@ -155,13 +156,24 @@ export class Overrides {
     throw new RateLimitStoreError(messages.rollbackOvertaken());
   }
 
-  /** While the store cannot be read, the last overrides that it told stay in force. */
-  private async readIfPossible(): Promise<void> {
+  /**
+   * Reads what is in force now. While the store cannot be read, the last overrides that it told stay in force: then resolves to
+   * what it failed with.
+   */
+  async readIfPossible(): Promise<RateLimitStoreError | undefined> {
     try {
       await this.store.read();
+      return undefined;
     } catch (error) {
-      if (!(error instanceof RateLimitStoreError)) throw error;
+      if (error instanceof RateLimitStoreError) return error;
+      throw error;
     }
+  }
+
+  /** What holds for a key of a limit as far as it is known here; nothing of one that cannot be overridden. */
+  known(limit: Rule, key?: string): { rate: CurrentRate; mode: CurrentMode } | undefined {
+    const overrides = this.live.unambiguous.find(({ limits }) => limits[0]!.rule === limit.whole);
+    return overrides && { rate: overrides.currentRate(key), mode: overrides.currentMode(key) };
   }
 
   /** Watches the store, which takes a connection, only if some limit has a name. */

@@ -37,6 +37,8 @@ export class Plan {
   readonly continuesAfterGuards: boolean;
   /** Whether nothing is ever checked in the guard or after it. */
   readonly isEmpty: boolean;
+  /** All levels, from the outermost to the nearest, those included of which nothing holds. */
+  readonly declared: readonly DeclaredLevel[];
   private readonly levels: readonly DeclaredLevel[];
   private readonly sources: readonly RuleSource[];
 
@@ -45,6 +47,7 @@ export class Plan {
     levels: readonly DeclaredLevel[],
     private readonly guarded: boolean,
   ) {
+    this.declared = levels;
     const bare = levels.findLastIndex(({ skips }) => skips === 'all');
     this.levels = levels.slice(Math.max(bare, 0));
     this.sources = this.levels.flatMap(({ specs }) => specs.filter(isSource));

@@ -53,7 +53,8 @@ export class Rule {
   constructor(
     /** The limit as it was configured. */
     readonly configured: CompiledLimit,
-    private readonly settings: RuleSettings,
+    /** What it says besides. */
+    readonly settings: RuleSettings,
   ) {
     this.effective = configured;
   }
@@ -67,6 +68,11 @@ export class Rule {
   limitFor(identity: string): CompiledLimit {
     const { keyed } = this;
     return keyed === undefined ? this.limit : keyed.limitFor(identity);
+  }
+
+  /** The rule of all routes, of which this one may be the part of one route. */
+  get whole(): Rule {
+    return this;
   }
 
   /** Whether each route has a counter of its own, and so a rule. */
@@ -218,16 +224,20 @@ class RouteRule extends Rule {
   private readonly ownLimits = new WeakMap<CompiledLimit, CompiledLimit>();
 
   constructor(
-    private readonly whole: Rule,
+    private readonly ofAll: Rule,
     settings: RuleSettings,
     private readonly namespace: string,
   ) {
-    super(whole.configured.within(namespace), settings);
-    this.source = whole.configured;
+    super(ofAll.configured.within(namespace), settings);
+    this.source = ofAll.configured;
+  }
+
+  override get whole(): Rule {
+    return this.ofAll;
   }
 
   override get limit(): CompiledLimit {
-    const { limit } = this.whole;
+    const { limit } = this.ofAll;
     if (limit !== this.source) {
       this.source = limit;
       this.decideBy(limit.within(this.namespace));
@@ -236,8 +246,8 @@ class RouteRule extends Rule {
   }
 
   override limitFor(identity: string): CompiledLimit {
-    const limit = this.whole.limitFor(identity);
-    if (limit === this.whole.limit) return this.limit;
+    const limit = this.ofAll.limitFor(identity);
+    if (limit === this.ofAll.limit) return this.limit;
     let own = this.ownLimits.get(limit);
     if (own === undefined) this.ownLimits.set(limit, (own = limit.within(this.namespace)));
     return own;

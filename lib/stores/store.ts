@@ -14,6 +14,8 @@ export interface Check {
   readonly entries: readonly CheckEntry[];
   /** Only look: decide, but charge and write nothing. */
   readonly peek?: boolean;
+  /** Fail with the store, whatever `onStoreError` of the limits says. */
+  readonly strict?: boolean;
   /** What it charges may be given back later: the decisions say when it was charged (`chargedAt`). */
   readonly refundable?: boolean;
   /** When it was asked, if it has waited since: milliseconds of the process's clock. Its deadline counts from then. */
@@ -83,6 +85,11 @@ export interface Store {
   reset(counters: readonly Counter[]): Promise<void>;
   /** The windows of a `calendar-window` that can still be read, or the slices of a `sliding-window`; the newest first. */
   history(counter: Counter): Promise<WindowCount[]>;
+  /**
+   * Milliseconds for which a counter is still blocked, 0 if it is not; writes nothing.
+   * @default it is not known
+   */
+  blockedFor?(counter: Counter): Promise<number>;
   /**
    * The server that has a counter, where there are several: one that fails is left alone, and the others are asked.
    * @default all counters are on one

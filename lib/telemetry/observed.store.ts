@@ -32,6 +32,10 @@ export class ObservedStore extends StoreLayer {
     super(inner);
   }
 
+  override get unobserved(): Store {
+    return this.inner;
+  }
+
   override async open(): Promise<void> {
     if (this.telemetry !== false) {
       const canBreak = this.isBroken !== undefined;

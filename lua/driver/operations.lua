@@ -1,6 +1,6 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, HISTORY, PENALIZE, REFUND, RENEW, add, add_undecided, open, save, set_block
+-- Uses: BLOCK, BLOCKED_FOR, HISTORY, PENALIZE, REFUND, RENEW, add, add_undecided, milliseconds, now, open, save, set_block
 -- Leaves: operate
 
 -- Each says whether it changed the counter.
@@ -38,6 +38,10 @@ local function make_operations()
       local windows = limit.algorithm.history(limit, state, KEYS[state.number])
       add(#windows / 3)
       for _, value in ipairs(windows) do add(value) end
+    end,
+
+    [BLOCKED_FOR] = function(_, state)
+      add(state.blocked_until and milliseconds(state.blocked_until - now) or 0)
     end,
   }
 end

@@ -24,6 +24,7 @@ describe('the program', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^Usage: nestjs-sluice <command>/);
     expect(stdout).toMatch(/^ {2}simulate {2}\w/m);
+    expect(stdout).toMatch(/^ {2}explain {3}\w/m);
   });
 
   it('tells its version', async () => {
@@ -31,10 +32,14 @@ describe('the program', () => {
   });
 
   it.each([
-    ['no command', [], 'no command was given, wants one of simulate'],
-    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of simulate"],
-    ['a property that every object has', ['constructor'], "the command is 'constructor', wants one of simulate"],
-    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of simulate"],
+    ['no command', [], 'no command was given, wants one of simulate, explain'],
+    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of simulate, explain"],
+    [
+      'a property that every object has',
+      ['constructor'],
+      "the command is 'constructor', wants one of simulate, explain",
+    ],
+    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of simulate, explain"],
   ])('exits with 2 for %s', async (_, args, message) => {
     const { code, stdout, stderr } = await runProgram(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -49,8 +54,15 @@ describe('the program', () => {
 });
 
 describe('the built files', () => {
-  it('of the program load nothing of Nest and nothing of Redis', () => {
-    expect(packagesOf('cli/main.js')).toEqual(['ipaddr.js', 'luxon', 'ms']);
+  it('of the program load nothing of Nest and nothing of Redis, but of the command that asks an app', () => {
+    const entries = ['cli/program.js', 'cli/simulate/simulate.command.js'];
+    const asks = normalize('cli/explain/explain.command.js');
+    expect([...filesOf('cli/main.js')]).toContain(asks);
+    expect([...new Set(entries.flatMap((entry) => packagesOf(entry, new Set([asks]))))].toSorted()).toEqual([
+      'ipaddr.js',
+      'luxon',
+      'ms',
+    ]);
   });
 
   it('of the library load nothing of the program', () => {
@@ -68,9 +80,10 @@ function filesOf(entry: string, found = new Set<string>()): Set<string> {
   return found;
 }
 
-/** The packages that they load. */
-function packagesOf(entry: string): string[] {
-  const names = [...filesOf(entry)].flatMap(importsOf).filter((name) => !/^(?:\.|node:)/.test(name));
+/** The packages that they load, but for some files and what these load. */
+function packagesOf(entry: string, without: ReadonlySet<string>): string[] {
+  const files = [...filesOf(entry, new Set(without))].filter((file) => !without.has(file));
+  const names = files.flatMap(importsOf).filter((name) => !/^(?:\.|node:)/.test(name));
   return [...new Set(names)].toSorted();
 }
 

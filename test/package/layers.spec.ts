@@ -20,6 +20,7 @@ const LAYERS = [
   'overrides',
   'limiter',
   'request',
+  'explain',
   'nest',
   'testing',
   'cli',

@@ -9,7 +9,7 @@ import { specPaths } from './spec-paths.mjs';
 const MEASURED = specPaths({
   algorithms: ['leases'],
   candidates: ['limiter', 'options'],
-  cli: ['as-built', 'simulation'],
+  cli: ['as-built', 'explain', 'simulation'],
   contract: ['fallback-operations', 'memory-store', 'prefetch', 'scoped-store'],
   e2e: [
     'answers',
@@ -23,6 +23,7 @@ const MEASURED = specPaths({
     'start-up',
     'websockets',
   ],
+  explain: ['limits', 'redis', 'routes'],
   health: ['health-indicator'],
   nest: ['limit-types', 'limiter.service', 'limits-that-live', 'openapi'],
   overrides: ['history', 'keyed-rates', 'redis-overrides'],

@@ -153,9 +153,14 @@ export class FallbackStore extends StoreLayer {
     return this.circuits.ask([counter], () => this.inner.history(counter));
   }
 
+  protected override innerOf(counter: Counter): Pick<Store, 'blockedFor'> {
+    const ask = () => this.inner.blockedFor!(counter);
+    return { blockedFor: () => this.circuits.ask([counter], ask) };
+  }
+
   /** Decides a check that got no answer, as the limits say. */
   private async fallBack(check: Check, error: unknown): Promise<StoreDecision[]> {
-    if (!(error instanceof RateLimitStoreError)) throw error;
+    if (!(error instanceof RateLimitStoreError) || check.strict === true) throw error;
     const { entries, ...rest } = check;
     const policies = entries.map((entry) => this.policies.of({ ...entry, units: entry.cost }, error));
     if (policies.includes('deny')) throw error;

@@ -76,6 +76,10 @@ export class InstanceScopeStore extends StoreLayer {
     );
   }
 
+  protected override innerOf(counter: Counter): Store {
+    return this.storeOf(counter);
+  }
+
   private storeOf(counter: Counter): Store {
     return isOwn(counter) ? this.own : this.inner;
   }

@@ -7,11 +7,13 @@ import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store
 export abstract class StoreLayer extends DirectStore implements Store {
   readonly nodeOf?: (counter: Counter) => string;
   readonly hasNode?: (node: string) => boolean;
+  readonly blockedFor?: (counter: Counter) => Promise<number>;
 
   constructor(protected readonly inner: Store) {
     super();
     if (inner.nodeOf !== undefined) this.nodeOf = (counter) => inner.nodeOf!(counter);
     if (inner.hasNode !== undefined) this.hasNode = (node) => inner.hasNode!(node);
+    if (inner.blockedFor !== undefined) this.blockedFor = (counter) => this.innerOf(counter).blockedFor!(counter);
   }
 
   /** Whether a server is left alone for the moment, since it failed repeatedly; nothing where none can be. */
@@ -19,9 +21,19 @@ export abstract class StoreLayer extends DirectStore implements Store {
     return this.inner instanceof StoreLayer ? this.inner.isBroken : undefined;
   }
 
+  /** The same store, but that nobody is told of what it is asked. */
+  get unobserved(): Store {
+    return this;
+  }
+
   /** Asks the servers that are left alone whether they are back. Never rejects. */
   async probe(): Promise<void> {
     if (this.inner instanceof StoreLayer) await this.inner.probe();
+  }
+
+  /** The inner store that has a counter. */
+  protected innerOf(_counter: Counter): Pick<Store, 'blockedFor'> {
+    return this.inner;
   }
 
   decide(check: Check, answer: CheckAnswer): void {

@@ -164,6 +164,11 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve(algorithm.history(parameters, state));
   }
 
+  blockedFor(counter: Counter): Promise<number> {
+    const { block, state } = viewOf(this.table, counter, this.clock());
+    return Promise.resolve(block === undefined ? 0 : toMs(block.until - state.now));
+  }
+
   close(): Promise<void> {
     this.counters.clear();
     return Promise.resolve();

@@ -14,6 +14,7 @@ const BLOCK = 6;
 const RENEW = 7;
 const CONSUME_REFUNDABLE = 8;
 const CONSUME_EACH = 9;
+const BLOCKED_FOR = 10;
 const NO_TICKET = -1;
 const NO_TIME = -1;
 const CARRY = { proportional: 1, additive: 2 } as const;
@@ -143,6 +144,10 @@ export class Program {
 
   history(counter: Counter): void {
     this.operation(HISTORY, counter);
+  }
+
+  blockedFor(counter: Counter): void {
+    this.operation(BLOCKED_FOR, counter);
   }
 
   /** A check whose keys follow each other. */

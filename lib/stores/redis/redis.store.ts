@@ -167,6 +167,14 @@ export class RedisStore extends DirectStore implements Store {
     );
   }
 
+  blockedFor(counter: Counter): Promise<number> {
+    return this.operate(
+      counter,
+      (program) => program.blockedFor(counter),
+      (reply) => reply.wait(),
+    );
+  }
+
   /** Slot by slot; what was charged is given back when a later slot refuses. */
   private async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
     const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };

@@ -53,6 +53,11 @@ export class Reply {
     return this.undecided() ? undefined : this.next(0, 1);
   }
 
+  /** A time in milliseconds, or nothing if it was not read. */
+  wait(): number | undefined {
+    return this.undecided() ? undefined : this.next();
+  }
+
   /** The decisions of a check, or nothing if it was not decided. */
   check(check: Check): StoreDecision[] | undefined {
     if (this.order !== undefined) {

@@ -11,7 +11,9 @@ export function blockContract(stage: OperationsStage): void {
       const limit = compile(five[algo]);
 
       it('refuses a fresh counter exactly so long', async () => {
+        expect(await stage.store.blockedFor!(counterOf(limit))).toBe(0);
         await block(limit, 2500);
+        expect(await stage.store.blockedFor!(counterOf(limit))).toBe(2500);
         const blocked = { allowed: false, remaining: 0, retryAfterMs: 2500, resetAfterMs: 2500, delayMs: 0 };
         await expect(peek(limit)).resolves.toMatchObject(blocked);
         await expect(take(limit)).resolves.toMatchObject(blocked);
@@ -23,7 +25,9 @@ export function blockContract(stage: OperationsStage): void {
         });
         at(2499.999);
         await expect(take(limit)).resolves.toMatchObject({ ...blocked, retryAfterMs: 1, resetAfterMs: 1 });
+        expect(await stage.store.blockedFor!(counterOf(limit))).toBe(1);
         at(2500);
+        expect(await stage.store.blockedFor!(counterOf(limit))).toBe(0);
         await expect(peek(limit)).resolves.toMatchObject({ allowed: true, remaining: 5, resetAfterMs: 0 });
         await expect(take(limit)).resolves.toMatchObject({ allowed: true, remaining: 4 });
       });

@@ -1,0 +1,33 @@
+import type { Explanation } from '../../explain/explanation.js';
+import { formatExplanation } from '../../explain/format.js';
+import { type Command, UsageError } from '../command.js';
+import { printableJson } from '../printable.js';
+import { type ExplainedApp, startModule, startOnRedis } from './explained-app.js';
+import { HELP } from './help.js';
+import { type CommandQuestion, readSettings } from './settings.js';
+
+const UNREAD = 1;
+
+/** Tells what limits do to a request, and why. */
+export const explainCommand: Command = {
+  help: HELP,
+  async run(args, { stdout }) {
+    const { place, question, json } = readSettings(args, process.env);
+    const app = await ('file' in place ? startModule(place) : startOnRedis(place));
+    const explanation = await explained(app, question);
+    stdout.write(json ? `${printableJson(explanation)}\n` : formatExplanation(explanation));
+    return explanation.unread === undefined ? 0 : UNREAD;
+  },
+};
+
+async function explained(app: ExplainedApp, question: CommandQuestion): Promise<Explanation> {
+  try {
+    return await app.service.explain(question);
+  } catch (error) {
+    // The app may have the class of another copy of the package.
+    if (error instanceof Error && error.name === 'RateLimitConfigError') throw new UsageError(error.message);
+    throw error;
+  } finally {
+    await app.close();
+  }
+}

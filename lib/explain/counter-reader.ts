@@ -1,0 +1,69 @@
+import { issuesTickets } from '../algorithms/algorithm.js';
+import { withDeadline } from '../redis/deadline.js';
+import { withExpectedWait } from '../limiter/hold-times.js';
+import type { CheckEntry } from '../limits/counter.js';
+import { decided } from '../stores/decide.js';
+import type { Store, StoreDecision } from '../stores/store.js';
+import type { AskedLimit } from './asked-limit.js';
+import type { CounterState, ExplainedDecision } from './explanation.js';
+
+/** What was read of a counter, or why it could not be. */
+export interface CounterReading {
+  readonly state?: CounterState;
+  readonly decision?: ExplainedDecision;
+  readonly unread?: string;
+}
+
+/** Looks at counters until a deadline. Nothing is charged or written. */
+export class CounterReader {
+  constructor(
+    private readonly store: Store,
+    private readonly timeoutMs: number,
+    /** Requests are told how long units of `concurrency` will probably be held, code how long they can be. */
+    private readonly ofRequest: boolean,
+  ) {}
+
+  /** Why the counters that instances share cannot be read, if that is known already. */
+  failure: string | undefined;
+  /** What is gone of the time that the store has, in milliseconds. Functions of the app take theirs. */
+  spentMs = 0;
+
+  /** Reads what a limit would be asked about; nothing if it is not known whom it counts, or it is not asked. */
+  async read({ status, limit, identity, cost }: AskedLimit): Promise<CounterReading> {
+    if (identity === undefined || status === 'off') return {};
+    if (this.failure !== undefined && !limit.instance) return { unread: this.failure };
+    const entry = { limit, identity, cost: cost ?? 1 };
+    const { timeoutMs, spentMs } = this;
+    try {
+      const [looked, blockedForMs] = await withDeadline(this.look(entry), timeoutMs - spentMs, timeoutMs);
+      const { remaining, resetAfterMs, source } = looked;
+      const state = { remaining, resetAfterMs, ...(blockedForMs === undefined ? {} : { blockedForMs }), source };
+      return cost === undefined ? { state } : { state, decision: this.decision(looked, entry, blockedForMs) };
+    } catch (error) {
+      return { unread: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  /** In one turn, so that both take the time of one. */
+  private look(entry: CheckEntry): Promise<[StoreDecision, number | undefined]> {
+    const { store, spentMs } = this;
+    const since = performance.now() - spentMs;
+    const looking = decided(store, { entries: [entry], peek: true, strict: true, since }).then(
+      ([decision]) => decision!,
+    );
+    return Promise.all([looking, store.blockedFor?.(entry)]);
+  }
+
+  private decision(looked: StoreDecision, entry: CheckEntry, blockedForMs: number | undefined): ExplainedDecision {
+    const told = this.ofRequest ? withExpectedWait(looked, entry, performance.now()) : looked;
+    const { allowed, delayMs } = told;
+    const { blockFor, algorithm } = entry.limit;
+    let { retryAfterMs } = told;
+    const blocks = !allowed && blockFor > 0 && blockedForMs === 0;
+    // A block forgets what was used, but nothing that is queued or held; what can never fit stays so.
+    const outlasting = issuesTickets(algorithm) || !Number.isFinite(retryAfterMs) ? retryAfterMs : 0;
+    if (blocks) retryAfterMs = Math.max(Math.ceil(blockFor / 1000), outlasting);
+    const wait = Number.isFinite(retryAfterMs) ? retryAfterMs : null;
+    return { allowed, retryAfterMs: wait, delayMs, ...(blocks ? { blocks } : {}) };
+  }
+}

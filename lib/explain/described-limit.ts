@@ -1,0 +1,85 @@
+import type { AlgorithmOptions } from '../algorithms/index.js';
+import type { Override, OverrideSource } from '../overrides/override.js';
+import type { Overrides } from '../overrides/overrides.js';
+import type { Rule } from '../rules/rule.js';
+import { keyOf } from '../stores/redis/keys.js';
+import type { AskedLimit } from './asked-limit.js';
+import type { CounterReading } from './counter-reader.js';
+import type { ExplainedKey, ExplainedLimit, ExplainedMode, ExplainedRate } from './explanation.js';
+import type { TracedRule } from './trace.js';
+
+/** What explanations are made with. */
+export interface Describing {
+  readonly overrides: Overrides;
+  /** What every counter's key begins with on Redis. */
+  readonly prefix: string;
+}
+
+/** All that is told of a limit. */
+export function describe(
+  { rule, origin, replaces }: TracedRule,
+  asked: AskedLimit,
+  { state, decision, unread }: CounterReading,
+  { overrides, prefix }: Describing,
+): ExplainedLimit {
+  const { limit, status, reason = unread, cost } = asked;
+  const { onStoreError } = limit;
+  return {
+    name: rule.name,
+    origin,
+    replaces,
+    ...(origin.level === 'code' || origin.level === 'defined' ? {} : { phase: rule.phase }),
+    status,
+    ...given('reason', reason),
+    rate: rateOf(rule, asked, overrides),
+    mode: modeOf(rule, asked, overrides),
+    quota: limit.quota,
+    key: keyOfLimit(rule, asked, prefix),
+    ...given('cost', cost),
+    ...(limit.blockFor > 0 ? { blockForMs: limit.blockFor / 1000 } : {}),
+    ...(unread === undefined ? {} : { onStoreError: typeof onStoreError === 'function' ? 'a function' : onStoreError }),
+    ...given('state', state),
+    ...given('decision', decision),
+  };
+}
+
+function rateOf(rule: Rule, { limit, identity }: AskedLimit, overrides: Overrides): ExplainedRate {
+  const { source = 'configured', override } = overrides.known(rule, identity)?.rate ?? {};
+  const options = plain(limit.options);
+  if (override === undefined) return { options, source };
+  return { options, source, configured: plain(rule.configured.options), override: plain(override) };
+}
+
+function modeOf(rule: Rule, { limit, identity }: AskedLimit, overrides: Overrides): ExplainedMode {
+  const known: { source: OverrideSource; override: Override | undefined } = overrides.known(rule, identity)?.mode ?? {
+    source: 'configured',
+    override: undefined,
+  };
+  // The variable of the environment that makes every limit a shadow stands above overrides.
+  const mode = limit.off ? 'off' : limit.shadow ? 'shadow' : 'enforce';
+  const { source, override } = known;
+  return { mode, source, ...given('override', override && plain(override)) } as ExplainedMode;
+}
+
+function keyOfLimit(rule: Rule, { limit, identity, note }: AskedLimit, prefix: string): ExplainedKey {
+  const by = nameOfKey(rule.settings.key.given);
+  const told = { by, ...given('note', note) };
+  if (identity === undefined) return told;
+  return { ...told, identity, ...(limit.instance ? {} : { counter: keyOf(prefix, { limit, identity }) }) };
+}
+
+function nameOfKey(key: unknown): string {
+  if (typeof key !== 'function') return String(key);
+  const isClass = Function.prototype.toString.call(key).startsWith('class');
+  if (isClass) return key.name;
+  return key.name === '' || key.name === 'key' ? 'a function' : `the function ${key.name}`;
+}
+
+/** A copy of what JSON keeps. */
+function plain<T extends AlgorithmOptions | Override>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+function given<Name extends string, T>(name: Name, value: T | undefined): { [name in Name]?: T } {
+  return (value === undefined ? {} : { [name]: value }) as { [name in Name]?: T };
+}

@@ -1,0 +1,228 @@
+import type { Type } from '@nestjs/common';
+import type { AlgorithmOptions } from '../algorithms/index.js';
+import type { LimitDefinition, Phase } from '../config/limit-definition.js';
+import type { Decision } from '../limits/decision.js';
+import type { LimitMode, ModeOverride, OverrideSource, RateOverride } from '../overrides/override.js';
+
+/** A question about a limit. */
+export interface LimitQuery {
+  /** The limit: its name, or its definition. */
+  limit: string | LimitDefinition;
+  /** The key of the counter, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` gives it. */
+  key: string;
+  /**
+   * Units: a whole number >= 1.
+   * @default the limit's own cost, or 1
+   */
+  cost?: number;
+}
+
+/** A question about a route, without a request. */
+export interface RouteQuery {
+  /** The class: a controller, a resolver or a gateway, or its name. */
+  controller: string | Type;
+  /** The name of its method. */
+  handler: string;
+  /**
+   * Whose request it is: an identity such as `'ip:203.0.113.7'`; or several, such as `['user:42', 'ip:203.0.113.7']`, of which each
+   * limit takes the first that its `key` can give; or those of limits by their names, such as `{ api: 'tenant:acme' }`.
+   * @default unknown: only limits with key `'global'` have a state
+   */
+  key?: string | readonly string[] | Readonly<Record<string, string>>;
+  /**
+   * Units, for limits whose `cost` is a function: a whole number >= 1.
+   * @default it depends on the request
+   */
+  cost?: number;
+}
+
+/** What was asked. */
+export interface ExplainedSubject {
+  /** A limit, a route, or the request of a context. */
+  kind: 'limit' | 'route' | 'request';
+  /** The limit's name. */
+  limit?: string;
+  /** The name of the class. */
+  controller?: string;
+  /** The name of the method. */
+  handler?: string;
+  /** The kind of the request, such as `'http'`. */
+  transport?: string;
+}
+
+/** The place from which a limit holds. */
+export interface LimitOrigin {
+  /**
+   * The options of the module, a class (also one that the class of the route extends), a method, or code; `'defined'` for a limit
+   * that was asked for by its name.
+   */
+  level: 'module' | 'controller' | 'handler' | 'code' | 'defined';
+  /** The same as messages name it: `limits[0]`, `@RateLimit on UsersController.list`. */
+  location: string;
+  /** Where a limit is written that is used by its name: `define.login`, `forFeature.login`. */
+  definition?: string;
+  /** Whether a function of `@RateLimit` gave it. */
+  byFunction?: true;
+}
+
+/** The rate of a limit. */
+export interface ExplainedRate {
+  /** The algorithm and its options that are in force. */
+  options: AlgorithmOptions;
+  /** From where they are. */
+  source: OverrideSource;
+  /** The configured ones, where an override stands in for them. */
+  configured?: AlgorithmOptions;
+  /** The override that is in force. */
+  override?: RateOverride;
+}
+
+/** The mode of a limit. */
+export interface ExplainedMode {
+  /** The mode that is in force. */
+  mode: LimitMode;
+  /** From where it is. */
+  source: OverrideSource;
+  /** The override that is in force. */
+  override?: ModeOverride;
+}
+
+/** Whom a limit counts. */
+export interface ExplainedKey {
+  /** The limit's `key`: `ip`, `user`, `header:x-api-key`, `a function`, or the name of a class. */
+  by: string;
+  /** The identity; missing where it is not known, or the request has none. */
+  identity?: string;
+  /** The key of the counter, as Redis has it. */
+  counter?: string;
+  /** What was made of a request without a key. */
+  note?: string;
+}
+
+/** A counter as it is now. */
+export interface CounterState {
+  /** Whole units that are left; 0 while it is blocked. */
+  remaining: number;
+  /** Milliseconds until nothing of what was consumed counts any more. */
+  resetAfterMs: number;
+  /** Milliseconds for which it is blocked, 0 if it is not; missing if the store cannot tell. */
+  blockedForMs?: number;
+  /** Where it was read. */
+  source: Decision['source'];
+}
+
+/** What a limit would say to the request. */
+export interface ExplainedDecision {
+  /** Whether the request fits. A `'shadow'` refuses nothing, whatever it says here. */
+  allowed: boolean;
+  /**
+   * 0 if it fits, else the shortest wait in milliseconds after which it would; `null` if it never can. Where the refusal `blocks`
+   * a counter that owes more than a quota, the wait can be longer.
+   */
+  retryAfterMs: number | null;
+  /** Whether the refusal would begin a block of the limit's `blockFor`. */
+  blocks?: true;
+  /** Milliseconds for which the request would be held (`leaky-bucket`), else 0. */
+  delayMs: number;
+}
+
+/**
+ * What becomes of a limit: it is `'asked'`; it is `'off'`; the `'skip'` of its own leaves the request out; there is `'no key'` to
+ * count by; it `'depends on the request'`; or a function of its own `'fails'`, and the request with it.
+ */
+export type LimitStatus = 'asked' | 'off' | 'skip' | 'no key' | 'depends on the request' | 'fails';
+
+/** A limit that holds. */
+export interface ExplainedLimit {
+  /** Its name. */
+  name: string;
+  /** From where it holds. */
+  origin: LimitOrigin;
+  /** Limits of the same name farther out, which it replaces. */
+  replaces: LimitOrigin[];
+  /** The moment at which it is checked; missing for code. */
+  phase?: Phase;
+  /** What becomes of it. */
+  status: LimitStatus;
+  /** Why, unless it is asked and its state is known. */
+  reason?: string;
+  /** Its rate. */
+  rate: ExplainedRate;
+  /** Its mode. */
+  mode: ExplainedMode;
+  /** The most units that can be allowed at once. */
+  quota: number;
+  /** Whom it counts. */
+  key: ExplainedKey;
+  /** The units of the request; missing where they depend on it. */
+  cost?: number;
+  /** Milliseconds for which it blocks whom it refuses, if it does. */
+  blockForMs?: number;
+  /** What happens while the store fails, as now, if `state` is missing since it does. */
+  onStoreError?: string;
+  /** Its counter; missing where that is not known. */
+  state?: CounterState;
+  /** What it would say; missing where that is not known. */
+  decision?: ExplainedDecision;
+}
+
+/** A limit that does not hold for a route, though it is declared for it. */
+export interface LeftOutLimit {
+  /** Its name. */
+  name: string;
+  /** Where it is declared. */
+  origin: LimitOrigin;
+  /** A nearer limit of its name `'replaced'` it, or `@SkipRateLimit` `'skipped'` it. */
+  because: 'replaced' | 'skipped';
+  /** The place that did so. */
+  by: string;
+  /** Where it is checked nevertheless. */
+  note?: string;
+}
+
+/** A function of `@RateLimit`. */
+export interface ExplainedFunction {
+  /** Where it stands. */
+  origin: LimitOrigin;
+  /** Whether it was asked: without a request it cannot be. */
+  asked: boolean;
+  /** The names of the limits that it gave. */
+  gave?: string[];
+  /** Why nothing is known of what it gives. */
+  reason?: string;
+}
+
+/** What a request would get. */
+export interface ExplainedOutcome {
+  /**
+   * The request would be `'allowed'`, or `'refused'`; it is `'unknown'`, since the store fails or it depends on the request; or a
+   * function of the app `'fails'`, and the request with it.
+   */
+  verdict: 'allowed' | 'refused' | 'unknown' | 'fails';
+  /** The names of the limits that would refuse it. Of phases that follow each other only the first one that refuses is told. */
+  refusedBy: string[];
+  /** 0 if it is allowed, else the shortest wait in milliseconds after which it would be, as far as these limits know; `null` if it never can be. */
+  retryAfterMs: number | null;
+  /** Milliseconds for which it would be held. */
+  delayMs: number;
+  /** Why, unless limits allow or refuse it. */
+  reason?: string;
+}
+
+/** What limits do to a request, and why: plain data, which JSON can hold. */
+export interface Explanation {
+  /** What was asked. */
+  subject: ExplainedSubject;
+  /** When, in milliseconds since the epoch, by the clock of this process. */
+  at: number;
+  /** What the request would get. */
+  outcome: ExplainedOutcome;
+  /** The limits that hold, in the order in which they are checked. */
+  limits: ExplainedLimit[];
+  /** The limits that do not hold, and why. */
+  leftOut: LeftOutLimit[];
+  /** The functions that give limits. */
+  functions: ExplainedFunction[];
+  /** Why the store, and the overrides on it, could not be read: then the overrides are those that were known last. */
+  unread?: string;
+}

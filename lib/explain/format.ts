@@ -1,0 +1,129 @@
+import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import type { Override } from '../overrides/override.js';
+import { columns, printable, showMs } from '../util/printable.js';
+import type {
+  ExplainedFunction,
+  ExplainedLimit,
+  ExplainedOutcome,
+  ExplainedSubject,
+  Explanation,
+  LeftOutLimit,
+  LimitOrigin,
+} from './explanation.js';
+
+const HEAD = ['limit', 'rate', 'key', 'left', 'resets in', 'blocked for', 'cost', 'says', 'from'];
+/** The columns of words; the others are of numbers. */
+const LEFT = [0, 1, 2, 7, 8];
+const LONGEST_CELL = 48;
+const LONGEST_LINE = 200;
+
+/**
+ * Writes an explanation as text for a terminal: a line of what the request would get, a table of the limits with a line of
+ * whatever is unusual of each, and what was left out.
+ */
+export function formatExplanation(explanation: Explanation): string {
+  const { subject, outcome, limits, leftOut, functions, unread } = explanation;
+  const lines = [`${subjectText(subject)}: ${outcomeText(outcome)}`];
+  if (unread !== undefined) lines.push(`the store could not be read: ${unread}`);
+  if (limits.length > 0) lines.push('', ...table(limits, unread));
+  else lines.push('', 'no limit holds');
+  if (functions.length > 0) lines.push('', 'functions', ...columns(functions.map(functionRow), [0, 1]));
+  if (leftOut.length > 0) lines.push('', 'left out', ...columns(leftOut.map(leftOutRow), [0, 1, 2]));
+  return lines.map((line) => `${printable(line, LONGEST_LINE)}\n`).join('');
+}
+
+/** What is below a line of the table belongs to it. */
+function table(limits: readonly ExplainedLimit[], unread: string | undefined): string[] {
+  const [head = '', ...rows] = columns([HEAD, ...limits.map(row)], LEFT);
+  return [head, ...rows.flatMap((line, index) => [line, ...notes(limits[index]!, unread).map((note) => `  ${note}`)])];
+}
+
+function row(limit: ExplainedLimit): string[] {
+  const { name, rate, key, state, cost, quota, origin } = limit;
+  return [
+    cell(name),
+    rateText(rate.options),
+    cell(key.identity ?? `? (${key.by})`),
+    state === undefined ? '-' : `${state.remaining}/${quota}`,
+    time(state?.resetAfterMs),
+    time(state?.blockedForMs),
+    cost === undefined ? '?' : String(cost),
+    says(limit),
+    originText(origin),
+  ];
+}
+
+function says({ status, mode, decision }: ExplainedLimit): string {
+  if (status !== 'asked') return status === 'skip' ? 'skipped' : status;
+  if (decision === undefined) return 'unknown';
+  const { allowed, delayMs, retryAfterMs, blocks } = decision;
+  const isShadow = mode.mode === 'shadow';
+  if (allowed) return delayMs > 0 && !isShadow ? `holds for ${showMs(delayMs)}` : 'allows';
+  const refuses = `${isShadow ? 'would refuse (shadow)' : 'refuses'}${blocks === true ? ' and blocks' : ''}`;
+  return `${refuses}, ${waitText(retryAfterMs)}`;
+}
+
+/** Whatever is not as usual. */
+function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
+  const { rate, mode, reason, key, phase, onStoreError, blockForMs } = limit;
+  const lines: string[] = [];
+  if (phase !== undefined && phase !== 'guard') lines.push(`phase ${phase}`);
+  if (rate.override !== undefined) {
+    const configured = rate.configured === undefined ? '' : `, configured ${rateText(rate.configured)}`;
+    lines.push(`rate by the override of ${overrideText(rate.override)}${configured}`);
+  }
+  if (mode.override !== undefined) lines.push(`mode ${mode.mode} by the override of ${overrideText(mode.override)}`);
+  else if (mode.mode !== 'enforce') lines.push(`mode ${mode.mode}`);
+  if (key.note !== undefined) lines.push(key.note);
+  if (blockForMs !== undefined) lines.push(`blocks for ${showMs(blockForMs)}`);
+  if (reason !== undefined && reason !== unread) lines.push(reason);
+  if (onStoreError !== undefined) lines.push(`while the store fails: ${onStoreError}`);
+  return lines;
+}
+
+function overrideText({ key, version, expiresAt, by, reason }: Override): string {
+  const until = expiresAt === undefined ? '' : ` until ${new Date(expiresAt).toISOString()}`;
+  const cause = [by, reason].filter((text) => text !== undefined).join(': ');
+  return `${key === undefined ? 'all keys' : `'${key}'`}${until}, change ${version}${cause === '' ? '' : ` (${cause})`}`;
+}
+
+function subjectText({ kind, limit = '', controller = '', handler = '', transport = '' }: ExplainedSubject): string {
+  if (kind === 'limit') return `limit '${limit}'`;
+  return kind === 'route' ? `${controller}.${handler}` : `${controller}.${handler} (${transport})`;
+}
+
+function outcomeText({ verdict, refusedBy, retryAfterMs, delayMs, reason }: ExplainedOutcome): string {
+  if (reason !== undefined) return `${verdict}, ${reason}`;
+  if (verdict !== 'refused') return delayMs > 0 ? `${verdict} after ${showMs(delayMs)}` : verdict;
+  return `refused by ${refusedBy.map((name) => `'${name}'`).join(', ')}, ${waitText(retryAfterMs)}`;
+}
+
+function functionRow({ origin, asked, gave = [], reason }: ExplainedFunction): string[] {
+  const given = gave.length === 0 ? 'gave no limit' : `gave ${gave.join(', ')}`;
+  return [`  ${originText(origin)}`, reason ?? (asked ? given : 'not asked')];
+}
+
+function leftOutRow({ name, origin, because, by, note }: LeftOutLimit): string[] {
+  return [`  ${cell(name)}`, originText(origin), `${because} by ${by}${note === undefined ? '' : `; ${note}`}`];
+}
+
+function originText({ location, definition, byFunction }: LimitOrigin): string {
+  const of = byFunction === true ? `function of ${location}` : location;
+  return definition === undefined ? of : `${of} (${definition})`;
+}
+
+function rateText(options: AlgorithmOptions): string {
+  return algorithms.get(options.algo)?.defaultName(options as never) ?? options.algo;
+}
+
+function waitText(retryAfterMs: number | null): string {
+  return retryAfterMs === null ? 'never fits' : `retry after ${showMs(retryAfterMs)}`;
+}
+
+function time(ms: number | undefined): string {
+  return ms === undefined || ms === 0 ? '-' : showMs(ms);
+}
+
+function cell(text: string): string {
+  return printable(text, LONGEST_CELL);
+}

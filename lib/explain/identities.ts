@@ -1,0 +1,68 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { ipIdentity } from '../key-resolvers/ip.js';
+import type { Rule } from '../rules/rule.js';
+import type { RouteQuery } from './explanation.js';
+import { LOCATION } from './query.js';
+import { reasons } from './reasons.js';
+
+const ADDRESS = 'ip:';
+
+/** Whom a limit would count. */
+export interface FoundIdentity {
+  readonly identity: string;
+  readonly note?: string;
+}
+
+/** The identities of a request that is not there. */
+export class Identities {
+  private readonly list: readonly string[];
+  private readonly byName: Readonly<Record<string, string>>;
+
+  constructor(
+    key: RouteQuery['key'],
+    private readonly ipv6Prefix: number,
+  ) {
+    const isByName = typeof key === 'object' && !Array.isArray(key);
+    this.byName = isByName ? (key as Readonly<Record<string, string>>) : {};
+    this.list = typeof key === 'string' ? [key] : Array.isArray(key) ? (key as readonly string[]) : [];
+  }
+
+  /** Refuses identities of limits that do not hold. */
+  refuseOthers(names: readonly string[]): void {
+    for (const name of Object.keys(this.byName)) {
+      if (!names.includes(name)) throw new RateLimitConfigError(messages.unknownOption(LOCATION, `key.${name}`, names));
+    }
+  }
+
+  /** Whom a limit would count, if that is known. */
+  of({ name, settings: { key, onMissingKey } }: Rule): FoundIdentity | undefined {
+    const { given } = key;
+    if (given === 'global') return { identity: given };
+    if (Object.hasOwn(this.byName, name)) return { identity: this.byName[name]! };
+    const own = this.own(given);
+    if (own !== undefined) return { identity: this.normal(own) };
+    const address = onMissingKey === 'ip' ? this.list.find(isAddress) : undefined;
+    if (address === undefined) return undefined;
+    return { identity: this.normal(address), note: reasons.countsAddress(key.noun) };
+  }
+
+  private own(given: unknown): string | undefined {
+    // What a function gives may be any identity.
+    if (typeof given !== 'string') return this.list.find((each) => !BUILT_IN.test(each)) ?? this.list[0];
+    const beginning = given.startsWith('header:') ? `${given.toLowerCase()}:` : `${given}:`;
+    return this.list.find((each) => each.startsWith(beginning));
+  }
+
+  /** An address stands for its network, as in a request. */
+  private normal(identity: string): string {
+    return isAddress(identity) ? (ipIdentity(identity.slice(ADDRESS.length), this.ipv6Prefix) ?? identity) : identity;
+  }
+}
+
+/** How the identities of the package's own keys begin. */
+const BUILT_IN = /^(?:ip|user|header):/;
+
+function isAddress(identity: string): boolean {
+  return identity.startsWith(ADDRESS);
+}

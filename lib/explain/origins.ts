@@ -1,0 +1,39 @@
+import type { LimitRegistry } from '../rules/limit-registry.js';
+import type { DeclaredLevel } from '../rules/plan.js';
+import type { Rule } from '../rules/rule.js';
+import type { LimitOrigin } from './explanation.js';
+
+/** The levels of a route: the module's first, that of the method last, and those of classes between them. */
+export function levelName(index: number, count: number): 'module' | 'controller' | 'handler' {
+  if (index === 0) return 'module';
+  return index === count - 1 ? 'handler' : 'controller';
+}
+
+/** Knows where limits are written. */
+export class Origins {
+  constructor(private readonly registry: LimitRegistry) {}
+
+  /** Where a limit of a level is. */
+  ofLevel(rule: Rule, { location }: DeclaredLevel, level: LimitOrigin['level']): LimitOrigin {
+    if (level === 'module') return { level, location: this.ofModule(rule) ?? location };
+    const definition = this.ofDefined(rule);
+    return { level, location, ...(definition === undefined ? {} : { definition }) };
+  }
+
+  /** Where a limit is that was asked for by its name, or as a definition. */
+  ofNamed(rule: Rule, location: string): LimitOrigin {
+    const ofModule = this.ofModule(rule);
+    if (ofModule !== undefined) return { level: 'module', location: ofModule };
+    const definition = this.ofDefined(rule);
+    return definition === undefined ? { level: 'code', location } : { level: 'defined', location: definition };
+  }
+
+  private ofModule(rule: Rule): string | undefined {
+    const index = this.registry.moduleRules.indexOf(rule.whole);
+    return index < 0 ? undefined : `limits[${index}]`;
+  }
+
+  private ofDefined(rule: Rule): string | undefined {
+    return this.registry.named.find((named) => named.rule === rule.whole)?.declaration.location;
+  }
+}

@@ -1,0 +1,66 @@
+import type { ExplainedLimit, ExplainedOutcome } from './explanation.js';
+import { reasons } from './reasons.js';
+
+/** Limits that are checked together. */
+export interface WeighedGroup {
+  readonly limits: readonly Weighed[];
+  /** Why the request fails before they are checked. */
+  readonly failure: string | undefined;
+}
+
+/** A limit, and whether it refuses a request for what it lacks, before it is asked. */
+export interface Weighed {
+  readonly limit: ExplainedLimit;
+  readonly refuses: boolean;
+}
+
+/**
+ * What a request would get of limits that are checked in groups, one group after another: a group charges nothing if one of its
+ * limits refuses, and then the request gets no farther.
+ *
+ * @param unknown whether further limits may hold
+ */
+export function outcomeOf(groups: readonly WeighedGroup[], unknown: boolean): ExplainedOutcome {
+  let delayMs = 0;
+  let open: string | undefined;
+  for (const { limits: group, failure } of groups) {
+    if (failure !== undefined) return { verdict: 'fails', ...STOPPED, reason: failure };
+    const stopped = stoppedBy(group);
+    if (stopped !== undefined) return stopped;
+    const refusing = group.filter(({ limit }) => isEnforced(limit) && limit.decision?.allowed === false);
+    const sure = refusing.filter(({ limit }) => limit.status === 'asked');
+    if (sure.length > 0) {
+      const waits = sure.map(({ limit }) => limit.decision!.retryAfterMs);
+      const retryAfterMs = waits.includes(null) ? null : Math.max(...(waits as number[]));
+      return { verdict: 'refused', refusedBy: sure.map(({ limit }) => limit.name), retryAfterMs, delayMs: 0 };
+    }
+    const enforced = group.map(({ limit }) => limit).filter(isEnforced);
+    const unsure = enforced.find((limit) => isOpen(limit));
+    if (unsure !== undefined) open ??= `'${unsure.name}': ${unsure.reason ?? ''}`;
+    delayMs += Math.max(0, ...enforced.map(({ decision }) => decision?.delayMs ?? 0));
+  }
+  if (unknown) open ??= reasons.dependsOnFunctions();
+  const passed = { refusedBy: [], retryAfterMs: 0, delayMs };
+  return open === undefined ? { verdict: 'allowed', ...passed } : { verdict: 'unknown', ...passed, reason: open };
+}
+
+const STOPPED = { refusedBy: [], retryAfterMs: null, delayMs: 0 };
+
+/** What ends a request before its limits are asked: a function of the app that fails, or a key that it lacks. */
+function stoppedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
+  const first = group.find(({ limit, refuses }) => refuses || limit.status === 'fails');
+  if (first === undefined) return undefined;
+  const { name, status, reason = '' } = first.limit;
+  const told = { ...STOPPED, reason: `'${name}': ${reason}` };
+  return status === 'fails' ? { verdict: 'fails', ...told } : { verdict: 'refused', ...told, refusedBy: [name] };
+}
+
+/** Whether a limit can refuse or delay a request. */
+function isEnforced({ mode, status }: ExplainedLimit): boolean {
+  return mode.mode === 'enforce' && (status === 'asked' || status === 'depends on the request');
+}
+
+/** Whether nobody knows what it says. */
+function isOpen({ status, decision }: ExplainedLimit): boolean {
+  return decision === undefined || (status === 'depends on the request' && !decision.allowed);
+}

@@ -1,0 +1,78 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { wholeNumber } from '../algorithms/options.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { LimitQuery, RouteQuery } from './explanation.js';
+
+export const LOCATION = 'LimiterService.explain';
+
+const LIMIT_OPTIONS = ['limit', 'key', 'cost'];
+const ROUTE_OPTIONS = ['controller', 'handler', 'key', 'cost'];
+
+/** What an explanation is asked of. */
+export type Question =
+  | { readonly kind: 'limit'; readonly query: LimitQuery }
+  | { readonly kind: 'route'; readonly query: RouteQuery }
+  | { readonly kind: 'request'; readonly context: ExecutionContext };
+
+/** Reads a question. Throws `RateLimitConfigError`. */
+export function readQuestion(asked: unknown): Question {
+  if (isContext(asked)) return { kind: 'request', context: asked };
+  const isObject = typeof asked === 'object' && asked !== null;
+  if (isObject && 'limit' in asked) return { kind: 'limit', query: readLimitQuery(asked) };
+  if (isObject && 'controller' in asked) return { kind: 'route', query: readRouteQuery(asked) };
+  throw new RateLimitConfigError(messages.noQuestion(LOCATION, asked));
+}
+
+function readLimitQuery(query: object): LimitQuery {
+  const { limit, key, cost } = query as { [option in keyof LimitQuery]: unknown };
+  refuseUnknown(query, LIMIT_OPTIONS);
+  const isLimit = (typeof limit === 'string' && limit !== '') || (typeof limit === 'object' && limit !== null);
+  if (!isLimit) throw wrongOption('limit', limit, 'the name of a limit, or its definition');
+  if (!isIdentity(key)) throw wrongOption('key', key, 'a string that is not empty');
+  if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost);
+  return query as LimitQuery;
+}
+
+function readRouteQuery(query: object): RouteQuery {
+  const { controller, handler, key, cost } = query as { [option in keyof RouteQuery]: unknown };
+  refuseUnknown(query, ROUTE_OPTIONS);
+  if (!isIdentity(controller) && typeof controller !== 'function') {
+    throw wrongOption('controller', controller, 'a class, or its name');
+  }
+  if (!isIdentity(handler)) throw wrongOption('handler', handler, 'the name of a method');
+  if (key !== undefined && !areIdentities(key)) {
+    throw wrongOption(
+      'key',
+      key,
+      "an identity, a list of them, or identities by the names of limits: { api: 'tenant:acme' }",
+    );
+  }
+  if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost);
+  return query as RouteQuery;
+}
+
+function isContext(asked: unknown): asked is ExecutionContext {
+  const { getClass, getHandler, getType } = (asked ?? {}) as { [method in keyof ExecutionContext]?: unknown };
+  return [getClass, getHandler, getType].every((method) => typeof method === 'function');
+}
+
+function areIdentities(key: unknown): boolean {
+  if (typeof key === 'object' && key !== null) return Object.values(key).every(isIdentity);
+  return isIdentity(key);
+}
+
+function isIdentity(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function refuseUnknown(query: object, known: readonly string[]): void {
+  for (const option of Object.keys(query)) {
+    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(LOCATION, option, known));
+  }
+}
+
+function wrongOption(option: string, got: unknown, wants: string): RateLimitConfigError {
+  if (got === undefined) return new RateLimitConfigError(messages.missingOption(LOCATION, option, wants));
+  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, wants));
+}

@@ -1,0 +1,20 @@
+import { show } from '../errors/messages.js';
+
+/** What explanations say where a limit is not simply asked. */
+export const reasons = {
+  countsPerRoute: () => 'each route has a counter of its own, so it takes a route to know which one',
+  keyNotGiven: (noun: string) => `no ${noun} is given`,
+  isFunction: (option: string) => `its '${option}' is a function, which only a request can be put to`,
+  functionFailed: (option: string, error: unknown) =>
+    `the function '${option}' failed: ${error instanceof Error ? error.message : show(error)}`,
+  skips: () => "its 'skip' leaves the request out",
+  lacksAndSkips: (noun: string) => `the request has no ${noun}, so the limit does not apply`,
+  refusesWithout: (noun: string, status: number) => `the request has no ${noun}, and is answered with ${status}`,
+  countsAddress: (noun: string) => `no ${noun}, so the address counts`,
+  functionUnasked: () => 'it gives limits by the request',
+  sourceFailed: (error: unknown) => `it failed: ${error instanceof Error ? error.message : show(error)}`,
+  isOff: () => "its mode is 'off': it is not asked",
+  checkedEarlier: () => 'a middleware has checked it, before the route was known',
+  checkedBefore: () => 'the guard checks it before the function is asked, and then it is given back',
+  dependsOnFunctions: () => 'functions of @RateLimit give further limits by the request',
+} as const;

@@ -1,0 +1,64 @@
+/** What moves a cursor, colours, hides or reorders text: control and format characters, lone surrogates, line separators. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
+
+/** Text of a log as a terminal may show it: on one line, with no control characters, and short. */
+export function printable(text: string, most = 60): string {
+  const short = text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  return short.replaceAll(UNPRINTABLE, escaped);
+}
+
+/** JSON with nothing in it that a terminal obeys; it says the same. */
+export function printableJson(value: unknown): string {
+  return JSON.stringify(value, undefined, 2).replaceAll(UNPRINTABLE, (character) =>
+    character === '\n' ? character : escaped(character),
+  );
+}
+
+function escaped(character: string): string {
+  return character
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
+}
+
+/** Rows as columns: the first one to the left, the others to the right, or all to the left that are named. */
+export function columns(rows: readonly (readonly string[])[], left: readonly number[] = [0]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [index, cell] of row.entries()) widths[index] = Math.max(widths[index] ?? 0, cell.length);
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, index) => (left.includes(index) ? cell.padEnd(widths[index]!) : cell.padStart(widths[index]!)))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** A whole number with separators. */
+export function showCount(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** A part in percent. */
+export function showShare(part: number, whole: number): string {
+  return `${(whole === 0 ? 0 : (100 * part) / whole).toFixed(1)} %`;
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+] as const;
+
+/** Milliseconds in the largest unit that gives at least one. */
+export function showMs(ms: number): string {
+  const [unit, length] = UNITS.find(([, length]) => ms >= length) ?? ['ms', 1];
+  return `${Number((ms / length).toPrecision(4))} ${unit}`;
+}
+
+/** A time in microseconds, in UTC. */
+export function showTime(micros: number): string {
+  return new Date(micros / 1000).toISOString();
+}

@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Header,
+  Injectable,
+  Param,
+  UseGuards,
+} from '@nestjs/common';
+import { HELP } from '../../lib/cli/explain/help.js';
+import { formatExplanation } from '../../lib/explain/format.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { PACKAGE_FOLDER } from '../support/npm.js';
+import { untriedCode } from './rows.js';
+import { TriedApp } from './tried-app.js';
+
+const page = readFileSync(join(PACKAGE_FOLDER, 'docs/guides/explain.md'), 'utf8');
+
+@Controller('reports')
+@RateLimit({ name: 'burst', algo: 'gcra', rate: 10, interval: '1s' })
+export class ReportsController {
+  @Get()
+  @SkipRateLimit('hourly')
+  @RateLimit('api', { name: 'burst', algo: 'gcra', rate: 2, interval: '1s' })
+  list() {
+    return [];
+  }
+}
+
+@Injectable()
+class AdminGuard implements CanActivate {
+  canActivate() {
+    return true;
+  }
+}
+
+@Controller('admin/limits')
+@UseGuards(AdminGuard) // yours: it shows whom limits count, and how much they used
+export class ExplainController {
+  constructor(private readonly limiters: LimiterService) {}
+
+  @Get(':name/:key')
+  @SkipRateLimit()
+  @Header('content-type', 'text/plain')
+  async explain(@Param('name') limit: string, @Param('key') key: string) {
+    return formatExplanation(await this.limiters.explain({ limit, key }));
+  }
+}
+
+const told: string[] = [];
+
+@Injectable()
+export class ExplainRefusals implements CanActivate {
+  constructor(private readonly limiters: LimiterService) {}
+
+  async canActivate(context: ExecutionContext) {
+    const { outcome } = await this.limiters.explain(context);
+    told.push(outcome.verdict);
+    return true;
+  }
+}
+
+@Controller('explained')
+class ExplainedController {
+  @Get()
+  @RateLimit('api')
+  @UseGuards(ExplainRefusals)
+  get() {
+    return 'ok';
+  }
+}
+
+let app: TriedApp;
+afterEach(() => app.close());
+
+async function start() {
+  app = await TriedApp.start({
+    imports: [
+      RateLimitModule.forRoot({
+        limits: [
+          { name: 'hourly', algo: 'sliding-window', rate: 1_000, interval: '1h' },
+          { name: 'burst', algo: 'gcra', rate: 50, interval: '1s' },
+        ],
+        define: { api: { algo: 'fixed-window', rate: 100, interval: '1m', key: 'header:x-tenant' } },
+      }),
+    ],
+    controllers: [ReportsController, ExplainController, ExplainedController],
+  });
+  return app.limiters;
+}
+
+/** The text of the guide, in which versions of changes and ends of overrides are as they were when it was written. */
+const blocks = [...page.matchAll(/^```text\n(.*?)^```/gms)].map(([, text]) => text);
+
+describe('the guide to explanations', () => {
+  it('shows what is written of a route', async () => {
+    const limiters = await start();
+    await limiters.setRate('api', { rate: 5 }, { key: 'tenant:*', by: 'eva', reason: 'abuse' });
+    await limiters.for('api').consume('tenant:acme', 5);
+    const explanation = await limiters.explain({
+      controller: ReportsController, // or its name
+      handler: 'list',
+      key: { burst: 'ip:203.0.113.7', api: 'tenant:acme' },
+    });
+    expect(explanation.outcome).toEqual({ verdict: 'refused', refusedBy: ['api'], retryAfterMs: 60_000, delayMs: 0 });
+    expect(formatExplanation(explanation)).toBe(blocks[0]);
+  });
+
+  it('has questions that are answered', async () => {
+    const limiters = await start();
+    const limit = await limiters.explain({ limit: 'api', key: 'tenant:acme' });
+    const route = await limiters.explain({ controller: 'ReportsController', handler: 'list', key: 'ip:203.0.113.7' });
+    expect([limit.outcome.verdict, route.outcome.verdict]).toEqual(['allowed', 'allowed']);
+    const shown = await app.get('/admin/limits/api/tenant:acme');
+    expect(await shown.text()).toMatch(/^limit 'api': allowed\n/);
+    await app.get('/explained');
+    expect(told).toEqual(['allowed']);
+  });
+
+  it('is the code that was tried, word for word', async () => {
+    await start();
+    const untried = untriedCode('docs/guides/explain.md', 'test/docs/explain.spec.ts');
+    expect(untried.filter((piece) => !piece.startsWith('import'))).toEqual([]);
+  });
+
+  it('names every option of the command, and no other', async () => {
+    await start();
+    const options = [...HELP.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option!);
+    expect(options.length).toBeGreaterThan(10);
+    const named = [...page.matchAll(/(?<![\w-])(--[a-z]+)/g)].map(([, option]) => option!);
+    expect(options.filter((option) => option !== '--help' && !named.includes(option))).toEqual([]);
+    expect(named.filter((option) => !options.includes(option))).toEqual([]);
+  });
+});
