@@ -23,7 +23,7 @@ describe('the program', () => {
     const { code, stdout, stderr } = await runProgram([flag]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^Usage: nestjs-sluice <command>/);
-    expect(stdout).toMatch(/^ {2}simulate {2}\w/m);
+    expect(stdout).toMatch(/^ {2}check +\w.*\n {2}simulate {2}\w/m);
   });
 
   it('tells its version', async () => {
@@ -31,10 +31,10 @@ describe('the program', () => {
   });
 
   it.each([
-    ['no command', [], 'no command was given, wants one of simulate'],
-    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of simulate"],
-    ['a property that every object has', ['constructor'], "the command is 'constructor', wants one of simulate"],
-    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of simulate"],
+    ['no command', [], 'no command was given, wants one of check, simulate'],
+    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of check, simulate"],
+    ['a property that every object has', ['constructor'], "the command is 'constructor', wants one of check, simulate"],
+    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of check, simulate"],
   ])('exits with 2 for %s', async (_, args, message) => {
     const { code, stdout, stderr } = await runProgram(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -50,7 +50,7 @@ describe('the program', () => {
 
 describe('the built files', () => {
   it('of the program load nothing of Nest and nothing of Redis', () => {
-    expect(packagesOf('cli/main.js')).toEqual(['ipaddr.js', 'luxon', 'ms']);
+    expect(packagesOf('cli/main.js')).toEqual(['ipaddr.js', 'luxon', 'ms', 'yaml']);
   });
 
   it('of the library load nothing of the program', () => {
