@@ -49,7 +49,7 @@ export class Policies {
   }
 
   /** Takes a version, or tells once why not. */
-  private hear(reading: PolicyReading): void {
+  hear(reading: PolicyReading): void {
     if (!('policy' in reading)) return this.refuse(reading.problems.map(showProblem));
     const { policy } = reading;
     const isNew = !saysTheSame(policy, this.current);

@@ -21,8 +21,7 @@ async function looks(source: FilePolicySource, count: number): Promise<unknown[]
     const reading = await source.look();
     if (reading === undefined || reading === 'changing') found.push(reading);
     else if ('problems' in reading) found.push(reading.problems[0]!.message);
-    else
-      found.push([reading.policy.limits.get('api')?.options, reading.policy.limits.size]);
+    else found.push([reading.policy.limits.get('api')?.options, reading.policy.limits.size]);
   }
   return found;
 }
