@@ -9,7 +9,7 @@ export type PolicyFunction = (signal: AbortSignal) => object | Promise<object>;
 
 /** Limits as data: where they come from, and whether they are read again. */
 export interface PolicyOptions {
-  /** The path of a `.yaml`, `.yml` or `.json` file, or a function that gives the data. */
+  /** The path of a `.yaml`, `.yml` or `.json` file, from the working directory, or a function that gives the data. */
   source: string | PolicyFunction;
   /**
    * Whether the source is read again while the app runs. A version that is wrong is logged, and the last good one holds.

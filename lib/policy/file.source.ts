@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { policyMessages } from '../errors/policy-messages.js';
 import { reasonOf } from '../util/reason-of.js';
 import type { PolicySource } from './policy-source.js';
@@ -21,25 +22,30 @@ export class FilePolicySource implements PolicySource {
   private lastStamp = '';
   private digest = '';
 
-  constructor(readonly name: string) {}
+  /** The file, wherever the process goes. */
+  private readonly path: string;
+
+  constructor(readonly name: string) {
+    this.path = resolve(name);
+  }
 
   async read(): Promise<PolicyReading> {
-    this.lastStamp = await stampOf(this.name);
+    this.lastStamp = await stampOf(this.path);
     this.readStamp = this.lastStamp;
-    const content = await contentOf(this.name);
+    const content = await contentOf(this.path);
     this.digest = digestOf(content);
     return this.readingOf(content);
   }
 
   async look(): Promise<PolicyReading | 'changing' | undefined> {
-    const stamp = await stampOf(this.name);
+    const stamp = await stampOf(this.path);
     const isSettled = stamp === this.lastStamp;
     this.lastStamp = stamp;
     if (stamp === this.readStamp) return undefined;
     if (!isSettled) return 'changing';
-    const content = await contentOf(this.name);
+    const content = await contentOf(this.path);
     // It was written to after all.
-    if ((await stampOf(this.name)) !== stamp) return 'changing';
+    if ((await stampOf(this.path)) !== stamp) return 'changing';
     this.readStamp = stamp;
     const digest = digestOf(content);
     if (digest === this.digest) return undefined;

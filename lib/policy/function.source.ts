@@ -10,7 +10,8 @@ import { type PolicyReading, readPolicy } from './read-policy.js';
 export class FunctionPolicySource implements PolicySource {
   readonly name = 'policy.source()';
   readonly everyMs = 30_000;
-  private readonly closing = new AbortController();
+  /** Ends the call that is under way. */
+  private asking: AbortController | undefined;
 
   constructor(
     private readonly ask: PolicyFunction,
@@ -33,15 +34,16 @@ export class FunctionPolicySource implements PolicySource {
   }
 
   close(): void {
-    this.closing.abort();
+    this.asking?.abort();
   }
 
   /** What the function gives, unless it takes too long. What it gives later is nobody's. */
   private async answer(): Promise<unknown> {
-    const late = new AbortController();
+    const asking = new AbortController();
+    this.asking = asking;
     const reason = new Error(policyMessages.timedOut(this.timeoutMs));
-    const timer = setTimeout(() => late.abort(reason), this.timeoutMs);
-    const signal = AbortSignal.any([late.signal, this.closing.signal]);
+    const timer = setTimeout(() => asking.abort(reason), this.timeoutMs);
+    const { signal } = asking;
     try {
       const aborted = new Promise<never>((_, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });

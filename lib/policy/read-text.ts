@@ -26,9 +26,10 @@ export async function readText(name: string, bytes: Buffer, problems: Problems):
     problems.add(whole, policyMessages.notText());
     return undefined;
   }
-  const value = await parseYaml(name, text, problems);
-  // JSON is YAML, and not the other way round; the parser of YAML is the one that tells lines.
-  const wrong = extname(name).toLowerCase() === '.json' && value !== undefined ? jsonError(text) : undefined;
+  const isJson = extname(name).toLowerCase() === '.json';
+  // The parser of YAML is the one that tells lines.
+  const value = await parseYaml(name, text, isJson, problems);
+  const wrong = isJson && value !== undefined ? jsonError(text) : undefined;
   if (wrong === undefined) return value;
   const line = wrong.offset === undefined ? {} : positionOf(text, wrong.offset);
   problems.add({ ...whole, ...line }, policyMessages.notJson(wrong.reason));

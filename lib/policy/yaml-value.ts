@@ -71,8 +71,16 @@ export class YamlValue implements Located {
   }
 }
 
-/** Parses a text. Gives nothing if it is none, and adds what is wrong to the problems. */
-export async function parseYaml(name: string, text: string, problems: Problems): Promise<Located | undefined> {
+/**
+ * Parses a text of YAML, or of JSON, which is YAML with less in it. Gives nothing if it is none, and adds what is wrong to the
+ * problems.
+ */
+export async function parseYaml(
+  name: string,
+  text: string,
+  isJson: boolean,
+  problems: Problems,
+): Promise<Located | undefined> {
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
   const file: YamlFile = { name, yaml, lines, problems };
@@ -94,7 +102,31 @@ export async function parseYaml(name: string, text: string, problems: Problems):
     problems.add({ name, path: '' }, policyMessages.empty());
     return undefined;
   }
+  const foreign = isJson ? notOfJson(document, yaml) : undefined;
+  if (foreign !== undefined) {
+    const place = placeOf(file, foreign.range?.[0] ?? 0, '');
+    problems.add(place, policyMessages.notJson('wants objects in braces, lists in brackets, texts in double quotes'));
+    return undefined;
+  }
   return new YamlValue(document.contents, file, '');
+}
+
+/** The first node that JSON does not have. What is no node, such as a comment, is left to `JSON.parse`. */
+function notOfJson(document: Document.Parsed, { visit }: Yaml): Node | undefined {
+  let found: Node | undefined;
+  const find = (node: Node) => {
+    found = node;
+    return visit.BREAK;
+  };
+  visit(document, {
+    Collection: (_, node) => (node.flow === true ? undefined : find(node)),
+    Alias: (_, node) => find(node),
+    Scalar: (role, node) => {
+      const isLiteral = role !== 'key' && node.type === 'PLAIN' && typeof node.value !== 'string';
+      return isLiteral || node.type === 'QUOTE_DOUBLE' ? undefined : find(node);
+    },
+  });
+  return found;
 }
 
 export function placeOf({ name, lines }: Pick<YamlFile, 'name' | 'lines'>, offset: number, path: string): Place {

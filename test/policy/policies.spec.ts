@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { getLimiterToken } from '../../lib/config/limiter-tokens.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { PolicyOptions } from '../../lib/config/policy.js';
+import type { Limiter } from '../../lib/limiter/limiter.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { PolicyFolder } from './policy-folder.js';
@@ -49,6 +51,7 @@ describe('a policy file', () => {
     );
     const app = await start({ source });
     expect(await Promise.all(['login', 'new'].map((name) => app.quota(name)))).toEqual([5, 3]);
+    expect(app.nest.get<Limiter>(getLimiterToken('new')).name).toBe('new');
     expect(await app.service.getRate('login')).toEqual({
       name: 'login',
       options: { algo: 'gcra', rate: 5, interval: '1h' },

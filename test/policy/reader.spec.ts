@@ -293,7 +293,10 @@ describe('a policy in JSON', () => {
     ['with comments', '{\n  // limits\n  "limits": {} }', 'limits.json:2:'],
     ['with a comma too many', '{\n  "limits": {},\n}', 'limits.json:3:1: it is no JSON: '],
     ['without quotes', '{ limits: {} }', 'limits.json:1:3: it is no JSON: '],
-    ['that is YAML', 'limits: {}', 'limits.json: it is no JSON: Unexpected token'],
+    ['that is YAML', 'limits: {}', 'limits.json:1:1: it is no JSON: wants objects in braces'],
+    ['with other quotes', "{\n 'limits': {} }", 'limits.json:2:2: it is no JSON: wants'],
+    ['with a text without quotes', '{"limits":{"a":{"algo":gcra}}}', 'limits.json:1:24: it is no JSON: wants'],
+    ['with another number', '{"limits":{"a":{"rate":0x10}}}', 'limits.json:1:25: it is no JSON: '],
     ['that ends too early', '{ "limits": {', 'limits.json:1:14: it is no YAML: '],
     ['with a name twice', '{ "limits": {},\n "limits": {} }', "limits.json:2:2 limits: 'limits' stands here twice"],
     [
@@ -335,7 +338,12 @@ describe('any object', () => {
     fc.dictionary(fc.constantFrom('a', 'b'), fc.oneof(fc.dictionary(fc.constantFrom('k', 't:*', '*'), limit), value)),
     value,
   );
-  const policy = fc.oneof(fc.record({ limits, overrides }, { requiredKeys: [] }), fc.anything());
+  const said = fc.record({ rate: fc.integer({ min: 1, max: 1000 }), mode: fc.constantFrom('off', 'shadow') });
+  const rightPolicy = fc.record({
+    limits: fc.dictionary(fc.constantFrom('a', 'b'), right),
+    overrides: fc.dictionary(fc.constantFrom('a', 'b'), fc.dictionary(fc.constantFrom('k', 't:*'), said)),
+  });
+  const policy = fc.oneof(rightPolicy, fc.record({ limits, overrides }, { requiredKeys: [] }), fc.anything());
 
   it('is refused with a place, or holds as a whole', () => {
     let taken = 0;
