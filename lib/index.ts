@@ -87,6 +87,7 @@ export {
 } from './nest/rate-limit.middleware.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './config/module-options.js';
+export type { PolicyFunction, PolicyOptions } from './config/policy.js';
 export type {
   ChangeCause,
   ChangedMode,

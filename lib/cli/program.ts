@@ -13,6 +13,13 @@ interface Listed {
 /** Every command. Adding one is a line here. */
 const COMMANDS = new Map<string, Listed>([
   [
+    'check',
+    {
+      summary: 'tells what is wrong in policy files',
+      load: async () => (await import('./check/check.command.js')).checkCommand,
+    },
+  ],
+  [
     'simulate',
     {
       summary: 'runs limits over an access log, and tells what they would have refused',

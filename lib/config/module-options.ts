@@ -4,6 +4,7 @@ import type { Duration } from '../algorithms/options.js';
 import type { HeaderOption } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { LimitDefaults, LimitDefinition, OnMissingKey } from './limit-definition.js';
+import type { PolicyOptions } from './policy.js';
 import type { RedisConnection } from '../redis/client.js';
 import type { Store } from '../stores/store.js';
 import type { RequestReader } from '../transports/request-reader.js';
@@ -26,6 +27,12 @@ export interface RateLimitModuleOptions {
    * @default none
    */
   define?: Readonly<Record<string, LimitDefinition>>;
+  /**
+   * Limits as data, from a file or a function: they add to `define`, and their options replace those of `define`, `forFeature` and
+   * of `limits` with the same name. What is wrong with them is refused as a whole.
+   * @default none
+   */
+  policy?: PolicyOptions;
   /**
    * Default options of all limits, those of routes and code included: `key`, `cost`, `skip`, `count`,
    * `blockFor`, `forgetAfter`, `scope`, `mode`, `nearLimit`, `onStoreError`, `onMissingKey`, `message`, `body`.

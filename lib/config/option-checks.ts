@@ -9,6 +9,7 @@ const SWITCH: OptionCheck = ['true or false', (value) => typeof value === 'boole
 export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOptions, ...OptionCheck])[] = [
   ['limits', 'a list of limits', Array.isArray],
   ['define', 'an object of limits by their names', isPlainRecord],
+  ['policy', "an object such as { source: './limits.yaml' }", isPlainRecord],
   ['defaults', 'an object of options of limits', isPlainRecord],
   ['exposeHeaders', ...SWITCH],
   ['prefix', 'a string that is not empty and holds no braces', isPrefix],

@@ -64,6 +64,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'telemetry',
   'store',
   'readers',
+  'policy',
 ];
 
 /** Reads the module's options. The limits among them are compiled elsewhere. */

@@ -11,3 +11,7 @@ export const RATE_LIMIT_RANDOM = Symbol('RATE_LIMIT_RANDOM');
 export const RATE_LIMIT_GUARD_OPTION = Symbol('RATE_LIMIT_GUARD_OPTION');
 /** The token of the store of overrides. */
 export const OVERRIDE_STORE = Symbol('OVERRIDE_STORE');
+/** The token of the first version of the policy; `undefined` without one. */
+export const RATE_LIMIT_POLICY = Symbol('RATE_LIMIT_POLICY');
+/** The token of the option `policy`, read and checked; `undefined` without it. */
+export const POLICY_SETTINGS = Symbol('POLICY_SETTINGS');

@@ -34,6 +34,8 @@ import {
 import type { RateLimitModuleOptions } from '../config/module-options.js';
 import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { type RateLimitSettings, readSettings } from '../config/settings.js';
+import { Policies } from '../policy/policies.js';
+import { policyProviders } from './policy.providers.js';
 import { Overrides } from '../overrides/overrides.js';
 import { RequestLimiter } from '../request/request-limiter.js';
 import { storeProviders } from './store.providers.js';
@@ -53,6 +55,7 @@ const providers: Provider[] = [
     },
     inject: [{ token: MODULE_OPTIONS_TOKEN, optional: true }],
   },
+  ...policyProviders,
   ...storeProviders,
   { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
   RateLimitHealthIndicator,
@@ -96,11 +99,13 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     modules: ModulesContainer,
     config: ApplicationConfig,
     interceptor: RateLimitInterceptor,
+    private readonly policies: Policies,
   ) {
     super();
     // All modules have been found by now, and none of their routes has been made.
     refuseSecond(modules);
     for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
+    policies.begin();
     provideLimiters(modules, limits.names, limiters);
     documentation.write();
     const needsInterceptor = plans.needInterceptor();
@@ -136,10 +141,12 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     this.startUp.run();
     await Promise.all([this.keys.ready(), this.transports.open()]);
     await Promise.all([this.store.open?.(), this.rates.open()]);
+    this.policies.watch();
   }
 
   /** Is called by Nest: closes what the module opened. */
   async onApplicationShutdown(): Promise<void> {
+    this.policies.close();
     this.rates.close();
     await this.store.close();
   }

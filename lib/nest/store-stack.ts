@@ -6,6 +6,7 @@ import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
 import { PrefetchStore } from '../stores/layers/prefetch.store.js';
 import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
+import { StoreLayer } from '../stores/layers/store-layer.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { givenBackChannel } from '../stores/redis/keys.js';
 import { RedisStore } from '../stores/redis/redis.store.js';

@@ -1,7 +1,8 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { PolicyOverride } from '../config/policy.js';
 import { prefixOf } from './override-address.js';
 import { ended, type OverrideRecord } from './override-record.js';
-import type { ModeOverride, Override, OverrideSource, RateOverride } from './override.js';
+import type { LimitMode, ModeOverride, Override, OverrideSource, RateOverride, RatePatch } from './override.js';
 
 /** What is overridden for one key of a limit: an identity, or all whose keys begin alike; an empty key is of all identities. */
 export class KeyOverride {
@@ -11,7 +12,32 @@ export class KeyOverride {
   limit: CompiledLimit | undefined;
   epoch = 0;
 
+  /** What the policy says, where no record does. */
+  policy: Pick<PolicyOverride, 'patch' | 'mode' | 'place'> | undefined;
+
   constructor(readonly key: string) {}
+
+  /** The options that replace those of the limit. */
+  get patch(): RatePatch | undefined {
+    return this.rate?.patch ?? this.policy?.patch;
+  }
+
+  /** The mode that replaces that of the limit. */
+  get overridingMode(): LimitMode | undefined {
+    return this.mode?.mode ?? this.policy?.mode;
+  }
+
+  /** Whether nothing is overridden. */
+  get isEmpty(): boolean {
+    return this.rate === undefined && this.mode === undefined && this.policy === undefined;
+  }
+
+  /** The same without records: what the policy says. */
+  get withoutRecords(): KeyOverride {
+    const other = new KeyOverride(this.key);
+    other.policy = this.policy;
+    return other;
+  }
 
   get source(): OverrideSource {
     if (this.key === '') return 'limit';

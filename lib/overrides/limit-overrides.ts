@@ -1,4 +1,5 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
+import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
@@ -63,8 +64,25 @@ export class LimitOverrides implements KeyedLimits {
 
   /** Forgets all records, without effect before `commit`. */
   clear(): void {
-    this.all = new KeyOverride('');
+    const { all, keys } = this;
+    this.all = all.withoutRecords;
     this.keys = new KeyTable();
+    for (const entry of keys.values()) if (entry.policy !== undefined) this.keys.set(entry.key, entry.withoutRecords);
+    this.epoch++;
+  }
+
+  /** Takes over what a policy says, in place of what one said before, without effect before `commit`. */
+  takePolicy(overrides: readonly PolicyOverride[]): void {
+    for (const entry of this.keys.values()) {
+      entry.policy = undefined;
+      if (entry.isEmpty) this.keys.delete(entry.key);
+    }
+    for (const { key, patch, mode, place } of overrides) {
+      const entry = this.keys.get(key) ?? new KeyOverride(key);
+      entry.policy = { patch, mode, place };
+      this.keys.set(key, entry);
+    }
+    this.compiled.clear();
     this.epoch++;
   }
 
@@ -72,37 +90,47 @@ export class LimitOverrides implements KeyedLimits {
   commit(): void {
     const [limit, ...others] = this.limits;
     if (limit === undefined || others.length > 0) return;
+    const { policy } = limit;
+    // The options of the policy are in the definition.
+    this.all.policy =
+      policy?.mode === undefined ? undefined : { patch: undefined, mode: policy.mode, place: policy.place };
     if (this.compiled.size > 2 * this.size + MOST_UNUSED) this.forgetUnused();
     limit.rule.decideBy(this.limitOf(this.all), this.size > 0 ? this : undefined);
   }
 
   /** The rate that holds for a key, or for all identities without overrides of their own. */
   currentRate(key = ''): CurrentRate {
-    const { definition, rule } = this.limits[0]!;
+    const { definition, policy, rule } = this.limits[0]!;
     const from = this.chain(key).find(hasRate);
     const override = from?.rateOverride;
-    const current = override === undefined ? definition : withPatch(definition, override.patch);
+    const current = withPatch(definition, from?.patch ?? {});
     const { candidate } = current;
-    return {
+    const rate = {
       name: rule.name,
       options: { ...algorithmOptions(current) },
       ...(candidate !== undefined && { candidate: { ...wholeCandidate(current, candidate) } }),
-      source: from?.source ?? 'configured',
       override,
     };
+    if (override !== undefined) return { ...rate, source: from!.source };
+    const place = from === undefined ? ratePlace(policy) : from.policy?.place;
+    return place === undefined ? { ...rate, source: 'configured' } : { ...rate, source: 'policy', policy: place };
   }
 
   /** The mode that holds for a key, or for all identities without overrides of their own. */
   currentMode(key = ''): CurrentMode {
-    const { rule } = this.limits[0]!;
+    const { rule, limit } = this.limits[0]!;
     const from = this.chain(key).find(hasMode);
-    const mode = from?.mode?.mode ?? (rule.configured.shadow ? 'shadow' : 'enforce');
-    return { name: rule.name, mode, source: from?.source ?? 'configured', override: from?.modeOverride };
+    const override = from?.modeOverride;
+    const mode = { name: rule.name, mode: from?.overridingMode ?? (limit.shadow ? 'shadow' : 'enforce'), override };
+    if (override !== undefined) return { ...mode, source: from!.source };
+    return from === undefined
+      ? { ...mode, source: 'configured' }
+      : { ...mode, source: 'policy', policy: from.policy!.place };
   }
 
   /** The quota that a key has under the overrides of others. */
   quotaWithout(key: string): number {
-    return this.compile(this.chain(key).filter((each) => each.key !== key)).quota;
+    return this.compile(this.chain(key).map((each) => (each.key === key ? each.withoutRecords : each))).quota;
   }
 
   page(cursor: string | undefined, count: number): OverridePage {
@@ -112,7 +140,7 @@ export class LimitOverrides implements KeyedLimits {
       const keys = this.keys.keysAfter(last, count + 1);
       for (const key of keys) {
         const entry = this.keys.get(key)!;
-        if (!hasRate(entry) && !hasMode(entry)) continue;
+        if (entry.rateOverride === undefined && entry.modeOverride === undefined) continue;
         if (overrides.length === count) return { overrides, next: overrides.at(-1)!.key };
         overrides.push({ key, rate: entry.rateOverride, mode: entry.modeOverride });
       }
@@ -145,7 +173,7 @@ export class LimitOverrides implements KeyedLimits {
     entry[kind] = record;
     entry.limit = undefined;
     if (entry.source !== 'key') this.epoch++;
-    if (key !== '' && entry.rate === undefined && entry.mode === undefined) this.keys.delete(key);
+    if (key !== '' && entry.isEmpty) this.keys.delete(key);
   }
 
   /** What is overridden for a key, the most specific first. */
@@ -162,19 +190,19 @@ export class LimitOverrides implements KeyedLimits {
   }
 
   private compile(chain: readonly KeyOverride[]): CompiledLimit {
-    const { definition, declaration, rule } = this.limits[0]!;
+    const { definition, declaration, limit: configured } = this.limits[0]!;
     // Keys of counters that began anew do not come back, whichever override holds now.
     const generation = chain.reduce((sum, { rate }) => sum + (rate?.generation ?? 0), 0);
     const from = chain.find(hasRate);
-    const record = from?.rate;
-    const mode = chain.find(hasMode)?.mode?.mode ?? undefined;
-    if (record === undefined && mode === undefined && generation === 0) return rule.configured;
+    const record = (from?.rate?.patch ?? null) === null ? undefined : from?.rate;
+    const mode = chain.find(hasMode)?.overridingMode;
+    if (from === undefined && mode === undefined && generation === 0) return configured;
     const carried = carryOver(record === undefined ? { generation } : { ...record, generation });
-    const key = JSON.stringify([record?.patch, carried, mode]);
+    const key = JSON.stringify([from?.patch, carried, mode]);
     const known = this.compiled.get(key);
     if (known !== undefined) return known;
     try {
-      const patch = record === undefined ? {} : readPatch(definition, record.patch, declaration.location);
+      const patch = from?.patch === undefined ? {} : readPatch(definition, from.patch, declaration.location);
       const patched = withMode(withPatch(definition, patch), mode);
       const whole: Declaration = { ...declaration, ...carried, off: mode === 'off' };
       const { limit } = this.compiler.compile(patched, whole);
@@ -183,7 +211,8 @@ export class LimitOverrides implements KeyedLimits {
     } catch (error) {
       // Another release may write records for other configurations.
       this.warn('rate', from!.key, error instanceof Error ? error.message : String(error));
-      from!.rate = afterEnd(record);
+      if (record === undefined) from!.policy = undefined;
+      else from!.rate = afterEnd(record);
       return this.compile(chain);
     }
   }
@@ -204,8 +233,14 @@ export class LimitOverrides implements KeyedLimits {
 /** The most records of a limit that are logged. */
 const MOST_LOGGED = 100;
 
-const hasRate = ({ rate }: KeyOverride) => (rate?.patch ?? null) !== null;
-const hasMode = ({ mode }: KeyOverride) => (mode?.mode ?? null) !== null;
+const hasRate = ({ patch }: KeyOverride) => patch !== undefined;
+const hasMode = ({ overridingMode }: KeyOverride) => overridingMode !== undefined;
+
+/** Where a policy says something of a limit's rate. */
+function ratePlace(policy: PolicyLimit | undefined): string | undefined {
+  const isOfRate = policy !== undefined && Object.keys(algorithmOptions(policy.options as LimitDefinition)).length > 0;
+  return isOfRate ? policy.place : undefined;
+}
 
 function withMode(definition: LimitDefinition, mode: LimitMode | undefined): LimitDefinition {
   return mode === 'enforce' || mode === 'shadow' ? { ...definition, mode } : definition;

@@ -1,3 +1,4 @@
+import type { PolicyOverride } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitRegistry, NamedLimit } from '../rules/limit-registry.js';
@@ -90,6 +91,18 @@ export class LiveOverrides {
     for (const overrides of this.byLimit.values()) {
       for (const [at, kind, key] of overrides.expiries()) yield [at, { overrides, kind, key }];
     }
+  }
+
+  /** Puts what a policy says in force, all of it in one turn: the limits of the registry have become its by now. */
+  takePolicy(policies: readonly PolicyOverride[]): void {
+    const byLimit = new Map<string, PolicyOverride[]>();
+    for (const each of policies) {
+      const ofLimit = byLimit.get(each.limit);
+      if (ofLimit === undefined) byLimit.set(each.limit, [each]);
+      else ofLimit.push(each);
+    }
+    for (const [name, overrides] of this.byLimit) overrides.takePolicy(byLimit.get(name) ?? []);
+    for (const overrides of this.byLimit.values()) overrides.commit();
   }
 
   /** Adds the named limits that are new: a lazily loaded module defines some. */

@@ -87,10 +87,10 @@ export interface RateOverride extends Override {
 }
 
 /**
- * From where something holds: as configured, by the override of all identities of the limit, of those whose keys begin alike, or
- * of one key.
+ * From where something holds: as configured, by the policy, by the override of all identities of the limit, of those whose keys
+ * begin alike, or of one key.
  */
-export type OverrideSource = 'configured' | 'limit' | 'pattern' | 'key';
+export type OverrideSource = 'configured' | 'policy' | 'limit' | 'pattern' | 'key';
 
 /** The rate of a limit now. */
 export interface CurrentRate {
@@ -102,8 +102,10 @@ export interface CurrentRate {
   candidate?: AlgorithmOptions;
   /** From where they are. */
   source: OverrideSource;
-  /** The override that is in force, or `undefined` while the limit is as configured. */
+  /** The override that is in force, or `undefined` while the limit is as configured or as the policy says. */
   override: RateOverride | undefined;
+  /** With source `'policy'`: where the policy says it, such as `'limits.yaml:12:3 limits.api'`. */
+  policy?: string;
 }
 
 /** A page of the overrides of a limit. */
@@ -152,8 +154,10 @@ export interface CurrentMode {
   mode: LimitMode;
   /** From where it is. */
   source: OverrideSource;
-  /** The override that is in force, or `undefined` while the mode is as configured. */
+  /** The override that is in force, or `undefined` while the mode is as configured or as the policy says. */
   override: ModeOverride | undefined;
+  /** With source `'policy'`: where the policy says it, such as `'limits.yaml:12:3 limits.api'`. */
+  policy?: string;
 }
 
 /** Which changes are asked for. */

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { PolicyOverride } from '../config/policy.js';
 import { OVERRIDE_STORE } from '../config/tokens.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -58,6 +59,11 @@ export class Overrides {
     this.opened = false;
     this.store.close();
     this.live.close();
+  }
+
+  /** Puts the overrides of a policy in force, and what it made of the limits in the registry. */
+  takePolicy(overrides: readonly PolicyOverride[]): void {
+    this.live.takePolicy(overrides);
   }
 
   async setRate(

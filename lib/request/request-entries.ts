@@ -38,7 +38,15 @@ function askedEntries(
   parts: RequestParts,
 ): Awaitable<readonly RuleEntry[]> {
   const asked = mapAll(rules, (rule) => rule.entry(context, parts));
-  return isPromise(asked) ? asked.then(applying) : applying(asked);
+  return isPromise(asked) ? asked.then((found) => applying(found.map(asItIsNow))) : applying(asked);
+}
+
+/** While functions were asked, other limits may have come into force: all of a check are of one time. */
+function asItIsNow(entry: RuleEntry | undefined): RuleEntry | undefined {
+  if (entry === undefined) return undefined;
+  const limit = entry.rule.limitFor(entry.identity);
+  if (limit === entry.limit) return entry;
+  return limit.off ? undefined : { ...entry, limit };
 }
 
 function applying(entries: readonly (RuleEntry | undefined)[]): readonly RuleEntry[] {

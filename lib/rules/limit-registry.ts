@@ -3,21 +3,37 @@ import { Inject, Injectable } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
-import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import type { Policy, PolicyLimit } from '../config/policy.js';
+import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { type Rule } from './rule.js';
 import { type Declaration, RuleCompiler } from './rule-compiler.js';
+import { withPolicy } from './with-policy.js';
 import { ValueCache } from '../util/value-cache.js';
 
 /** The namespace of the limits that apply to every route. No class has such a name. */
 const MODULE_NAMESPACE = '@module';
 
-/** A limit that was given a name of its own, as it was written. */
-export interface NamedLimit {
+/** What a named limit is, apart from overrides. */
+export interface LimitVersion {
   readonly definition: LimitDefinition;
+  readonly limit: CompiledLimit;
+  /** What a policy says of it. */
+  readonly policy: PolicyLimit | undefined;
+}
+
+/** A limit that was given a name of its own. Another version of the policy replaces what it is. */
+export interface NamedLimit extends Mutable<LimitVersion> {
+  /** As code has it; nothing if only a policy defines it. */
+  readonly written: LimitDefinition | undefined;
+  /** The definition that its rule was made of. */
+  readonly first: LimitDefinition;
   readonly declaration: Declaration;
   readonly rule: Rule;
 }
+
+type Mutable<T> = { -readonly [Property in keyof T]: T[Property] };
 
 /** Knows the limits that have no place of their own: those of the module, and those that are defined by name. */
 @Injectable()
@@ -36,13 +52,14 @@ export class LimitRegistry {
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) { options }: RateLimitSettings,
     private readonly compiler: RuleCompiler,
+    @Inject(RATE_LIMIT_POLICY) private readonly policy?: Policy,
   ) {
     const moduleLimits = (options.limits ?? []).map((definition, index): NamedLimit => {
       const declaration = { location: `limits[${index}]`, namespace: MODULE_NAMESPACE, everywhere: true };
-      return { definition, declaration, rule: compiler.compile(definition, declaration) };
+      return this.compileNamed(definition, declaration, definition?.name);
     });
     this.moduleRules = moduleLimits.map(({ rule }) => rule);
-    this.moduleLimits = moduleLimits.filter(({ definition }) => definition.name !== undefined);
+    this.moduleLimits = moduleLimits.filter(({ written }) => written?.name !== undefined);
     const names = new Set<string>();
     for (const { name } of this.moduleRules) {
       if (names.has(name)) throw new RateLimitConfigError(messages.twice('limits', name));
@@ -70,19 +87,38 @@ export class LimitRegistry {
     for (const [name, definition] of Object.entries(definitions)) {
       const known = this.defined.get(name);
       if (known !== undefined) {
-        if (isDeepStrictEqual(known.definition, definition)) continue;
+        if (isDeepStrictEqual(known.written, definition)) continue;
         throw new RateLimitConfigError(messages.definedTwice(name));
       }
       const declaration = { location: `${location}.${name}`, namespace: '', name };
-      const rule = this.compiler.compile(definition, declaration);
-      if (rule.name !== name) {
+      const limit = this.compileNamed(definition, declaration, name);
+      if (limit.rule.name !== name) {
         throw new RateLimitConfigError(
-          messages.wrongOption(declaration.location, 'name', rule.name, `'${name}' or none`),
+          messages.wrongOption(declaration.location, 'name', limit.rule.name, `'${name}' or none`),
         );
       }
-      this.defined.set(name, { definition, declaration, rule });
+      this.defined.set(name, limit);
     }
     this.onDefined();
+  }
+
+  /** Adds limits that only a policy defines. */
+  defineByPolicy(limits: ReadonlyMap<string, PolicyLimit>): void {
+    for (const [name, policy] of limits) {
+      const declaration = { location: policy.place, namespace: '', name };
+      const definition = policy.options as LimitDefinition;
+      const rule = this.compiler.compile(definition, declaration);
+      this.defined.set(name, namedLimit(undefined, definition, declaration, rule, policy));
+    }
+    if (limits.size > 0) this.onDefined();
+  }
+
+  private compileNamed(written: LimitDefinition, declaration: Declaration, name: string | undefined): NamedLimit {
+    const policy = name === undefined ? undefined : this.policy?.limits.get(name);
+    const definition = policy === undefined ? written : withPolicy(written, policy);
+    const { location } = declaration;
+    const rule = this.compiler.compile(definition, { ...declaration, location: policy?.place ?? location });
+    return namedLimit(written, definition, declaration, rule, policy);
   }
 
   /** The limit of a name, or of a definition. */
@@ -101,4 +137,14 @@ export class LimitRegistry {
     rules.set(namespace, rule);
     return rule;
   }
+}
+
+function namedLimit(
+  written: LimitDefinition | undefined,
+  definition: LimitDefinition,
+  declaration: Declaration,
+  rule: Rule,
+  policy: PolicyLimit | undefined,
+): NamedLimit {
+  return { written, first: definition, definition, limit: rule.configured, policy, declaration, rule };
 }

@@ -18,7 +18,8 @@ import { prefetchTerms } from './prefetch-terms.js';
 import { Rule } from './rule.js';
 import { ValueCache } from '../util/value-cache.js';
 
-const COMMON: readonly (keyof CommonLimitOptions)[] = [
+/** The options of every limit. */
+export const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'name',
   'key',
   'cost',

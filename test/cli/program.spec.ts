@@ -23,7 +23,7 @@ describe('the program', () => {
     const { code, stdout, stderr } = await runProgram([flag]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^Usage: nestjs-sluice <command>/);
-    expect(stdout).toMatch(/^ {2}simulate {2}\w/m);
+    expect(stdout).toMatch(/^ {2}check +\w.*\n {2}simulate {2}\w/m);
     expect(stdout).toMatch(/^ {2}explain {3}\w/m);
   });
 
@@ -32,14 +32,14 @@ describe('the program', () => {
   });
 
   it.each([
-    ['no command', [], 'no command was given, wants one of simulate, explain'],
-    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of simulate, explain"],
+    ['no command', [], 'no command was given, wants one of check, simulate, explain'],
+    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of check, simulate, explain"],
     [
       'a property that every object has',
       ['constructor'],
-      "the command is 'constructor', wants one of simulate, explain",
+      "the command is 'constructor', wants one of check, simulate, explain",
     ],
-    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of simulate, explain"],
+    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of check, simulate, explain"],
   ])('exits with 2 for %s', async (_, args, message) => {
     const { code, stdout, stderr } = await runProgram(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -55,13 +55,14 @@ describe('the program', () => {
 
 describe('the built files', () => {
   it('of the program load nothing of Nest and nothing of Redis, but of the command that asks an app', () => {
-    const entries = ['cli/program.js', 'cli/simulate/simulate.command.js'];
+    const entries = ['cli/program.js', 'cli/check/check.command.js', 'cli/simulate/simulate.command.js'];
     const asks = normalize('cli/explain/explain.command.js');
     expect([...filesOf('cli/main.js')]).toContain(asks);
     expect([...new Set(entries.flatMap((entry) => packagesOf(entry, new Set([asks]))))].toSorted()).toEqual([
       'ipaddr.js',
       'luxon',
       'ms',
+      'yaml',
     ]);
   });
 

@@ -59,7 +59,7 @@ function kindsOf(exported) {
 }
 
 async function main() {
-  const names = Object.keys(entries).filter((entry) => entry !== './package.json');
+  const names = Object.keys(entries).filter((entry) => !entry.endsWith('.json'));
   const loaded = {};
   for (const entry of names) {
     const name = `nestjs-sluice${entry.slice(1)}`;

@@ -27,7 +27,11 @@ describe('the entry points', () => {
   beforeAll(() => ensureBuilt(), 120_000);
 
   it('are these', () => {
-    expect(Object.keys(manifest.exports)).toEqual([...ENTRIES.map(([name]) => name), './package.json']);
+    expect(Object.keys(manifest.exports)).toEqual([
+      ...ENTRIES.map(([name]) => name),
+      './limits.schema.json',
+      './package.json',
+    ]);
   });
 
   // Node takes `module-sync` for `require` as well, and bundlers take `module`: so a process has one copy. `require` is

@@ -18,6 +18,7 @@ const LAYERS = [
   'config',
   'rules',
   'overrides',
+  'policy',
   'limiter',
   'request',
   'explain',

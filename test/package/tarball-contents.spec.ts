@@ -24,6 +24,7 @@ describe('the package', () => {
     'dist/cjs/testing/index.js',
     'dist/cjs/testing/index.d.ts',
     'dist/cjs/package.json',
+    'limits.schema.json',
     'package.json',
     'README.md',
     'LICENSE',
@@ -41,7 +42,8 @@ describe('the package', () => {
   });
 
   it('has nothing but the build, the scripts and the documentation', () => {
-    const allowed = /^(dist|lua|docs)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
+    const allowed =
+      /^(dist|lua|docs)\/|^(package\.json|limits\.schema\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
     expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   });
 

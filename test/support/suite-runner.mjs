@@ -27,6 +27,7 @@ const MEASURED = specPaths({
   health: ['health-indicator'],
   nest: ['limit-types', 'limiter.service', 'limits-that-live', 'openapi'],
   overrides: ['history', 'keyed-rates', 'redis-overrides'],
+  policy: ['file-source', 'policies', 'reader', 'schema'],
   redis: ['cluster', 'fallback-store', 'prefetch', 'redis-store'],
   telemetry: ['open-telemetry'],
   testing: ['rate-limit-testing'],

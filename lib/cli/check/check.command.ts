@@ -1,0 +1,63 @@
+import { cliMessages } from '../../errors/cli-messages.js';
+import { FilePolicySource } from '../../policy/file.source.js';
+import { isPolicyPath } from '../../policy/read-text.js';
+import { showProblem } from '../../policy/problems.js';
+import type { PolicyReading } from '../../policy/read-policy.js';
+import { type Command, UsageError } from '../command.js';
+import { readArguments } from '../options.js';
+import { printable, printableJson } from '../printable.js';
+
+const HELP = `Usage: nestjs-sluice check [options] <file...>
+
+Reads policy files as an app would, and tells what is wrong with them: one line
+for each problem, such as
+  limits.yaml:12:11 limits.api.rate: got -1, wants a whole number >= 1
+
+What only the app knows is checked when it starts: whether it has the limits that
+a policy changes, and what their options make together.
+
+Options:
+  --json      writes JSON instead
+  --help      this text
+
+Exit codes: 0 if all files are right, 1 if not, 2 if the command line is wrong
+`;
+
+/** What is told of one file. */
+interface FileReport {
+  readonly file: string;
+  readonly limits: number;
+  readonly overrides: number;
+  readonly problems: readonly object[];
+}
+
+/** Reads policy files, and tells what is wrong with them. */
+export const checkCommand: Command = {
+  help: HELP,
+  async run(args, { stdout }) {
+    const { switches, positionals } = readArguments(args, { json: { type: 'boolean' } });
+    if (positionals.length === 0) throw new UsageError(cliMessages.noPolicy());
+    const wrong = positionals.find((path) => !isPolicyPath(path));
+    if (wrong !== undefined) throw new UsageError(cliMessages.noPolicyFile(wrong));
+    const readings: [path: string, reading: PolicyReading][] = [];
+    for (const path of positionals) readings.push([path, await new FilePolicySource(path).read()]);
+    const isJson = switches.has('json');
+    stdout.write(isJson ? `${printableJson({ files: readings.map(reportOf) })}\n` : readings.map(textOf).join(''));
+    return readings.some(([, reading]) => 'problems' in reading) ? 1 : 0;
+  },
+};
+
+function reportOf([file, reading]: [path: string, reading: PolicyReading]): FileReport {
+  if ('problems' in reading) return { file, limits: 0, overrides: 0, problems: reading.problems };
+  const { limits, overrides } = reading.policy;
+  return { file, limits: limits.size, overrides: overrides.length, problems: [] };
+}
+
+function textOf([file, reading]: [path: string, reading: PolicyReading]): string {
+  const { limits, overrides } = reportOf([file, reading]);
+  const lines =
+    'problems' in reading
+      ? reading.problems.map(showProblem)
+      : [`${file}: ok (limits: ${limits}, overrides: ${overrides})`];
+  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+}

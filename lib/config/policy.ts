@@ -1,0 +1,63 @@
+import type { Duration } from '../algorithms/options.js';
+import type { LimitDefinition } from './limit-definition.js';
+
+/**
+ * Gives the policy as data, of the form that a policy file has: `{ limits, overrides }`. The signal aborts when the answer is
+ * not waited for any more.
+ */
+export type PolicyFunction = (signal: AbortSignal) => object | Promise<object>;
+
+/** Limits as data: where they come from, and whether they are read again. */
+export interface PolicyOptions {
+  /** The path of a `.yaml`, `.yml` or `.json` file, from the working directory, or a function that gives the data. */
+  source: string | PolicyFunction;
+  /**
+   * Whether the source is read again while the app runs. A version that is wrong is logged, and the last good one holds.
+   * @default false
+   */
+  watch?: boolean;
+  /**
+   * The time between two looks at the source, only with `watch`: milliseconds or a duration such as `'30s'`, at least 10 ms and
+   * at most 1 day. A changed file holds once two looks saw the same.
+   * @default '1s' for a file, '30s' for a function
+   */
+  every?: Duration;
+  /**
+   * How long a function may take: milliseconds or a duration such as `'5s'`, at most 1 hour. Then it counts as failed.
+   * @default '10s'
+   */
+  timeout?: Duration;
+}
+
+/** What a limit can be told to do. */
+type PolicyMode = 'enforce' | 'shadow' | 'off';
+
+/** What a policy says of one limit. */
+export interface PolicyLimit {
+  /** All options but the mode: of a limit that code defines only those that replace its own. */
+  readonly options: Partial<LimitDefinition>;
+  readonly mode: PolicyMode | undefined;
+  /** For messages: the place of the limit. */
+  readonly place: string;
+  /** For messages: the places of its options. */
+  readonly places: ReadonlyMap<string, string>;
+}
+
+/** What a policy says of some identities of a limit. */
+export interface PolicyOverride {
+  readonly limit: string;
+  /** The key of an identity, or the beginning of keys with a star behind it. */
+  readonly key: string;
+  readonly patch: Partial<LimitDefinition> | undefined;
+  readonly mode: PolicyMode | undefined;
+  /** For messages. */
+  readonly place: string;
+}
+
+/** One version of a policy, whose every part is right as far as that can be seen without the app. */
+export interface Policy {
+  /** The source, for messages. */
+  readonly name: string;
+  readonly limits: ReadonlyMap<string, PolicyLimit>;
+  readonly overrides: readonly PolicyOverride[];
+}

@@ -1,0 +1,48 @@
+import { listOf, show } from './messages.js';
+
+const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
+
+/** All messages of policies: what is wrong in one, which stands behind its place, and what becomes of versions. */
+export const policyMessages = {
+  wrongValue: (shown: string, wants: string) => `got ${shown}, wants ${wants}`,
+  missing: (option: string, wants: string) => `option '${option}' is missing, wants ${wants}`,
+  unknown: (name: string, known: readonly string[]) => `${show(name)} is unknown, wants only ${known.join(', ')}`,
+  foreign: (option: string, algo: string, own: readonly string[]) =>
+    `option '${option}' is not one of '${algo}', wants only ${own.join(', ')}`,
+  noCommonAlgorithm: (options: readonly string[]) =>
+    `no algorithm has all of the options ${listOf(quoted(options), 'and')}, wants those of one`,
+  twice: (name: string) => `${show(name)} stands here twice, wants it once`,
+  overriddenTwice: (limit: string, key: string) =>
+    `limit ${show(limit)} has an override for the key ${show(key)} already, wants one for each key`,
+  nothingSaid: (wants: string) => `it says nothing, wants at least one of ${wants}`,
+  notYaml: (reason: string) => `it is no YAML: ${reason}`,
+  notJson: (reason: string) => `it is no JSON: ${reason}`,
+  notText: () => 'it is no text in UTF-8',
+  tooLarge: (most: number) => `it has more than ${most} bytes, wants at most so many`,
+  empty: () => "it is empty, wants an object of 'limits' and 'overrides'",
+  noAnchors: () => 'anchors and aliases are not read, wants the value itself',
+  noTags: (tag: string) => `the tag ${show(tag)} is not read, wants plain values`,
+  wrongName: () => 'wants a text as a name, in quotes if it looks like a number',
+  unreadable: (reason: string) => `it cannot be read: ${reason}`,
+  failed: (reason: string) => `the function failed: ${reason}`,
+  timedOut: (timeoutMs: number) => `it gave nothing within ${timeoutMs} ms`,
+  unknownLimit: (name: string, known: readonly string[]) =>
+    `no limit of 'define', 'forFeature' or 'limits' is named ${show(name)}, wants one of these or, among 'limits', an 'algo': ` +
+    (known.length > 0 ? quoted(known).join(', ') : 'there is none'),
+  sameName: (name: string, places: readonly string[]) =>
+    `several limits are named ${show(name)} (${places.join(', ')}), wants a different 'name' for each that a policy changes`,
+  needsRestart: (option: string, got: unknown, running: unknown) =>
+    `option '${option}' would be ${show(got)} and is ${show(running)}, wants a restart: it does not change while the app runs`,
+  goneLimit: (name: string) =>
+    `limit ${show(name)} is gone, wants a restart: one that only the policy defines stays while the app runs`,
+  refused: (lines: readonly string[]) =>
+    lines.length === 1 ? lines[0]! : `the policy has ${lines.length} problems:\n  ${lines.join('\n  ')}`,
+  notTaken: (lines: readonly string[]) =>
+    `the policy has changed and is not taken, and the last good one holds: ${policyMessages.refused(lines)}`,
+  taken: (name: string) => `the policy ${name} has changed, and holds from now on`,
+  asBefore: (name: string) => `the policy ${name} is again as the one that holds`,
+  sourceWants: () => 'the path of a .yaml, .yml or .json file, or a function that gives an object',
+  everyWithoutWatch: () => "nothing without 'watch: true'",
+  everyWants: () => 'at least 10 ms and at most 1 day',
+  timeoutWants: () => 'at most 1 hour',
+} as const;

@@ -1,0 +1,30 @@
+import type { Provider } from '@nestjs/common';
+import type { Policy } from '../config/policy.js';
+import type { RateLimitSettings } from '../config/settings.js';
+import { POLICY_SETTINGS, RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { policyMessages } from '../errors/policy-messages.js';
+import { Policies } from '../policy/policies.js';
+import { type PolicySettings, readPolicySettings } from '../policy/policy-settings.js';
+import { showProblem } from '../policy/problems.js';
+
+/** The first version of the policy is read before the first limit is. */
+export const policyProviders: readonly Provider[] = [
+  {
+    provide: POLICY_SETTINGS,
+    useFactory: ({ options: { policy } }: RateLimitSettings) =>
+      policy === undefined ? undefined : readPolicySettings(policy),
+    inject: [RATE_LIMIT_SETTINGS],
+  },
+  {
+    provide: RATE_LIMIT_POLICY,
+    useFactory: async (settings?: PolicySettings): Promise<Policy | undefined> => {
+      if (settings === undefined) return undefined;
+      const reading = await settings.source.read();
+      if ('policy' in reading) return reading.policy;
+      throw new RateLimitConfigError(policyMessages.refused(reading.problems.map(showProblem)));
+    },
+    inject: [POLICY_SETTINGS],
+  },
+  Policies,
+];

@@ -1,0 +1,134 @@
+import { algorithms } from '../algorithms/index.js';
+import { isTimezone, PERIODS } from '../algorithms/calendar.js';
+import { duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { listOf } from '../errors/messages.js';
+import { keySchemes } from '../key-resolvers/index.js';
+import { STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
+import type { OnMissingKey } from '../config/limit-definition.js';
+import { LIMIT_MODES } from '../overrides/override.js';
+
+/** A JSON Schema. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** What an option takes as data: for the reader, for its messages, and for editors. */
+export interface OptionKind {
+  readonly wants: string;
+  readonly isRight: (value: unknown) => boolean;
+  readonly schema: JsonSchema;
+  /** The options of one that is an object itself; all of them are needed. */
+  readonly options?: Readonly<Record<string, OptionKind>>;
+}
+
+const LONGEST_MESSAGE = 1000;
+
+const whole = (min = 1, max = Number.MAX_SAFE_INTEGER): OptionKind => {
+  const isBounded = max < Number.MAX_SAFE_INTEGER;
+  return {
+    wants: `a whole number >= ${min}${isBounded ? ` and <= ${max}` : ''}`,
+    isRight: (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
+    schema: { type: 'integer', minimum: min, maximum: max },
+  };
+};
+
+const words = (list: readonly string[]): OptionKind => ({
+  wants: `one of ${list.join(', ')}`,
+  isRight: (value) => list.includes(value as string),
+  schema: { enum: list },
+});
+
+const time: OptionKind = {
+  wants: "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year",
+  isRight: (value) => succeeds(() => duration('', '', value)),
+  schema: {
+    anyOf: [
+      { type: 'number', exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS },
+      { type: 'string', pattern: '^[+]?[0-9]*[.]?[0-9]+ *[A-Za-z]*$', maxLength: 100 },
+    ],
+  },
+};
+
+const flag: OptionKind = {
+  wants: 'true or false',
+  isRight: (value) => typeof value === 'boolean',
+  schema: { type: 'boolean' },
+};
+
+/** A form of `key` that can be written as text. */
+const key: OptionKind = {
+  wants: listOf(["'ip'", "'user'", "'global'", "'header:<name>'"], 'or'),
+  isRight: (value) =>
+    typeof value === 'string' &&
+    keySchemes.some((scheme) => succeeds(() => scheme.parse(value, '') ?? raise('not of this form'))),
+  schema: { type: 'string', pattern: "^(ip|user|global|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$" },
+};
+
+const prefetch: OptionKind = {
+  wants: "{ units, ttl } such as { units: 100, ttl: '100ms' }",
+  isRight: () => true,
+  schema: { type: 'object' },
+  options: { units: whole(), ttl: time },
+};
+
+/** The options of algorithms. */
+export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
+  rate: whole(),
+  interval: time,
+  burst: whole(),
+  refill: words(['greedy', 'intervally']),
+  queue: whole(0),
+  slices: whole(1, 1000),
+  period: words(PERIODS),
+  timezone: {
+    wants: "an IANA time zone such as 'UTC' or 'Europe/Berlin'",
+    isRight: isTimezone,
+    schema: { type: 'string', minLength: 1 },
+  },
+  retain: time,
+  limit: whole(),
+  ttl: time,
+};
+
+/** The options of every limit: all of `CommonLimitOptions` that are data. The name is where the limit stands. */
+export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
+  key,
+  cost: whole(),
+  count: words(['all', 'failed', 'succeeded']),
+  blockFor: time,
+  prefetch,
+  scope: words(['cluster', 'instance']),
+  perRoute: flag,
+  mode: words(LIMIT_MODES),
+  nearLimit: {
+    wants: 'a number > 0 and <= 1',
+    isRight: (value) => typeof value === 'number' && value > 0 && value <= 1,
+    schema: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
+  },
+  phase: words(['middleware', 'guard', 'authenticated']),
+  onStoreError: words(STORE_ERROR_POLICIES),
+  onMissingKey: words(['ip', 'skip', 'refuse'] satisfies OnMissingKey[]),
+  message: {
+    wants: `a text of at most ${LONGEST_MESSAGE} characters`,
+    isRight: (value) => typeof value === 'string' && value.length <= LONGEST_MESSAGE,
+    schema: { type: 'string', maxLength: LONGEST_MESSAGE },
+  },
+};
+
+/** Every option of a limit, its algorithm included. */
+export const LIMIT_KINDS: Readonly<Record<string, OptionKind>> = {
+  algo: words(algorithms.names),
+  ...ALGORITHM_KINDS,
+  ...COMMON_KINDS,
+};
+
+function succeeds(call: () => unknown): boolean {
+  try {
+    call();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function raise(reason: string): never {
+  throw new Error(reason);
+}

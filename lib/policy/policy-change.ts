@@ -1,0 +1,125 @@
+import { isDeepStrictEqual } from 'node:util';
+import { algorithms } from '../algorithms/index.js';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import type { Policy, PolicyLimit, PolicyOverride } from '../config/policy.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { policyMessages } from '../errors/policy-messages.js';
+import { readPatch, withPatch } from '../overrides/rate-patch.js';
+import type { LimitRegistry, LimitVersion, NamedLimit } from '../rules/limit-registry.js';
+import type { Declaration, RuleCompiler } from '../rules/rule-compiler.js';
+import { withPolicy } from '../rules/with-policy.js';
+
+/** The options of every limit that change while the app runs: they are of the compiled limit, not of the rule. */
+const LIVE: readonly string[] = ['blockFor', 'nearLimit', 'onStoreError'];
+
+/** What a version of a policy makes of an app's limits. Working it out changes nothing. */
+export class PolicyChange {
+  /** What is wrong with it, each with its place. */
+  readonly problems: string[] = [];
+  private readonly versions = new Map<NamedLimit, LimitVersion>();
+  /** Limits that no code defines. */
+  private readonly added = new Map<string, PolicyLimit>();
+
+  constructor(
+    private readonly policy: Policy,
+    private readonly registry: LimitRegistry,
+    private readonly compiler: RuleCompiler,
+  ) {
+    const byName = new Map<string, NamedLimit[]>();
+    for (const limit of registry.named) byName.set(limit.rule.name, [...(byName.get(limit.rule.name) ?? []), limit]);
+    for (const [name, entry] of policy.limits) this.refuseAmbiguous(name, entry.place, byName.get(name) ?? []);
+    for (const [name, limits] of byName) for (const limit of limits) this.addVersion(name, limit);
+    for (const [name, entry] of policy.limits) if (!byName.has(name)) this.addLimit(name, entry, [...byName.keys()]);
+    for (const override of policy.overrides) this.checkOverride(override, byName);
+  }
+
+  /** Makes the limits of the registry what the policy says. */
+  apply(): void {
+    for (const [limit, version] of this.versions) Object.assign(limit, version);
+    this.registry.defineByPolicy(this.added);
+  }
+
+  private addVersion(name: string, limit: NamedLimit): void {
+    const { written, declaration, first } = limit;
+    const policy = this.policy.limits.get(name);
+    if (written === undefined && policy === undefined) {
+      this.problems.push(`${this.policy.name}: ${policyMessages.goneLimit(name)}`);
+      return;
+    }
+    const definition = policy === undefined ? written! : definitionOf(written, policy);
+    if (this.refuseRestarts(first, definition, policy)) return;
+    const location = policy?.place ?? declaration.location;
+    const compiled = this.compile(definition, { ...declaration, location });
+    if (compiled !== undefined) this.versions.set(limit, { definition, limit: compiled, policy });
+  }
+
+  /** Refuses what a rule cannot become while the app runs. Tells whether there was something. */
+  private refuseRestarts(
+    first: LimitDefinition,
+    definition: LimitDefinition,
+    policy: PolicyLimit | undefined,
+  ): boolean {
+    const live = [...(algorithms.get(first.algo)?.options ?? []), ...LIVE, 'mode'];
+    const [before, after] = [first, definition] as unknown as Record<string, unknown>[];
+    const changed = [...new Set([...Object.keys(before!), ...Object.keys(after!)])].filter(
+      (option) => !live.includes(option) && !isDeepStrictEqual(before![option], after![option]),
+    );
+    // Another algorithm has other options, which say nothing more.
+    for (const option of changed.includes('algo') ? ['algo'] : changed) {
+      const place = policy?.places.get(option) ?? policy?.place ?? this.policy.name;
+      this.problems.push(`${place}: ${policyMessages.needsRestart(option, after![option], before![option])}`);
+    }
+    return changed.length > 0;
+  }
+
+  private addLimit(name: string, policy: PolicyLimit, known: readonly string[]): void {
+    if (policy.options.algo === undefined) {
+      this.problems.push(`${policy.place}: ${policyMessages.unknownLimit(name, known)}`);
+      return;
+    }
+    const definition = policy.options as LimitDefinition;
+    if (this.compile(definition, { location: policy.place, namespace: '', name }) !== undefined) {
+      this.added.set(name, policy);
+    }
+  }
+
+  private checkOverride(override: PolicyOverride, byName: ReadonlyMap<string, readonly NamedLimit[]>): void {
+    const { limit: name, patch, place } = override;
+    const limits = byName.get(name) ?? [];
+    if (this.refuseAmbiguous(name, place, limits)) return;
+    const [limit] = limits;
+    const added = this.policy.limits.get(name);
+    if (limit === undefined && added === undefined) {
+      this.problems.push(`${place}: ${policyMessages.unknownLimit(name, [...byName.keys()])}`);
+      return;
+    }
+    const version = limit === undefined ? undefined : this.versions.get(limit);
+    const definition = version?.definition ?? (this.added.has(name) ? (added?.options as LimitDefinition) : undefined);
+    // What is wrong with the limit itself has been told.
+    if (definition === undefined || patch === undefined) return;
+    const declaration = limit?.declaration ?? { namespace: '', name };
+    this.compile(() => withPatch(definition, readPatch(definition, patch, place)), { ...declaration, location: place });
+  }
+
+  private refuseAmbiguous(name: string, place: string, limits: readonly NamedLimit[]): boolean {
+    if (limits.length < 2) return false;
+    const places = limits.map(({ declaration }) => declaration.location);
+    this.problems.push(`${place}: ${policyMessages.sameName(name, places)}`);
+    return true;
+  }
+
+  private compile(definition: LimitDefinition | (() => LimitDefinition), declaration: Declaration) {
+    try {
+      const whole = typeof definition === 'function' ? definition() : definition;
+      return this.compiler.compile(whole, declaration).configured;
+    } catch (error) {
+      if (!(error instanceof RateLimitConfigError)) throw error;
+      this.problems.push(error.message);
+      return undefined;
+    }
+  }
+}
+
+function definitionOf(written: LimitDefinition | undefined, policy: PolicyLimit): LimitDefinition {
+  return written === undefined ? (policy.options as LimitDefinition) : withPolicy(written, policy);
+}

@@ -1,0 +1,40 @@
+import { type Place, showPlace } from './located.js';
+
+/** Something that is wrong in a policy. */
+export interface PolicyProblem {
+  /** The source. */
+  readonly file: string;
+  readonly line?: number;
+  readonly column?: number;
+  /** The place in the data; empty for all of it. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** The most problems of one policy that are told. */
+const MOST = 100;
+
+/** What is wrong in a policy, in the order in which it was found. */
+export class Problems {
+  readonly list: PolicyProblem[] = [];
+
+  /** The same in the order of their lines. */
+  get inOrder(): PolicyProblem[] {
+    const at = ({ line = 0, column = 0 }: PolicyProblem) => line * 1e6 + column;
+    return this.list.toSorted((one, other) => at(one) - at(other));
+  }
+
+  add({ name, line, column, path }: Place, message: string): void {
+    // Of one place only the first, which makes the others.
+    const isTold = this.list.some((told) => told.path === path && told.line === line && told.column === column);
+    if (isTold || this.list.length === MOST) return;
+    const at = line === undefined ? {} : { line, column: column ?? 1 };
+    this.list.push({ file: name, ...at, path, message });
+  }
+}
+
+/** A problem on one line: `limits.yaml:12:5 limits.api.rate: got -1, wants a whole number >= 1`. */
+export function showProblem({ file, line, column, path, message }: PolicyProblem): string {
+  const place = { name: file, path, ...(line === undefined ? {} : { line, column: column ?? 1 }) };
+  return `${showPlace(place)}: ${message}`;
+}

@@ -1,0 +1,85 @@
+import { algorithms } from '../algorithms/index.js';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
+import { show } from '../errors/messages.js';
+import { policyMessages } from '../errors/policy-messages.js';
+import { isOverrideKey, LONGEST_KEY } from '../overrides/override-address.js';
+import type { LimitMode } from '../overrides/override.js';
+import { attempt } from './attempt.js';
+import { type Located, type LocatedEntry, showPlace } from './located.js';
+import { ALGORITHM_KINDS, COMMON_KINDS, type OptionKind } from './option-kinds.js';
+import type { Problems } from './problems.js';
+import { compileAlone, NAME_WANTS, isLimitName, readOption, refuseForeignOptions } from './read-limits.js';
+
+/** What an override can say: what `setRate` and `setMode` can change. */
+export const OVERRIDE_KINDS: Readonly<Record<string, OptionKind>> = {
+  ...ALGORITHM_KINDS,
+  mode: COMMON_KINDS['mode']!,
+};
+
+const KEY_WANTS =
+  "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at most " +
+  `${LONGEST_KEY} characters`;
+const WANTS = 'an object of what an override replaces, such as { rate: 5000 }';
+
+/** Reads the overrides of a policy: by the name of their limit, and by key. `limits` are those of the same policy. */
+export function readOverrides(
+  value: Located,
+  limits: ReadonlyMap<string, PolicyLimit>,
+  problems: Problems,
+): PolicyOverride[] {
+  const overrides: PolicyOverride[] = [];
+  const { entries } = value;
+  if (entries === undefined) {
+    problems.add(
+      value.place,
+      policyMessages.wrongValue(value.shown, 'an object of overrides by the names of their limits'),
+    );
+  }
+  for (const { name, place, value: keys } of entries ?? []) {
+    if (!isLimitName(name)) problems.add(place, policyMessages.wrongValue(`the name ${show(name)}`, NAME_WANTS));
+    const ofLimit = keys.entries;
+    if (ofLimit === undefined)
+      problems.add(keys.place, policyMessages.wrongValue(keys.shown, 'an object of overrides by their keys'));
+    for (const entry of ofLimit ?? []) {
+      const read = readOverride(name, entry, limits.get(name), problems);
+      if (read !== undefined) overrides.push(read);
+    }
+  }
+  return overrides;
+}
+
+function readOverride(
+  limit: string,
+  { name: key, place, value }: LocatedEntry,
+  own: PolicyLimit | undefined,
+  problems: Problems,
+): PolicyOverride | undefined {
+  const before = problems.list.length;
+  const { entries } = value;
+  if (!isOverrideKey(key)) problems.add(place, policyMessages.wrongValue(`the key ${show(key)}`, KEY_WANTS));
+  if (entries === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, WANTS));
+  if (entries?.length === 0) problems.add(place, policyMessages.nothingSaid(Object.keys(OVERRIDE_KINDS).join(', ')));
+  const algorithm = algorithms.get(own?.options.algo);
+  refuseForeignOptions(entries ?? [], place, problems, { known: Object.keys(OVERRIDE_KINDS), algorithm });
+  const read = new Map<string, unknown>();
+  for (const entry of entries ?? []) {
+    const kind = Object.hasOwn(OVERRIDE_KINDS, entry.name) ? OVERRIDE_KINDS[entry.name] : undefined;
+    if (kind !== undefined) read.set(entry.name, readOption(entry.value, kind, problems));
+  }
+  if (problems.list.length > before) return undefined;
+  const { mode, ...patch } = Object.fromEntries(read) as Partial<LimitDefinition> & { mode?: LimitMode };
+  if (own !== undefined && algorithm !== undefined) {
+    const definition = { ...own.options, ...patch } as LimitDefinition;
+    attempt(place, problems, (location) => compileAlone(definition, limit, location));
+    if (problems.list.length > before) return undefined;
+  }
+  const isPatch = Object.keys(patch).length > 0;
+  return {
+    limit,
+    key,
+    patch: isPatch ? patch : undefined,
+    mode,
+    place: showPlace(place),
+  };
+}

@@ -1,0 +1,53 @@
+import type { Policy, PolicyLimit, PolicyOverride } from '../config/policy.js';
+import { policyMessages } from '../errors/policy-messages.js';
+import type { Located } from './located.js';
+import type { PolicyProblem, Problems } from './problems.js';
+import { readLimits } from './read-limits.js';
+import { readOverrides } from './read-overrides.js';
+
+/** A policy that is being read. */
+interface Draft {
+  limits: ReadonlyMap<string, PolicyLimit>;
+  overrides: readonly PolicyOverride[];
+}
+
+type Section = (value: Located, draft: Draft, problems: Problems) => void;
+
+/** The sections of a policy, in the order in which they are read. Adding one is a line here and one in the schema. */
+const SECTIONS = new Map<string, Section>([
+  ['limits', (value, draft, problems) => (draft.limits = readLimits(value, problems))],
+  ['overrides', (value, draft, problems) => (draft.overrides = readOverrides(value, draft.limits, problems))],
+]);
+
+/** What an editor reads. */
+const OF_EDITORS = '$schema';
+
+/** What a source said: a policy that is right as a whole, or what is wrong. */
+export type PolicyReading = { readonly policy: Policy } | { readonly problems: readonly PolicyProblem[] };
+
+/** Reads a policy as a whole. Without a value, the problems say why there is none. */
+export function readPolicy(name: string, value: Located | undefined, problems: Problems): PolicyReading {
+  if (value !== undefined) {
+    const draft: Draft = { limits: new Map(), overrides: [] };
+    readSections(value, draft, problems);
+    if (problems.list.length === 0) return { policy: { name, ...draft } };
+  }
+  return { problems: problems.inOrder };
+}
+
+function readSections(value: Located, draft: Draft, problems: Problems): void {
+  const { entries } = value;
+  const known = [...SECTIONS.keys()];
+  if (entries === undefined) {
+    problems.add(value.place, policyMessages.wrongValue(value.shown, `an object of ${known.join(' and ')}`));
+    return;
+  }
+  for (const { name, place } of entries) {
+    if (!SECTIONS.has(name) && name !== OF_EDITORS) problems.add(place, policyMessages.unknown(name, known));
+  }
+  for (const [name, read] of SECTIONS) {
+    const section = entries.find((entry) => entry.name === name)?.value;
+    // A section with nothing in it, as when its last line was taken out.
+    if (section !== undefined && section.value !== null) read(section, draft, problems);
+  }
+}

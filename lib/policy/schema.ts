@@ -1,0 +1,106 @@
+import { algorithms } from '../algorithms/index.js';
+import { LONGEST_KEY } from '../overrides/override-address.js';
+import { type JsonSchema, LIMIT_KINDS, type OptionKind } from './option-kinds.js';
+import { OVERRIDE_KINDS } from './read-overrides.js';
+
+/** The options that a limit of an algorithm cannot do without. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+  'fixed-window': ['rate', 'interval'],
+  'calendar-window': ['rate', 'period'],
+  'sliding-window': ['rate', 'interval'],
+  'sliding-log': ['rate', 'interval'],
+  'token-bucket': ['rate', 'interval'],
+  gcra: ['rate', 'interval'],
+  'leaky-bucket': ['rate', 'interval'],
+  concurrency: ['limit', 'ttl'],
+};
+
+/** What editors show of an option. */
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  algo: 'The algorithm. A limit that code defines needs none.',
+  rate: 'Units that are allowed an interval or a period.',
+  interval: "The interval of the rate: milliseconds or a duration such as '10s', at most 1 year.",
+  burst: 'Units that may come at once. Default: the rate.',
+  refill: "How tokens flow in: 'greedy', evenly, or 'intervally', all at once. Default: 'greedy'.",
+  queue: 'Units that may wait, besides the one that leaves at once. Default: the rate.',
+  slices: 'Into how many slices the window is cut. Default: 10.',
+  period: 'The window of the calendar.',
+  timezone: "An IANA time zone, such as 'Europe/Berlin'. Default: 'UTC'.",
+  retain: "How long a finished window can still be read, such as '7d'. Default: not at all.",
+  limit: 'Units that may be held at the same time.',
+  ttl: 'How long units are held that nobody releases: milliseconds or a duration.',
+  key: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'. Default: 'ip'.",
+  cost: 'The units of a request. Default: 1.',
+  count: "The requests that count. Default: 'all'.",
+  blockFor: "Blocks a refused key for this time, such as '15m'. Default: no block.",
+  prefetch: 'Lets an instance take several units in one call of Redis, and decide in process.',
+  units: 'The most units that are taken in one call.',
+  scope: "'cluster' counts across all instances, 'instance' in each for itself. Default: 'cluster'.",
+  perRoute: "Whether each route has a counter of its own; only for the module's limits. Default: false.",
+  mode: "'enforce' refuses, 'shadow' counts and never refuses, 'off' does not ask the limit. Default: 'enforce'.",
+  nearLimit: 'The share of the quota from which on the limit is near. Default: 0.8.',
+  phase: "When the limit is checked. Default: 'authenticated' for key 'user', else 'guard'.",
+  onStoreError: "What happens while the store fails. Default: the module's.",
+  onMissingKey: "What happens to a request without a key. Default: the module's.",
+  message: 'The message of the response when the limit refuses.',
+};
+
+const NAMES = { type: 'string', pattern: '^[ -~]{1,128}$' };
+const KEYS = { type: 'string', pattern: '^([^*]+[*]?)$', maxLength: LONGEST_KEY };
+
+/** The JSON Schema of policies, for editors: `limits.schema.json` in the package. What the reader takes, it allows. */
+export function policySchema(): JsonSchema {
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'A policy of nestjs-sluice',
+    type: 'object',
+    properties: {
+      $schema: { type: 'string' },
+      limits: named('Limits by their names: new ones, and options of those that code defines.', {
+        $ref: '#/definitions/limit',
+      }),
+      overrides: named('Overrides by the names of their limits, and by key.', {
+        type: 'object',
+        propertyNames: KEYS,
+        additionalProperties: { $ref: '#/definitions/override' },
+      }),
+    },
+    additionalProperties: false,
+    definitions: {
+      limit: {
+        ...objectOf(LIMIT_KINDS),
+        minProperties: 1,
+        allOf: algorithms.names.map(limitOf),
+      },
+      override: { ...objectOf(OVERRIDE_KINDS), minProperties: 1 },
+    },
+  };
+}
+
+/** A section with nothing in it is `null` in YAML. */
+function named(description: string, additionalProperties: JsonSchema): JsonSchema {
+  return { description, type: ['object', 'null'], propertyNames: NAMES, additionalProperties };
+}
+
+function objectOf(kinds: Readonly<Record<string, OptionKind>>): JsonSchema {
+  const properties = Object.entries(kinds).map(([name, { schema, options }]) => {
+    const own = options === undefined ? schema : { ...objectOf(options), required: Object.keys(options) };
+    return [name, { description: DESCRIPTIONS[name], ...own }];
+  });
+  return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
+}
+
+/** What a limit of an algorithm has, and what it has not. */
+function limitOf(algo: string): JsonSchema {
+  const own = algorithms.get(algo)!.options;
+  const required = REQUIRED[algo] ?? [];
+  const foreign = [...new Set(algorithms.options)].filter((option) => !own.includes(option));
+  return {
+    if: { properties: { algo: { const: algo } }, required: ['algo'] },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: {
+      required,
+      properties: Object.fromEntries([...required, ...foreign].map((option) => [option, required.includes(option)])),
+    },
+  };
+}

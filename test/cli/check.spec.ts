@@ -1,0 +1,104 @@
+import { mkdir } from 'node:fs/promises';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { runProgram } from '../../lib/cli/program.js';
+import { LogFolder, runProgram as runBuilt } from './run-program.js';
+
+const files = new LogFolder();
+const check = (...args: string[]) => runBuilt(['check', ...args], { cwd: files.path('.') });
+
+describe('nestjs-sluice check', () => {
+  beforeAll(async () => {
+    await files.write('limits.yaml', [
+      'limits:',
+      '  api: { algo: gcra, rate: 5, interval: 1s }',
+      'overrides:',
+      '  api: { a: { rate: 1 } }',
+    ]);
+    await files.write('limits.json', [{ limits: { api: { rate: 5 } } }]);
+    await files.write('wrong.yaml', ['limits:', '  api: { rate: -1 }', '  "\\u001b[2J": { reat: 1 }']);
+    await mkdir(files.path('folder.yaml'));
+  });
+
+  it('exits with 0 for files that are right', async () => {
+    expect(await check('limits.yaml', 'limits.json')).toEqual({
+      code: 0,
+      stdout: 'limits.yaml: ok (limits: 1, overrides: 1)\nlimits.json: ok (limits: 1, overrides: 0)\n',
+      stderr: '',
+    });
+  });
+
+  it('exits with 1 for one that is wrong, with a line for each problem and nothing that a terminal obeys', async () => {
+    const { code, stdout, stderr } = await check('limits.json', 'wrong.yaml');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect(stdout.split('\n')).toEqual([
+      'limits.json: ok (limits: 1, overrides: 0)',
+      'wrong.yaml:2:16 limits.api.rate: got -1, wants a whole number >= 1',
+      "wrong.yaml:3:3 limits['\\x1B[2J']: got the name '\\x1B[2J', wants 1 to 128 printable ASCII characters",
+      expect.stringContaining("wrong.yaml:3:18 limits['\\x1B[2J'].reat: 'reat' is unknown, wants only algo, rate"),
+      '',
+    ]);
+  });
+
+  it.each([
+    ['missing.yaml', 'missing.yaml: it cannot be read: ENOENT'],
+    ['folder.yaml', 'folder.yaml: it cannot be read: EISDIR'],
+  ])('exits with 1 for %s, which cannot be read', async (file, line) => {
+    expect(await check(file)).toMatchObject({ code: 1, stdout: expect.stringContaining(line), stderr: '' });
+  });
+
+  it('writes JSON', async () => {
+    const { code, stdout } = await check('--json', 'limits.yaml', 'wrong.yaml');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toEqual({
+      files: [
+        { file: 'limits.yaml', limits: 1, overrides: 1, problems: [] },
+        {
+          file: 'wrong.yaml',
+          limits: 0,
+          overrides: 0,
+          problems: [
+            {
+              file: 'wrong.yaml',
+              line: 2,
+              column: 16,
+              path: 'limits.api.rate',
+              message: 'got -1, wants a whole number >= 1',
+            },
+            expect.objectContaining({ line: 3, column: 3 }),
+            expect.objectContaining({ line: 3, column: 18 }),
+          ],
+        },
+      ],
+    });
+  });
+
+  it.each([
+    ['no file', [], 'no policy file is given, wants at least one .yaml, .yml or .json file'],
+    [
+      'a file of another kind',
+      ['limits.toml'],
+      "'limits.toml' is no policy file, wants a name that ends with .yaml, .yml or .json",
+    ],
+    ['an unknown option', ['--strict', 'limits.yaml'], "Unknown option '--strict'"],
+  ])('exits with 2 for %s', async (_, args, message) => {
+    const { code, stdout, stderr } = await check(...args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toBe(`nestjs-sluice check: ${message}\nnestjs-sluice check --help tells more\n`);
+  });
+
+  it('tells its options', async () => {
+    const { code, stdout } = await check('--help');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Usage: nestjs-sluice check/);
+  });
+
+  it('is in the source as it was built', async () => {
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const args = ['check', files.path('limits.yaml'), files.path('wrong.yaml')];
+    expect(await runProgram(args, { stdin: new PassThrough(), stdout, stderr })).toBe(1);
+    stdout.end();
+    expect(await text(stdout)).toBe((await check(...args.slice(1))).stdout);
+  });
+});

@@ -1,0 +1,376 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Policy } from '../../lib/config/policy.js';
+import { algorithms } from '../../lib/algorithms/index.js';
+import { PlainValue } from '../../lib/policy/plain-value.js';
+import { Problems, showProblem } from '../../lib/policy/problems.js';
+import { type PolicyReading, readPolicy } from '../../lib/policy/read-policy.js';
+import { readText } from '../../lib/policy/read-text.js';
+import { ALGORITHM_KINDS, COMMON_KINDS } from '../../lib/policy/option-kinds.js';
+import { propertyRuns } from '../support/property-runs.js';
+
+async function readFile(text: string | Buffer, name = 'limits.yaml'): Promise<PolicyReading> {
+  const problems = new Problems();
+  return readPolicy(name, await readText(name, Buffer.from(text as string), problems), problems);
+}
+
+function readValue(value: unknown): PolicyReading {
+  return readPolicy('source()', new PlainValue(value, 'source()'), new Problems());
+}
+
+function linesOf(reading: PolicyReading): string[] {
+  return 'problems' in reading ? reading.problems.map(showProblem) : [];
+}
+
+function policyOf(reading: PolicyReading): Policy {
+  if ('problems' in reading) throw new Error(linesOf(reading).join('\n'));
+  return reading.policy;
+}
+
+describe('a policy in YAML', () => {
+  it('is read as a whole', async () => {
+    const text = `
+# by hand
+limits:
+  api: { algo: gcra, rate: 100, interval: 1m, key: 'header:x-api-key', nearLimit: 0.5, message: "Slow down" }
+  login:
+    rate: 5
+    mode: off
+    prefetch: { units: 10, ttl: 100ms }
+  "odd.name 1": { algo: concurrency, limit: 5, ttl: 30000 }
+overrides:
+  api:
+    tenant:acme: { rate: 5_0 }
+`.replace('5_0', '50');
+    const { limits, overrides } = policyOf(await readFile(text));
+    expect([...limits].map(([name, { options, mode, place }]) => [name, options, mode, place])).toEqual([
+      [
+        'api',
+        { algo: 'gcra', rate: 100, interval: '1m', key: 'header:x-api-key', nearLimit: 0.5, message: 'Slow down' },
+        undefined,
+        'limits.yaml:4:3 limits.api',
+      ],
+      ['login', { rate: 5, prefetch: { units: 10, ttl: '100ms' } }, 'off', 'limits.yaml:5:3 limits.login'],
+      ['odd.name 1', { algo: 'concurrency', limit: 5, ttl: 30_000 }, undefined, "limits.yaml:9:3 limits['odd.name 1']"],
+    ]);
+    expect(overrides).toEqual([
+      {
+        limit: 'api',
+        key: 'tenant:acme',
+        patch: { rate: 50 },
+        mode: undefined,
+        place: "limits.yaml:12:5 overrides.api['tenant:acme']",
+      },
+    ]);
+  });
+
+  it('has empty sections, as when the last line of one was taken out', async () => {
+    expect(policyOf(await readFile('limits:\noverrides:\n'))).toMatchObject({ overrides: [] });
+  });
+
+  it.each([
+    ['no policy', '', 'limits.yaml: it is empty, wants an object'],
+    ['a comment alone', '# nothing\n', 'limits.yaml: it is empty, wants an object'],
+    ['a list', '- 1', 'limits.yaml:1:1: got a list, wants an object of limits and overrides'],
+    ['a number', '5', 'limits.yaml:1:1: got 5, wants an object'],
+    ['no YAML', 'limits:\n  a: {', 'limits.yaml:2:7: it is no YAML: '],
+    ['tabs', 'limits:\n\ta: 1', 'limits.yaml:2:1: it is no YAML: '],
+    [
+      'two documents',
+      'limits: {}\n---\nlimits: {}',
+      'limits.yaml:2:1: it is no YAML: Source contains multiple documents',
+    ],
+    [
+      'an unknown section',
+      'limits: {}\nlimts: {}',
+      "limits.yaml:2:1 limts: 'limts' is unknown, wants only limits, overrides",
+    ],
+    [
+      'a section that is a list',
+      'limits: []',
+      'limits.yaml:1:9 limits: got a list, wants an object of limits by their names',
+    ],
+    [
+      'overrides that are a list',
+      'overrides: []',
+      'limits.yaml:1:12 overrides: got a list, wants an object of overrides',
+    ],
+    [
+      'a limit that is a text',
+      'limits: { api: fast }',
+      "limits.yaml:1:16 limits.api: got 'fast', wants a limit such as",
+    ],
+    ['a limit that is nothing', 'limits:\n  api:', 'limits.yaml:2:7 limits.api: got null, wants a limit such as'],
+    [
+      'an empty limit',
+      'limits: { api: {} }',
+      'limits.yaml:1:11 limits.api: it says nothing, wants at least one of algo, rate',
+    ],
+    ['a section twice', 'limits: {}\nlimits: {}', "limits.yaml:2:1 limits: 'limits' stands here twice, wants it once"],
+    ['a limit twice', 'limits:\n  a: { rate: 1 }\n  a: { rate: 2 }', "limits.yaml:3:3 limits.a: 'a' stands here twice"],
+    [
+      'an option twice',
+      'limits: { a: { rate: 1, rate: 2 } }',
+      "limits.yaml:1:25 limits.a.rate: 'rate' stands here twice",
+    ],
+    [
+      'a key twice',
+      'overrides: { a: { k: { rate: 1 }, k: { rate: 2 } } }',
+      "limits.yaml:1:35 overrides.a.k: 'k' stands here twice",
+    ],
+    [
+      'an unknown option',
+      'limits: { a: { reat: 1 } }',
+      "limits.yaml:1:16 limits.a.reat: 'reat' is unknown, wants only algo, rate",
+    ],
+    ['a function option', 'limits: { a: { skip: 1 } }', "limits.yaml:1:16 limits.a.skip: 'skip' is unknown"],
+    ['a name as an option', 'limits: { a: { name: b } }', "limits.yaml:1:16 limits.a.name: 'name' is unknown"],
+    [
+      'a number as text',
+      'limits: { a: { rate: "5" } }',
+      "limits.yaml:1:22 limits.a.rate: got '5', wants a whole number >= 1",
+    ],
+    [
+      'a fraction',
+      'limits: { a: { rate: 1.5 } }',
+      'limits.yaml:1:22 limits.a.rate: got 1.5, wants a whole number >= 1',
+    ],
+    ['a number with separators', 'limits: { a: { rate: 1_000 } }', "limits.a.rate: got '1_000', wants"],
+    [
+      'a number too large to count',
+      'limits: { a: { rate: 9007199254740993 } }',
+      'limits.a.rate: got 9007199254740992, wants',
+    ],
+    ['infinity', 'limits: { a: { rate: .inf } }', 'limits.a.rate: got Infinity, wants'],
+    ['no value', 'limits:\n  a:\n    rate:\n', 'limits.yaml:3:10 limits.a.rate: got null, wants a whole number'],
+    ['an object as a value', 'limits: { a: { rate: { x: 1 } } }', 'limits.a.rate: got an object, wants'],
+    [
+      'a wrong duration',
+      'limits: { a: { interval: 1 fortnight } }',
+      "limits.a.interval: got '1 fortnight', wants milliseconds",
+    ],
+    ['a duration too long', 'limits: { a: { interval: 2y } }', "limits.a.interval: got '2y', wants milliseconds"],
+    [
+      'an unknown algorithm',
+      'limits: { a: { algo: gcar } }',
+      "limits.yaml:1:22 limits.a.algo: got 'gcar', wants one of fixed-window",
+    ],
+    [
+      'an option of another algorithm',
+      'limits: { a: { algo: gcra, rate: 1, interval: 1s, queue: 2 } }',
+      "limits.yaml:1:51 limits.a.queue: option 'queue' is not one of 'gcra', wants only rate, interval, burst",
+    ],
+    [
+      'options of several algorithms',
+      'limits: { a: { burst: 1, queue: 2 } }',
+      "limits.yaml:1:11 limits.a: no algorithm has all of the options 'burst' and 'queue'",
+    ],
+    [
+      'an option missing',
+      'limits: { a: { algo: gcra, rate: 1 } }',
+      "limits.yaml:1:11 limits.a: option 'interval' is missing, wants milliseconds",
+    ],
+    [
+      'options that cannot be counted',
+      'limits: { a: { algo: gcra, rate: 9007199254740991, interval: 365d } }',
+      "limits.yaml:1:11 limits.a: options 'rate', 'interval' and 'burst'",
+    ],
+    [
+      'a wrong key',
+      'limits: { a: { key: usr } }',
+      "limits.a.key: got 'usr', wants 'ip', 'user', 'global' or 'header:<name>'",
+    ],
+    [
+      'a wrong time zone',
+      'limits: { a: { timezone: Europe/Bonn } }',
+      "limits.a.timezone: got 'Europe/Bonn', wants an IANA time zone",
+    ],
+    ['a wrong share', 'limits: { a: { nearLimit: 2 } }', 'limits.a.nearLimit: got 2, wants a number > 0 and <= 1'],
+    ['yes', 'limits: { a: { perRoute: yes } }', "limits.a.perRoute: got 'yes', wants true or false"],
+    ['half a prefetch', 'limits: { a: { prefetch: { units: 5 } } }', "limits.a.prefetch: option 'ttl' is missing"],
+    ['a prefetch of a number', 'limits: { a: { prefetch: 5 } }', 'limits.a.prefetch: got 5, wants { units, ttl }'],
+    [
+      'an unknown option of prefetch',
+      'limits: { a: { prefetch: { units: 5, ttl: 1s, x: 1 } } }',
+      "limits.a.prefetch.x: 'x' is unknown, wants only units, ttl",
+    ],
+    [
+      'what prefetch excludes',
+      'limits: { a: { algo: gcra, rate: 50, interval: 1s, blockFor: 1m, prefetch: { units: 5, ttl: 10ms } } }',
+      "limits.a: options 'prefetch' and 'blockFor' exclude each other",
+    ],
+    [
+      'a name that no header can hold',
+      'limits: { "a\\u00e4": { rate: 1 } }',
+      "got the name 'aä', wants 1 to 128 printable ASCII characters",
+    ],
+    ['a number as a name', 'limits: { 5: { rate: 1 } }', 'limits.yaml:1:11 limits: wants a text as a name, in quotes'],
+    ['an object as a name', 'limits: { {a: 1}: { rate: 1 } }', 'limits.yaml:1:11 limits: wants a text as a name'],
+    ['an anchor', 'limits: { a: &x { rate: 1 } }', 'limits.yaml:1:17 limits.a: anchors and aliases are not read'],
+    ['an alias', 'limits: { b: *x }', 'limits.yaml:1:14 '],
+    ['a merge key', 'limits: { a: { <<: { rate: 1 }, burst: 2 } }', "limits.yaml:1:16 limits.a['<<']: '<<' is unknown"],
+    [
+      'a tag',
+      'limits: { a: { rate: !!int "5" } }',
+      "limits.a.rate: the tag 'tag:yaml.org,2002:int' is not read, wants plain values",
+    ],
+    ['an unknown tag', 'limits: !policy {}', "limits: the tag '!policy' is not read"],
+    [
+      '__proto__ as an option',
+      'limits: { a: { __proto__: { rate: 1 } } }',
+      "limits.a.__proto__: '__proto__' is unknown",
+    ],
+    ['constructor as an option', 'limits: { a: { constructor: 1 } }', "limits.a.constructor: 'constructor' is unknown"],
+    [
+      'a star alone as a key',
+      'overrides: { a: { "*": { rate: 1 } } }',
+      "overrides.a['*']: got the key '*', wants the key of one identity",
+    ],
+    ['a star within a key', 'overrides: { a: { "a*b": { rate: 1 } } }', "got the key 'a*b', wants the key"],
+    [
+      'an override of what cannot change',
+      'overrides: { a: { k: { key: ip } } }',
+      "overrides.a.k.key: 'key' is unknown, wants only rate, interval",
+    ],
+    [
+      'an override that says nothing',
+      'overrides: { a: { k: {} } }',
+      'overrides.a.k: it says nothing, wants at least one of rate',
+    ],
+    [
+      'an override of another algorithm',
+      'limits: { a: { algo: gcra, rate: 1, interval: 1s } }\noverrides: { a: { k: { queue: 1 } } }',
+      "limits.yaml:2:24 overrides.a.k.queue: option 'queue' is not one of 'gcra'",
+    ],
+    [
+      'an override that cannot be counted',
+      'limits: { a: { algo: gcra, rate: 1, interval: 365d } }\noverrides: { a: { k: { rate: 9007199254740991 } } }',
+      "limits.yaml:2:19 overrides.a.k: options 'rate', 'interval' and 'burst'",
+    ],
+  ])('is refused with %s', async (_, text, line) => {
+    expect(linesOf(await readFile(text))).toEqual([expect.stringContaining(line)]);
+  });
+
+  it('tells all mistakes, in the order of their lines', async () => {
+    const text = 'overrides: { a: { k: 1 } }\nlimits:\n  b: { rate: 0 }\n  a: { rate: 0, burst: 0 }\nx: 1';
+    expect(linesOf(await readFile(text)).map((line) => line.split(': ')[0])).toEqual([
+      'limits.yaml:1:22 overrides.a.k',
+      'limits.yaml:3:14 limits.b.rate',
+      'limits.yaml:4:14 limits.a.rate',
+      'limits.yaml:4:24 limits.a.burst',
+      'limits.yaml:5:1 x',
+    ]);
+  });
+
+  it('tells a hundred mistakes at most', async () => {
+    const limits = Array.from({ length: 500 }, (_, index) => `  l${index}: { rate: 0 }\n`);
+    expect(linesOf(await readFile(`limits:\n${limits.join('')}`))).toHaveLength(100);
+  });
+
+  it.each([
+    ['is too large', Buffer.alloc(600_000, 'a'), 'limits.yaml: it has more than 524288 bytes, wants at most so many'],
+    ['is no text', Buffer.from([0x6c, 0xff, 0xfe]), 'limits.yaml: it is no text in UTF-8'],
+    ['is nested without end', Buffer.from('['.repeat(100_000)), 'it is no YAML: '],
+  ])('that %s is refused', async (_, bytes, line) => {
+    expect(linesOf(await readFile(bytes))).toEqual([expect.stringContaining(line)]);
+  });
+
+  it('is not expanded by aliases', async () => {
+    const levels = Array.from({ length: 30 }, (_, index) => `l${index + 1}: &l${index + 1} [*l${index}, *l${index}]`);
+    const lines = linesOf(await readFile(`l0: &l0 [x, x]\n${levels.join('\n')}\nlimits: *l30`));
+    expect(lines).toContainEqual(expect.stringContaining('limits.yaml:32:9 limits: anchors and aliases are not read'));
+  });
+
+  it('may name a limit as every object names a property', async () => {
+    const { limits } = policyOf(await readFile('limits: { __proto__: { rate: 1 }, constructor: { rate: 2 } }'));
+    expect([...limits.keys()]).toEqual(['__proto__', 'constructor']);
+    expect(({} as { rate?: number }).rate).toBeUndefined();
+  });
+});
+
+describe('a policy in JSON', () => {
+  it.each([
+    ['with comments', '{\n  // limits\n  "limits": {} }', 'limits.json:2:'],
+    ['with a comma too many', '{\n  "limits": {},\n}', 'limits.json:3:1: it is no JSON: '],
+    ['without quotes', '{ limits: {} }', 'limits.json:1:3: it is no JSON: '],
+    ['that is YAML', 'limits: {}', 'limits.json:1:1: it is no JSON: wants objects in braces'],
+    ['with other quotes', "{\n 'limits': {} }", 'limits.json:2:2: it is no JSON: wants'],
+    ['with a text without quotes', '{"limits":{"a":{"algo":gcra}}}', 'limits.json:1:24: it is no JSON: wants'],
+    ['with another number', '{"limits":{"a":{"rate":0x10}}}', 'limits.json:1:25: it is no JSON: '],
+    ['that ends too early', '{ "limits": {', 'limits.json:1:14: it is no YAML: '],
+    ['with a name twice', '{ "limits": {},\n "limits": {} }', "limits.json:2:2 limits: 'limits' stands here twice"],
+    [
+      'with a wrong value',
+      '{\n\t"limits": { "a": { "rate": -1 } }\n}',
+      'limits.json:2:29 limits.a.rate: got -1, wants',
+    ],
+  ])('is refused %s', async (_, text, line) => {
+    expect(linesOf(await readFile(text, 'limits.json'))).toEqual([expect.stringContaining(line)]);
+  });
+});
+
+describe('any object', () => {
+  const value = fc.oneof(
+    fc.constantFrom<unknown>(1, 5, 0, -1, 1.5, '1m', '10s', '', 'gcra', 'ip', 'shadow', true, null, undefined, NaN),
+    fc.constantFrom<unknown>([], {}, new Map(), new Date(0), () => 1, Symbol('x'), 5n),
+    fc.anything(),
+  );
+  const options = fc.constantFrom(
+    'algo',
+    ...Object.keys(ALGORITHM_KINDS),
+    ...Object.keys(COMMON_KINDS),
+    'skip',
+    '__proto__',
+  );
+  const right = fc.record({
+    algo: fc.constant('gcra'),
+    rate: fc.integer({ min: 1, max: 1000 }),
+    interval: fc.constant('1m'),
+  });
+  const limit = fc.oneof(
+    right,
+    fc.dictionary(options, value),
+    fc.tuple(right, fc.dictionary(options, value)).map(([one, two]) => ({ ...one, ...two })),
+    value,
+  );
+  const limits = fc.oneof(fc.dictionary(fc.constantFrom('a', 'b', 'ä', ''), limit), value);
+  const overrides = fc.oneof(
+    fc.dictionary(fc.constantFrom('a', 'b'), fc.oneof(fc.dictionary(fc.constantFrom('k', 't:*', '*'), limit), value)),
+    value,
+  );
+  const said = fc.record({ rate: fc.integer({ min: 1, max: 1000 }), mode: fc.constantFrom('off', 'shadow') });
+  const rightPolicy = fc.record({
+    limits: fc.dictionary(fc.constantFrom('a', 'b'), right),
+    overrides: fc.dictionary(fc.constantFrom('a', 'b'), fc.dictionary(fc.constantFrom('k', 't:*'), said)),
+  });
+  const policy = fc.oneof(rightPolicy, fc.record({ limits, overrides }, { requiredKeys: [] }), fc.anything());
+
+  it('is refused with a place, or holds as a whole', () => {
+    let taken = 0;
+    fc.assert(
+      fc.property(policy, (given) => {
+        const reading = readValue(given);
+        if ('problems' in reading) {
+          expect(reading.problems.length).toBeGreaterThan(0);
+          for (const line of linesOf(reading)) expect(line).toMatch(/^source\(\)( [\s\S]+?)?: \S[\s\S]*/);
+          return;
+        }
+        taken++;
+        const written = given as Record<
+          'limits' | 'overrides',
+          Record<string, Record<string, unknown>> | null | undefined
+        >;
+        const { limits: read, overrides: keys } = reading.policy;
+        const wholes = [...read].map(([name, { options: own, mode }]) => [name, { ...own, ...(mode && { mode }) }]);
+        expect(Object.fromEntries(wholes)).toEqual(written.limits ?? {});
+        const numbers = Object.values(written.overrides ?? {}).map((each) => Object.keys(each ?? {}).length);
+        expect(keys).toHaveLength(numbers.reduce((sum, count) => sum + count, 0));
+        for (const { options: own } of read.values()) {
+          if (own.algo !== undefined) expect(algorithms.names).toContain(own.algo);
+        }
+      }),
+      { numRuns: propertyRuns(2000) },
+    );
+    expect(taken).toBeGreaterThan(100);
+  });
+});

@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { Ajv } from 'ajv';
+import fc from 'fast-check';
+import ts from 'typescript';
+import { algorithms } from '../../lib/algorithms/index.js';
+import { ALGORITHM_KINDS, COMMON_KINDS, LIMIT_KINDS } from '../../lib/policy/option-kinds.js';
+import { PlainValue } from '../../lib/policy/plain-value.js';
+import { Problems } from '../../lib/policy/problems.js';
+import { readPolicy } from '../../lib/policy/read-policy.js';
+import { policySchema } from '../../lib/policy/schema.js';
+import { COMMON } from '../../lib/rules/rule-compiler.js';
+import { PACKAGE_FOLDER } from '../support/npm.js';
+import { propertyRuns } from '../support/property-runs.js';
+
+const schema = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'limits.schema.json'), 'utf8')) as object;
+const isValid = new Ajv({ strict: true, allErrors: true, allowUnionTypes: true }).compile(schema);
+
+function isRead(policy: unknown): boolean {
+  return 'policy' in readPolicy('', new PlainValue(policy, ''), new Problems());
+}
+
+/** Options that only functions or the limit's place give. */
+const NO_DATA = ['name', 'skip', 'body'];
+
+describe('the JSON Schema of policies', () => {
+  it('is the one in the package: `npm run build:schema` writes it', () => {
+    expect(schema).toEqual(policySchema());
+  });
+
+  it('is what the package exports', async () => {
+    const { exports } = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8')) as {
+      exports: Record<string, unknown>;
+    };
+    expect(exports['./limits.schema.json']).toBe('./limits.schema.json');
+  });
+
+  it('knows every option of limits that is data', () => {
+    expect(Object.keys(COMMON_KINDS).toSorted()).toEqual(COMMON.filter((name) => !NO_DATA.includes(name)).toSorted());
+    expect(Object.keys(ALGORITHM_KINDS).toSorted()).toEqual([...new Set(algorithms.options)].toSorted());
+  });
+
+  it('knows every property of the type of limits', () => {
+    const path = join(PACKAGE_FOLDER, 'lib/config/limit-definition.ts');
+    const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest);
+    const common = file.statements
+      .filter(ts.isInterfaceDeclaration)
+      .find(({ name }) => name.text === 'CommonLimitOptions');
+    const names = common!.members.map(({ name }) => (name as ts.Identifier).text);
+    expect(names.filter((name) => !NO_DATA.includes(name)).toSorted()).toEqual(Object.keys(COMMON_KINDS).toSorted());
+  });
+
+  it('has a description of every option', () => {
+    const { properties } = (policySchema()['definitions'] as Record<string, { properties: Record<string, object> }>)[
+      'limit'
+    ]!;
+    expect(Object.keys(properties)).toEqual(Object.keys(LIMIT_KINDS));
+    for (const property of Object.values(properties))
+      expect(property).toMatchObject({ description: expect.any(String) });
+  });
+
+  it.each([
+    [{}],
+    [{ $schema: './limits.schema.json', limits: null, overrides: null }],
+    [{ limits: { api: { algo: 'gcra', rate: 100, interval: '1m', burst: 5, key: 'header:x-a' } } }],
+    [{ limits: { api: { rate: 1 } }, overrides: { api: { 'tenant:*': { rate: 5, mode: 'off' } } } }],
+    [{ limits: { held: { algo: 'concurrency', limit: 5, ttl: 1000, prefetch: { units: 1, ttl: '1s' } } } }, false],
+  ])('allows %j', (policy, reads = true) => {
+    expect([isValid(policy), isRead(policy)]).toEqual([true, reads]);
+  });
+
+  it.each([
+    ['an unknown section', { limts: {} }],
+    ['an unknown option', { limits: { a: { reat: 1 } } }],
+    ['a limit that says nothing', { limits: { a: {} } }],
+    ['a wrong name', { limits: { ä: { rate: 1 } } }],
+    ['a rate of 0', { limits: { a: { rate: 0 } } }],
+    ['a fraction', { limits: { a: { rate: 1.5 } } }],
+    ['a number as text', { limits: { a: { rate: '5' } } }],
+    ['no duration', { limits: { a: { interval: 'often!' } } }],
+    ['an unknown algorithm', { limits: { a: { algo: 'gcar', rate: 1, interval: 1 } } }],
+    ['an option of another algorithm', { limits: { a: { algo: 'gcra', rate: 1, interval: 1, queue: 1 } } }],
+    ['a missing option', { limits: { a: { algo: 'gcra', rate: 1 } } }],
+    ['a wrong key', { limits: { a: { key: 'header:' } } }],
+    ['an unknown mode', { limits: { a: { mode: 'on' } } }],
+    ['half a prefetch', { limits: { a: { prefetch: { units: 1 } } } }],
+    ['a key with a star within', { overrides: { a: { 'a*b': { rate: 1 } } } }],
+    ['an override of the key', { overrides: { a: { k: { key: 'ip' } } } }],
+    ['an override that says nothing', { overrides: { a: { k: {} } } }],
+  ])('refuses %s, as the reader does', (_, policy) => {
+    expect([isValid(policy), isRead(policy)]).toEqual([false, false]);
+  });
+
+  it.each(algorithms.names)('asks for what %s cannot do without', (algo) => {
+    const all = { rate: 5, interval: '1m', period: 'day', limit: 5, ttl: '1m' };
+    const own = Object.entries(all).filter(([option]) => algorithms.get(algo)!.options.includes(option));
+    expect(isRead({ limits: { a: { algo, ...Object.fromEntries(own) } } })).toBe(true);
+    for (const [left] of own) {
+      const limits = { a: { algo, ...Object.fromEntries(own.filter(([option]) => option !== left)) } };
+      expect([left, isValid({ limits }), isRead({ limits })]).toEqual([left, false, false]);
+    }
+  });
+
+  it('allows what the reader takes', () => {
+    const value = fc.constantFrom<unknown>(
+      1,
+      5,
+      0,
+      -1,
+      1.5,
+      0.5,
+      1e9,
+      '1m',
+      '10s',
+      '.5 h',
+      '1 minute',
+      '+2 days',
+      '1y',
+      '2y',
+      '',
+      'x',
+      'greedy',
+      'day',
+      'UTC',
+      'ip',
+      'user',
+      'header:x-a',
+      'header:',
+      'shadow',
+      'off',
+      'allow',
+      'skip',
+      'guard',
+      'instance',
+      'failed',
+      true,
+      null,
+      { units: 1, ttl: 5 },
+      { units: 1 },
+      [],
+      {},
+    );
+    const limit = fc.dictionary(
+      fc.constantFrom(...Object.keys(LIMIT_KINDS).filter((option) => option !== 'algo')),
+      value,
+      {
+        minKeys: 1,
+        maxKeys: 3,
+      },
+    );
+    let taken = 0;
+    fc.assert(
+      fc.property(limit, limit, (one, other) => {
+        const policy = { limits: { a: one }, overrides: { a: { k: other } } };
+        for (const part of [policy, { limits: policy.limits }, { overrides: policy.overrides }]) {
+          if (!isRead(part)) continue;
+          taken++;
+          expect([part, isValid(part)]).toEqual([part, true]);
+        }
+      }),
+      { numRuns: propertyRuns(3000) },
+    );
+    expect(taken).toBeGreaterThan(100);
+  });
+});
