@@ -15,10 +15,10 @@ export interface Decision {
   /** Milliseconds to hold the request (`leaky-bucket`), else 0. */
   delayMs: number;
   /**
-   * Who decided: Redis; the in-process store; while Redis fails, what `onStoreError` says; a refusal that is remembered; or
-   * units that this instance had taken from Redis before.
+   * Who decided: Redis; the in-process store; while Redis fails, what `onStoreError` says; a refusal that is remembered;
+   * units that this instance had taken from Redis before; or a list that refuses or exempts.
    */
-  source: 'redis' | 'memory' | 'fallback' | 'cache' | 'prefetch';
+  source: 'redis' | 'memory' | 'fallback' | 'cache' | 'prefetch' | 'list';
 }
 
 /** The answer of all limits of one request, which is allowed by all of them, or charged to none. */

@@ -1,6 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import { Answers } from '../request/answers.js';
 import { Completions } from '../request/completions.js';
+import { DeniedAddresses } from '../request/denied-addresses.js';
 import { Holds } from '../request/holds.js';
 import { RequestCheck } from '../request/request-check.js';
 import { RequestLimiter } from '../request/request-limiter.js';
@@ -18,6 +19,7 @@ export const requestProviders: readonly Provider[] = [
   Requests,
   ResponseHeaders,
   Answers,
+  DeniedAddresses,
   RequestCheck,
   Holds,
   Completions,

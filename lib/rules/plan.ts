@@ -37,6 +37,8 @@ export class Plan {
   readonly continuesAfterGuards: boolean;
   /** Whether nothing is ever checked in the guard or after it. */
   readonly isEmpty: boolean;
+  /** Whether the route, or a class that it belongs to, skips all limits from farther out. */
+  readonly skipsAll: boolean;
   private readonly levels: readonly DeclaredLevel[];
   private readonly sources: readonly RuleSource[];
 
@@ -46,6 +48,7 @@ export class Plan {
     private readonly guarded: boolean,
   ) {
     const bare = levels.findLastIndex(({ skips }) => skips === 'all');
+    this.skipsAll = bare >= 0;
     this.levels = levels.slice(Math.max(bare, 0));
     this.sources = this.levels.flatMap(({ specs }) => specs.filter(isSource));
     const rules = merge(this.levels, new Map());

@@ -8,7 +8,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
   readonly nodeOf?: (counter: Counter) => string;
   readonly hasNode?: (node: string) => boolean;
 
-  constructor(protected readonly inner: Store) {
+  constructor(protected inner: Store) {
     super();
     if (inner.nodeOf !== undefined) this.nodeOf = (counter) => inner.nodeOf!(counter);
     if (inner.hasNode !== undefined) this.hasNode = (node) => inner.hasNode!(node);
@@ -22,6 +22,11 @@ export abstract class StoreLayer extends DirectStore implements Store {
   /** Asks the servers that are left alone whether they are back. Never rejects. */
   async probe(): Promise<void> {
     if (this.inner instanceof StoreLayer) await this.inner.probe();
+  }
+
+  /** Puts a layer below this one, from now on. */
+  insert(layer: (inner: Store) => StoreLayer): void {
+    this.inner = layer(this.inner);
   }
 
   decide(check: Check, answer: CheckAnswer): void {
