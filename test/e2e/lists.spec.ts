@@ -81,6 +81,8 @@ const limitersOf = (running: HttpApp) => running.nest.get(LimiterService);
 const HERE = { ip: '127.0.0.1' };
 const FORBIDDEN = { statusCode: 403, message: 'Forbidden', error: 'Forbidden' };
 
+const rateHeaders = ({ headers }: Response) => [...headers.keys()].filter((name) => /ratelimit|retry-after/.test(name));
+
 describe.each(frameworks)('a list, on routes of %s', (framework) => {
   const start = async (limits: RateLimitModuleOptions = {}, more: object = {}) => {
     app = await HttpApp.start(framework, {
@@ -91,9 +93,6 @@ describe.each(frameworks)('a list, on routes of %s', (framework) => {
     });
     return { app, limiters: limitersOf(app) };
   };
-  const rateHeaders = ({ headers }: Response) =>
-    [...headers.keys()].filter((name) => /ratelimit|retry-after/.test(name));
-
   it('refuses with 403, and says no more', async () => {
     const { app: running, limiters } = await start();
     await limiters.deny({ ip: '127.0.0.0/8' }, { limit: 'address', reason: 'secret' });
@@ -267,6 +266,13 @@ describe.each(frameworks)('a list, on routes of %s', (framework) => {
   });
 });
 
+const ask = async (running: HttpApp) => {
+  const body = JSON.stringify({ query: '{ book free }' });
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(`${running.url}/graphql`, { method: 'POST', body, headers });
+  return (await response.json()) as { data: unknown; errors?: { message: string; extensions: { code: string } }[] };
+};
+
 it('a list refuses a GraphQL field as one that is forbidden', async () => {
   @Resolver()
   class FieldResolver {
@@ -288,12 +294,6 @@ it('a list refuses a GraphQL field as one that is forbidden', async () => {
       providers: [FieldResolver],
     });
     return app;
-  };
-  const ask = async (running: HttpApp) => {
-    const body = JSON.stringify({ query: '{ book free }' });
-    const headers = { 'content-type': 'application/json' };
-    const response = await fetch(`${running.url}/graphql`, { method: 'POST', body, headers });
-    return (await response.json()) as { data: unknown; errors?: { message: string; extensions: { code: string } }[] };
   };
   const running = await start();
   await limitersOf(running).deny(HERE, { limit: 'address' });

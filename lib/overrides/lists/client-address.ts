@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { embeddedIPv4, withoutPort } from '../../key-resolvers/ip.js';
 import { flatCopy } from '../../util/flat-copy.js';
@@ -15,13 +16,20 @@ const NONE: ClientAddress = {};
 
 /** Reads an address as transports give it. */
 export function readClientAddress(text: string): ClientAddress {
+  if (isIPv4(text)) return { v4: partsOfIPv4(text) };
   const address = withoutPort(text);
   if (!ipaddr.isValid(address)) return NONE;
   const parsed = ipaddr.parse(address);
   if (!(parsed instanceof ipaddr.IPv6)) return { v4: partsOf(parsed) };
   if (parsed.isIPv4MappedAddress()) return { v4: partsOf(parsed.toIPv4Address()) };
   const embedded = embeddedIPv4(parsed.parts);
-  return { v4: embedded === undefined ? undefined : partsOf(ipaddr.IPv4.parse(embedded)), v6: parsed.parts };
+  return { v4: embedded === undefined ? undefined : partsOfIPv4(embedded), v6: parsed.parts };
+}
+
+/** Much faster than a parser of all forms, for most addresses. */
+function partsOfIPv4(text: string): AddressParts {
+  const [first, second, third, fourth] = text.split('.').map(Number) as [number, number, number, number];
+  return [(first << 8) | second, (third << 8) | fourth];
 }
 
 /** How many addresses are remembered, and then as many again before the first are forgotten. */

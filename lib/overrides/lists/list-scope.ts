@@ -14,6 +14,9 @@ import { PrefixTable } from './prefix-table.js';
 /** The most records of a limit that are logged. */
 const MOST_LOGGED = 100;
 
+/** Stands for no entry. */
+const NOBODY = Symbol('nobody');
+
 /** The lists of one limit, or those of all limits. */
 export class ListScope implements OverrideHolder {
   private readonly members = new Map<string, Listed>();
@@ -22,6 +25,8 @@ export class ListScope implements OverrideHolder {
   private readonly v6 = new PrefixTable<Listed>();
   private sorted: string[] | undefined;
   private networks = 0;
+  /** What was found for addresses since the networks changed. */
+  private found = new WeakMap<ClientAddress, Listed | typeof NOBODY>();
   private readonly logged = new Map<string, string>();
 
   /**
@@ -109,6 +114,7 @@ export class ListScope implements OverrideHolder {
   }
 
   private placeNetwork({ parts, length }: Network, listed: Listed | undefined): void {
+    this.found = new WeakMap();
     const table = parts.length === 2 ? this.v4 : this.v6;
     if (listed === undefined) table.delete(parts, length);
     else table.set(parts, length, listed);
@@ -121,8 +127,14 @@ export class ListScope implements OverrideHolder {
     return true;
   }
 
-  private findNetwork({ v4, v6 }: ClientAddress): Listed | undefined {
-    return stricter(v4 && this.v4.find(v4), v6 && this.v6.find(v6));
+  private findNetwork(address: ClientAddress): Listed | undefined {
+    let found = this.found.get(address);
+    if (found === undefined) {
+      const { v4, v6 } = address;
+      found = stricter(v4 && this.v4.find(v4), v6 && this.v6.find(v6)) ?? NOBODY;
+      this.found.set(address, found);
+    }
+    return found === NOBODY ? undefined : found;
   }
 
   private warn(key: string, reason: string): void {

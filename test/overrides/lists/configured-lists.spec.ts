@@ -18,6 +18,12 @@ async function start(lists: ListsOptions): Promise<RatesApp> {
   return app;
 }
 
+const disabled = (deny: unknown) =>
+  RateLimitTesting.disable(
+    Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ define: { login }, lists: { deny } as ListsOptions })],
+    }),
+  ).compile();
 describe('lists of the module', () => {
   const lists: ListsOptions = {
     allow: [
@@ -65,12 +71,6 @@ describe('lists of the module', () => {
   });
 
   it('refuse nobody where tests let everything pass, and are still read', async () => {
-    const disabled = (deny: unknown) =>
-      RateLimitTesting.disable(
-        Test.createTestingModule({
-          imports: [RateLimitModule.forRoot({ define: { login }, lists: { deny } as ListsOptions })],
-        }),
-      ).compile();
     const module = await disabled([{ identity: 'x' }, { ip: '0.0.0.0/0' }]);
     await module.init();
     closes.push(() => module.close());

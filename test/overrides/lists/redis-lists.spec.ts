@@ -13,6 +13,11 @@ import { exceptReadings, login, RatesApp, until } from '../overrides-app.js';
 
 const ACME = { identity: 'tenant:acme' };
 
+const said = async (app: RatesApp, identity = 'tenant:acme') => {
+  const { allowed, source } = await app.service.for('login').peek(identity);
+  return source === 'list' ? (allowed ? 'allow' : 'deny') : undefined;
+};
+
 describe('lists on Redis', () => {
   const url = process.env['TEST_REDIS_URL'] as string;
   const apps: RatesApp[] = [];
@@ -28,11 +33,6 @@ describe('lists on Redis', () => {
   };
   const [OVERRIDES, CHANGES] = [1, 3] as const;
   const key = (index: number): string => overrideKeys(prefix)[index]!;
-  const said = async (app: RatesApp, identity = 'tenant:acme') => {
-    const { allowed, source } = await app.service.for('login').peek(identity);
-    return source === 'list' ? (allowed ? 'allow' : 'deny') : undefined;
-  };
-
   beforeAll(async () => {
     redis = await connectRedis();
   });
