@@ -26,7 +26,15 @@ export { InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
 export { RateLimitDecision } from './nest/decorators/rate-limit-decision.decorator.js';
 export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
-export type { ConfiguredListEntry, ListEntry, ListName, ListsOptions } from './config/list-entry.js';
+export type {
+  AddressEntry,
+  ConfiguredListEntry,
+  IdentityEntry,
+  ListEntry,
+  ListName,
+  ListsOptions,
+  PatternEntry,
+} from './config/list-entry.js';
 export { defineLimit, defineLimits } from './config/define-limit.js';
 export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from './errors/errors.js';
 export {

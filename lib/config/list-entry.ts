@@ -5,10 +5,37 @@ export type ListName = 'allow' | 'deny';
  * Whom a list names: clients by their address or network, `{ ip: '203.0.113.7' }`, `{ ip: '10.0.0.0/8' }`, `{ ip: '2001:db8::/32' }`;
  * one identity that limits count by, `{ identity: 'tenant:acme' }`; or all identities that begin alike, `{ pattern: 'tenant:*' }`.
  */
-export type ListEntry =
-  | { readonly ip: string; readonly identity?: never; readonly pattern?: never }
-  | { readonly identity: string; readonly ip?: never; readonly pattern?: never }
-  | { readonly pattern: string; readonly ip?: never; readonly identity?: never };
+export type ListEntry = AddressEntry | IdentityEntry | PatternEntry;
+
+/** Names clients by their address. */
+export interface AddressEntry {
+  /** An address, or a network in CIDR notation without bits behind its prefix. */
+  readonly ip: string;
+  /** Is of another entry. */
+  readonly identity?: never;
+  /** Is of another entry. */
+  readonly pattern?: never;
+}
+
+/** Names one identity. */
+export interface IdentityEntry {
+  /** The key, such as `'tenant:acme'`, of up to 512 characters without a star. */
+  readonly identity: string;
+  /** Is of another entry. */
+  readonly ip?: never;
+  /** Is of another entry. */
+  readonly pattern?: never;
+}
+
+/** Names all identities that begin alike. */
+export interface PatternEntry {
+  /** The beginning of their keys with a star behind it, such as `'tenant:*'`, of up to 512 characters. */
+  readonly pattern: string;
+  /** Is of another entry. */
+  readonly ip?: never;
+  /** Is of another entry. */
+  readonly identity?: never;
+}
 
 /** An entry of a list in the module's options. */
 export type ConfiguredListEntry = ListEntry & {

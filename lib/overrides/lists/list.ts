@@ -79,6 +79,7 @@ export interface ListPage {
 
 /** What a change made of an entry of a list. */
 export interface ChangedList {
+  /** Tells it from a change of a rate or a mode. */
   kind: 'list';
   /** The limit's name; `undefined` for lists of all limits. */
   limit?: string;
@@ -86,7 +87,8 @@ export interface ChangedList {
   key?: never;
   /** Whom it names. */
   entry: ListEntry;
-  /** Where it stood before; `undefined` for no change of the module's options. */
+  /** Where it stood before by a change; `undefined` if no change put it on a list. */
   before: ListedEntry | undefined;
+  /** Where it stands after it; `undefined` likewise. */
   after: ListedEntry | undefined;
 }
