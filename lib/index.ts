@@ -26,6 +26,15 @@ export { InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
 export { RateLimitDecision } from './nest/decorators/rate-limit-decision.decorator.js';
 export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
 export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
+export type {
+  AddressEntry,
+  ConfiguredListEntry,
+  IdentityEntry,
+  ListEntry,
+  ListName,
+  ListsOptions,
+  PatternEntry,
+} from './config/list-entry.js';
 export { defineLimit, defineLimits } from './config/define-limit.js';
 export { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from './errors/errors.js';
 export {
@@ -36,6 +45,7 @@ export {
 } from './nest/health/rate-limit.health-indicator.js';
 export type { HeaderFormat, HeaderFormatter, HeaderOption } from './http/header-format.js';
 export type { LimitInfo } from './http/limit-info.js';
+export { type DeniedStatus, RateLimitDeniedException } from './http/rate-limit-denied.exception.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
 export type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
 export { ipIdentity } from './key-resolvers/ip.js';
@@ -88,8 +98,17 @@ export {
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './config/module-options.js';
 export type { PolicyFunction, PolicyOptions } from './config/policy.js';
+export type { ChangeCause } from './overrides/change-cause.js';
 export type {
-  ChangeCause,
+  ChangedList,
+  ListedEntry,
+  ListOptions,
+  ListPage,
+  ListPageOptions,
+  ListQuery,
+  UnlistOptions,
+} from './overrides/lists/list.js';
+export type {
   ChangedMode,
   ChangedRate,
   ChangesOptions,

@@ -3,6 +3,7 @@ import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../algorithms/options.js';
 import type { HeaderOption } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
+import type { ListsOptions } from './list-entry.js';
 import type { LimitDefaults, LimitDefinition, OnMissingKey } from './limit-definition.js';
 import type { PolicyOptions } from './policy.js';
 import type { RedisConnection } from '../redis/client.js';
@@ -39,6 +40,12 @@ export interface RateLimitModuleOptions {
    * @default what each of these says
    */
   defaults?: LimitDefaults;
+  /**
+   * Who is exempt from limits, and who is refused: `{ allow: [{ ip: '10.0.0.0/8' }], deny: [{ identity: 'tenant:acme' }] }`. An entry
+   * with a `limit` is for that one. `LimiterService.allow`, `deny` and `unlist` change lists while the app runs.
+   * @default nobody
+   */
+  lists?: ListsOptions;
   /**
    * The headers that tell of limits: `'draft-8'` (RateLimit and RateLimit-Policy of the IETF drafts 08 to 11), `'draft-6'`,
    * `'legacy'` (X-RateLimit-*), a function, a list of these (of two that set one header, the later wins), or `false`.

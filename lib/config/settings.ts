@@ -52,6 +52,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'retryJitter',
   'problem',
   'body',
+  'lists',
   'timeout',
   'onStoreError',
   'localShare',

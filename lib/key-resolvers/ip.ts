@@ -84,9 +84,14 @@ export function ipIdentity(address: unknown, ipv6Prefix = 64): string | undefine
   return `ip:${isIPv4(address) ? address : network(address, ipv6Prefix)}`;
 }
 
-function network(text: string, ipv6Prefix: number): string {
+/** An address without the port and the brackets that a proxy may put around it. */
+export function withoutPort(text: string): string {
   const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? [];
-  const address = inBrackets ?? beforePort ?? text;
+  return inBrackets ?? beforePort ?? text;
+}
+
+function network(text: string, ipv6Prefix: number): string {
+  const address = withoutPort(text);
   // What a trusted proxy made of an address it could not read still is one client, and must not escape the limit.
   if (!ipaddr.isValid(address)) return text.slice(0, 64).replaceAll(/[^A-Za-z0-9_.:@-]/g, '_');
   const parsed = ipaddr.parse(address);
@@ -100,7 +105,8 @@ function network(text: string, ipv6Prefix: number): string {
   return new ipaddr.IPv6(parts).toRFC5952String();
 }
 
-function embeddedIPv4(parts: readonly number[]): string | undefined {
+/** The IPv4 address that an IPv6 address of these parts stands for, if it does. */
+export function embeddedIPv4(parts: readonly number[]): string | undefined {
   const form = EMBEDDING.find(({ prefix }) => prefix.every((part, index) => parts[index] === part));
   if (form === undefined) return undefined;
   const { at, mask = 0 } = form;

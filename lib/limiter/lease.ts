@@ -94,6 +94,8 @@ export function withLease(
   if (charge.limit.algorithm.holding === undefined) return decision;
   if (charge.limit.off || !allowed)
     return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, queues) } : decision;
+  // What a list let pass holds nothing.
+  if (source === 'list') return { ...decision, lease: new Lease(undefined, store, queues) };
   if (ticket === undefined) return decision;
   return { ...decision, lease: new Lease({ ...charge, ticket, source, candidate }, store, queues) };
 }

@@ -1,5 +1,6 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { toDecision } from '../stores/store-decision.js';
+import { listMessages } from '../errors/list-messages.js';
 import { messages } from '../errors/messages.js';
 import type { StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
@@ -101,9 +102,11 @@ export class Waiter {
     const { cost, lastRefusal, options } = this;
     const { name } = this.limit();
     const message =
-      lastRefusal?.retryAfterMs === Infinity
-        ? messages.neverFits(name, cost, lastRefusal.quota)
-        : messages.timedOut(name, options.timeoutMs);
+      lastRefusal?.source === 'list'
+        ? listMessages.deniedKey(name)
+        : lastRefusal?.retryAfterMs === Infinity
+          ? messages.neverFits(name, cost, lastRefusal.quota)
+          : messages.timedOut(name, options.timeoutMs);
     this.reject(new RateLimitTimeoutError(message, lastRefusal && toDecision(lastRefusal)));
   };
 

@@ -15,10 +15,10 @@ export interface Decision {
   /** Milliseconds to hold the request (`leaky-bucket`), else 0. */
   delayMs: number;
   /**
-   * Who decided: Redis; the in-process store; while Redis fails, what `onStoreError` says; a refusal that is remembered; or
-   * units that this instance had taken from Redis before.
+   * Who decided: Redis; the in-process store; while Redis fails, what `onStoreError` says; a refusal that is remembered;
+   * units that this instance had taken from Redis before; or a list that refuses or exempts.
    */
-  source: 'redis' | 'memory' | 'fallback' | 'cache' | 'prefetch';
+  source: 'redis' | 'memory' | 'fallback' | 'cache' | 'prefetch' | 'list';
   /**
    * Of a limit whose `blockFor` has steps: how many blocks this key earned that are not forgotten, at most 255; with the one
    * that this refusal begins.

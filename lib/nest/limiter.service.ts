@@ -9,13 +9,22 @@ import { messages } from '../errors/messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { Explainer } from '../explain/explainer.js';
 import type { Explanation, LimitQuery, RouteQuery } from '../explain/explanation.js';
+import type { ListEntry } from '../config/list-entry.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { type LeasedCheckResult, withLease } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
+import type { ChangeCause } from '../overrides/change-cause.js';
 import type {
-  ChangeCause,
+  ListedEntry,
+  ListOptions,
+  ListPage,
+  ListPageOptions,
+  ListQuery,
+  UnlistOptions,
+} from '../overrides/lists/list.js';
+import type {
   ChangesOptions,
   ClearOptions,
   CurrentMode,
@@ -171,7 +180,39 @@ export class LimiterService {
   }
 
   /**
-   * Returns the last changes of rates and modes, by whichever instance, the newest first. The history holds 1,000. Rejects with
+   * Exempts addresses, an identity, or all whose keys begin alike, from one limit or from all: they are not asked of it, and not
+   * charged. An entry that is on the other list moves. When the promise resolves, this instance decides by it, and all others with
+   * the same Redis and `prefix` do within 100 ms. Rejects as `setRate` does.
+   */
+  async allow(entry: ListEntry, options: ListOptions = {}): Promise<void> {
+    await this.overrides.lists.put('allow', entry, options);
+  }
+
+  /** Refuses addresses, an identity, or all whose keys begin alike, without a call of Redis. All else is as with `allow`. */
+  async deny(entry: ListEntry, options: ListOptions = {}): Promise<void> {
+    await this.overrides.lists.put('deny', entry, options);
+  }
+
+  /**
+   * Takes an entry off the list that `allow` or `deny` put it on; one of the module's options holds again. Resolves to whether there
+   * was one. Rejects as `setRate` does.
+   */
+  async unlist(entry: ListEntry, options: UnlistOptions = {}): Promise<boolean> {
+    return this.overrides.lists.end(entry, options);
+  }
+
+  /** Returns the entry that decides for an address or a `key`, if one does. Reads lists as `getRate` does rates. */
+  async listed(query: ListQuery): Promise<ListedEntry | undefined> {
+    return this.overrides.lists.find(query);
+  }
+
+  /** Returns the entries of lists, a page of them: those of the module's options, too. Reads them as `getRate` does rates. */
+  async lists(options: ListPageOptions = {}): Promise<ListPage> {
+    return this.overrides.lists.page(options);
+  }
+
+  /**
+   * Returns the last changes of rates, modes and lists, by whichever instance, the newest first. The history holds 1,000. Rejects with
    * `RateLimitStoreError` while Redis does not answer.
    */
   async changes(options: ChangesOptions = {}): Promise<RecordedChange[]> {
@@ -179,7 +220,7 @@ export class LimiterService {
   }
 
   /**
-   * Brings back all overrides as they were after the change `version`, 0 for before the first one; those that have ended meanwhile
+   * Brings back all overrides and lists as they were after the change `version`, 0 for before the first one; those that have ended meanwhile
    * stay ended. Counted units stay. The rollback is a change itself. Resolves to whether there was a change to undo. Rejects as
    * `setRate` does.
    */

@@ -2,6 +2,7 @@ import type { Provider } from '@nestjs/common';
 import { Explainer } from '../explain/explainer.js';
 import { Answers } from '../request/answers.js';
 import { Completions } from '../request/completions.js';
+import { DeniedAddresses } from '../request/denied-addresses.js';
 import { Holds } from '../request/holds.js';
 import { RequestCheck } from '../request/request-check.js';
 import { RequestLimiter } from '../request/request-limiter.js';
@@ -19,6 +20,7 @@ export const requestProviders: readonly Provider[] = [
   Requests,
   ResponseHeaders,
   Answers,
+  DeniedAddresses,
   RequestCheck,
   Holds,
   Completions,

@@ -4,6 +4,7 @@ import { CandidateStore } from '../stores/layers/candidate.store.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
 import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
+import { ListStore, type ListVerdicts } from '../stores/layers/list.store.js';
 import { PrefetchStore } from '../stores/layers/prefetch.store.js';
 import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
 import { StoreLayer } from '../stores/layers/store-layer.js';
@@ -52,6 +53,11 @@ export interface StoreSettings extends CountingPlace {
    * @default they are told nowhere, and OpenTelemetry neither
    */
   readonly decisions?: DecisionStream | undefined;
+  /**
+   * Who is exempt from limits, and who is refused.
+   * @default nobody
+   */
+  readonly lists?: ListVerdicts | undefined;
   /** Whether OpenTelemetry is told: if it is not installed, `true` is an error, and nothing means no. */
   readonly telemetry?: boolean | undefined;
 }
@@ -90,7 +96,7 @@ export class StoreStack extends CandidateStore {
 
 /** Builds the store that an app asks, of the layers that it needs. */
 export async function createStoreStack(settings: StoreSettings): Promise<StoreStack> {
-  const { decisions, telemetry, report, localShare, store: own, maxKeys, maxBytes } = settings;
+  const { decisions, telemetry, report, localShare, lists, store: own, maxKeys, maxBytes } = settings;
   // What is counted in process beside a store on a clock of its own goes by that clock, too.
   const local = new MemoryStore({ maxKeys, maxBytes, clock: own instanceof MemoryStore ? own.clock : undefined });
   const { store, isShared, channel, remembersRefusals } = await baseOf(settings, local);
@@ -98,16 +104,19 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   // From top to bottom. A limit may come at any time, from a function or a module that is loaded lazily: so the layers of
   // `scope: 'instance'` and of `prefetch` are always there, and only hand on checks until one has such a limit.
   const layers = [
-    decisions && ((inner: Store) => new ObservedStore(inner, decisions, telemetry)),
     isShared && ((inner: Store) => new InstanceScopeStore(inner, local)),
     channel && ((inner: Store) => new PrefetchStore(inner, channel)),
     channel && remembersRefusals && ((inner: Store) => new RefusalCacheStore(inner, channel)),
     isShared && ((inner: Store) => new FallbackStore(inner, local, fallback)),
   ];
-  return new StoreStack(
-    layers.reduceRight<Store>((inner, layer) => (layer ? layer(inner) : inner), store),
-    channel,
-  );
+  const layered = layers.reduceRight<Store>((inner, layer) => (layer ? layer(inner) : inner), store);
+  const observed = decisions && new ObservedStore(layered, decisions, telemetry);
+  const stack = new StoreStack(observed ?? layered, channel);
+  // What observes tells what lists decide. They are there from their first entry on; a replacement decides all by itself.
+  if (settings.replacement === undefined) {
+    lists?.whenUsed(() => (observed ?? stack).insert((inner) => new ListStore(inner, lists)));
+  }
+  return stack;
 }
 
 async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {

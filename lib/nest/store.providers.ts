@@ -1,8 +1,16 @@
 import type { Provider } from '@nestjs/common';
 import type { RateLimitSettings } from '../config/settings.js';
-import { OVERRIDE_STORE, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import {
+  OVERRIDE_STORE,
+  RATE_LIMIT_LISTS,
+  RATE_LIMIT_REDIS,
+  RATE_LIMIT_SETTINGS,
+  RATE_LIMIT_STORE,
+} from '../config/tokens.js';
 import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
+import { readConfiguredLists } from '../overrides/lists/list-options.js';
+import { Lists } from '../overrides/lists/lists.js';
 import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
 import { RedisOverrideStore } from '../overrides/redis.override-store.js';
 import { createClient, isClient, type RedisClient, resends } from '../redis/client.js';
@@ -14,9 +22,10 @@ import { type CountingPlace, createStoreStack, type StoreStack } from './store-s
 export function createAppStore(
   settings: RateLimitSettings,
   decisions: DecisionStream,
+  lists: Lists,
   place: CountingPlace,
 ): Promise<StoreStack> {
-  return createStoreStack({ ...settings, ...place, report, decisions });
+  return createStoreStack({ ...settings, ...place, report, decisions, lists });
 }
 
 /** Logs once that the store fails, and once that it is back. */
@@ -44,11 +53,17 @@ export const storeProviders: Provider[] = [
   },
   {
     provide: RATE_LIMIT_STORE,
-    useFactory: (settings: RateLimitSettings, decisions: DecisionStream, redis?: RedisClient) => {
+    useFactory: (settings: RateLimitSettings, decisions: DecisionStream, lists: Lists, redis?: RedisClient) => {
       const { options } = settings;
-      return createAppStore(settings, decisions, { store: options.store, redis, ownsClient: redis !== options.redis });
+      const place = { store: options.store, redis, ownsClient: redis !== options.redis };
+      return createAppStore(settings, decisions, lists, place);
     },
-    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_REDIS],
+    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS, RATE_LIMIT_REDIS],
+  },
+  {
+    provide: RATE_LIMIT_LISTS,
+    useFactory: ({ options }: RateLimitSettings) => new Lists(readConfiguredLists(options.lists)),
+    inject: [RATE_LIMIT_SETTINGS],
   },
   {
     provide: OVERRIDE_STORE,

@@ -1,10 +1,10 @@
 import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import type { ChangeCause } from './change-cause.js';
 import { MAX_CHANGES } from './override-store.js';
 import { isOverrideKey, KEY_WANTS } from './override-address.js';
 import {
-  type ChangeCause,
   type ChangesOptions,
   INHERIT_MODES,
   type InheritMode,
@@ -16,9 +16,9 @@ import {
   type SetRateOptions,
 } from './override.js';
 
-const CAUSE = ['by', 'reason'];
+export const CAUSE = ['by', 'reason'];
 const LONGEST_TEXT = 200;
-const MOST_OF_A_PAGE = 1000;
+export const MOST_OF_A_PAGE = 1000;
 
 /** The options of a change, as stores take them. */
 export interface ReadOptions extends ChangeCause {

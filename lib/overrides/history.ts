@@ -1,9 +1,11 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { modeOverride, rateOverride } from './key-override.js';
+import { listedBy, listedEntry, entryOf } from './lists/listed.js';
 import { fieldOf, VALUE_FIELDS } from './override-address.js';
 import { asRecord, isDamaged, isInForce, type OverrideRecord } from './override-record.js';
 import type { ChangedOverride, OverrideItem, StoredChange } from './override-store.js';
+import type { ChangedList } from './lists/list.js';
 import type { ChangedMode, ChangedRate, RecordedChange } from './override.js';
 import { isKnownKind } from './overrides-reply.js';
 
@@ -49,11 +51,21 @@ function itemBefore({ kind, limit, key, before }: ChangedOverride): OverrideItem
   return { ...address, value, inherit, ends: String(expiresAt), quota, previousQuota };
 }
 
-function changedOverride({ kind, limit, key, before, after }: ChangedOverride, now: number): ChangedRate | ChangedMode {
+function changedOverride(
+  { kind, limit, key, before, after }: ChangedOverride,
+  now: number,
+): ChangedRate | ChangedMode | ChangedList {
   const [old, current] = [before, after].map((stored) => {
     const record = recordOf(stored);
     return record !== undefined && isInForce(record, now) ? record : undefined;
   });
+  if (kind === 'list') {
+    const [from, to] = [old, current].map((record) => {
+      const listed = record && listedBy(key, record);
+      return listed && listedEntry(limit, listed);
+    });
+    return { kind, ...(limit === '' ? {} : { limit }), entry: entryOf(key), before: from, after: to };
+  }
   const of = { limit, ...(key === '' ? {} : { key }) };
   return kind === 'rate'
     ? { kind, ...of, before: old && rateOverride(key, old), after: current && rateOverride(key, current) }

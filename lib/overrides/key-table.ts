@@ -89,7 +89,8 @@ export class KeyTable<T> {
   }
 }
 
-function firstAfter(keys: readonly string[], cursor: string): number {
+/** The place of the first key behind one. */
+export function firstAfter(keys: readonly string[], cursor: string): number {
   let [from, to] = [0, keys.length];
   while (from < to) {
     const middle = (from + to) >> 1;

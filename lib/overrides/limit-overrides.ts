@@ -10,7 +10,8 @@ import type { KeyedLimits } from '../rules/rule.js';
 import { carryOver } from './carry-over.js';
 import { afterEnd, KeyOverride } from './key-override.js';
 import { KeyTable } from './key-table.js';
-import { type OverrideKind, VALUE_FIELDS } from './override-address.js';
+import type { LimitOverrideKind } from './override-address.js';
+import type { OverrideHolder } from './override-holder.js';
 import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from './override-record.js';
 import type { CurrentMode, CurrentRate, KeyOverrides, LimitMode, OverridePage } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
@@ -19,7 +20,7 @@ import { readPatch, withPatch } from './rate-patch.js';
 const MOST_UNUSED = 100;
 
 /** All overrides of a limit: which limit they make of the configured one, for whom. The most specific one wins. */
-export class LimitOverrides implements KeyedLimits {
+export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverrideKind> {
   /** The limits of the name: only one alone can be overridden. */
   readonly limits: NamedLimit[] = [];
   private all = new KeyOverride('');
@@ -46,7 +47,7 @@ export class LimitOverrides implements KeyedLimits {
   }
 
   /** Takes a record over, without effect before `commit`. Returns the time at which it ends. */
-  put(kind: OverrideKind, key: string, stored: StoredRecord | undefined, now: number): number | undefined {
+  put(kind: LimitOverrideKind, key: string, stored: StoredRecord | undefined, now: number): number | undefined {
     if (stored !== undefined && isDamaged(stored)) this.warn(kind, key, stored.damage);
     const record = stored === undefined || isDamaged(stored) ? undefined : stored;
     const inForce = record !== undefined && isInForce(record, now);
@@ -55,7 +56,7 @@ export class LimitOverrides implements KeyedLimits {
   }
 
   /** Ends the overrides of a key whose time is over, without effect before `commit`. */
-  expire(kind: OverrideKind, key: string, now: number): void {
+  expire(kind: LimitOverrideKind, key: string, now: number): void {
     const record = this.at(key)?.[kind];
     if (record !== undefined && record.expiresAt !== null && !isInForce(record, now)) {
       this.place(kind, key, afterEnd(record));
@@ -150,9 +151,9 @@ export class LimitOverrides implements KeyedLimits {
   }
 
   /** The times at which records end. */
-  *expiries(): Iterable<[at: number, kind: OverrideKind, key: string]> {
+  *expiries(): Iterable<[at: number, kind: LimitOverrideKind, key: string]> {
     for (const entry of [this.all, ...this.keys.values()]) {
-      for (const kind of Object.keys(VALUE_FIELDS) as OverrideKind[]) {
+      for (const kind of ['rate', 'mode'] as const) {
         const expiresAt = entry[kind]?.expiresAt;
         if (typeof expiresAt === 'number') yield [expiresAt, kind, entry.key];
       }
@@ -163,7 +164,7 @@ export class LimitOverrides implements KeyedLimits {
     return key === '' ? this.all : this.keys.get(key);
   }
 
-  private place(kind: OverrideKind, key: string, record: OverrideRecord | undefined): void {
+  private place(kind: LimitOverrideKind, key: string, record: OverrideRecord | undefined): void {
     let entry = this.at(key);
     if (entry === undefined) {
       if (record === undefined) return;
@@ -222,7 +223,7 @@ export class LimitOverrides implements KeyedLimits {
     this.compiled = new Map([...this.compiled].filter(([, limit]) => used.has(limit)));
   }
 
-  private warn(kind: OverrideKind, key: string, reason: string): void {
+  private warn(kind: LimitOverrideKind, key: string, reason: string): void {
     const of = `${kind}\n${key}`;
     if (this.logged.get(of) === reason || this.logged.size >= MOST_LOGGED) return;
     this.logged.set(of, reason);

@@ -6,12 +6,14 @@ import type { RuleCompiler } from '../rules/rule-compiler.js';
 import { ExpiryQueue } from '../util/expiry-queue.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { LimitOverrides } from './limit-overrides.js';
+import type { Lists } from './lists/lists.js';
 import { addressOf, type OverrideKind } from './override-address.js';
+import type { OverrideHolder } from './override-holder.js';
 import type { OverrideUpdate } from './override-store.js';
 
 /** A record that ends. */
 interface Expiry {
-  readonly overrides: LimitOverrides;
+  readonly overrides: OverrideHolder;
   readonly kind: OverrideKind;
   readonly key: string;
 }
@@ -28,6 +30,7 @@ export class LiveOverrides {
   constructor(
     private readonly registry: LimitRegistry,
     private readonly compiler: RuleCompiler,
+    private readonly lists: Lists,
   ) {}
 
   /** The overrides of all limits that share their names with no others. */
@@ -42,25 +45,31 @@ export class LiveOverrides {
   /** Puts records in force, or ends overrides. */
   readonly apply = ({ now, complete, records }: OverrideUpdate): void => {
     this.ahead = now - performance.now();
-    const changed = new Set<LimitOverrides>(complete ? this.byLimit.values() : []);
+    const changed = new Set<OverrideHolder>(complete ? this.holders() : []);
     for (const overrides of changed) overrides.clear();
     if (complete) this.expiries.clear();
     for (const [field, record] of records) {
       const address = addressOf(field);
       if (address === undefined) continue;
       const { kind, limit, key } = address;
-      const overrides = this.overridesOf(limit);
+      const overrides: OverrideHolder = kind === 'list' ? this.lists.scope(limit) : this.overridesOf(limit);
       const endsAt = overrides.put(kind, key, record, now);
       if (endsAt !== undefined) this.expiries.add(endsAt, { overrides, kind, key });
       changed.add(overrides);
     }
     this.expire(now, changed);
-    for (const overrides of changed) overrides.commit();
+    this.commit(changed);
     this.setTimeout();
   };
 
+  /** Lets decide what changed. */
+  private commit(changed: ReadonlySet<OverrideHolder>): void {
+    for (const overrides of changed) overrides.commit();
+    this.lists.commit();
+  }
+
   /** Ends all overrides whose time is over. */
-  private expire(now: number, changed: Set<LimitOverrides>): void {
+  private expire(now: number, changed: Set<OverrideHolder>): void {
     for (const { overrides, kind, key } of this.expiries.takeExpired(now)) {
       overrides.expire(kind, key, now);
       changed.add(overrides);
@@ -76,19 +85,19 @@ export class LiveOverrides {
   }
 
   private readonly endNext = (): void => {
-    const changed = new Set<LimitOverrides>();
+    const changed = new Set<OverrideHolder>();
     this.expire(performance.now() + this.ahead, changed);
-    for (const overrides of changed) overrides.commit();
+    this.commit(changed);
     this.setTimeout();
   };
 
   private get size(): number {
-    return [...this.byLimit.values()].reduce((sum, { size }) => sum + size, 0);
+    return this.holders().reduce((sum, { size }) => sum + size, 0);
   }
 
   /** The times at which records end. */
   private *ends(): Iterable<[at: number, expiry: Expiry]> {
-    for (const overrides of this.byLimit.values()) {
+    for (const overrides of this.holders()) {
       for (const [at, kind, key] of overrides.expiries()) yield [at, { overrides, kind, key }];
     }
   }
@@ -117,8 +126,11 @@ export class LiveOverrides {
   }
 
   /** The overrides of a limit that shares its name with no other. */
-  of(name: string, method: string): { overrides: LimitOverrides; limit: NamedLimit } {
-    const location = `LimiterService.${method}`;
+  of(
+    name: string,
+    method: string,
+    location = `LimiterService.${method}`,
+  ): { overrides: LimitOverrides; limit: NamedLimit } {
     const overrides = this.byLimit.get(name);
     const [limit, ...others] = overrides?.limits ?? [];
     if (overrides === undefined || limit === undefined) {
@@ -134,6 +146,10 @@ export class LiveOverrides {
     if (others.length === 0) return { overrides, limit };
     const locations = [limit, ...others].map(({ declaration }) => declaration.location);
     throw new RateLimitConfigError(messages.sameName(location, name, locations));
+  }
+
+  private holders(): OverrideHolder[] {
+    return [...this.byLimit.values(), ...this.lists.scopes];
   }
 
   private overridesOf(name: string): LimitOverrides {

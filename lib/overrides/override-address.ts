@@ -1,17 +1,23 @@
 import { messages } from '../errors/messages.js';
 
-/** What an override changes. */
-export type OverrideKind = 'rate' | 'mode';
+/** What an override of a limit changes. */
+export type LimitOverrideKind = 'rate' | 'mode';
+
+/** What is changed: of a limit, or who stands on a list. */
+export type OverrideKind = LimitOverrideKind | 'list';
 
 /** The kinds, and the fields of their records that hold the value. */
-export const VALUE_FIELDS = { rate: 'patch', mode: 'mode' } as const satisfies Record<OverrideKind, string>;
+export const VALUE_FIELDS = { rate: 'patch', mode: 'mode', list: 'list' } as const satisfies Record<
+  OverrideKind,
+  string
+>;
 
 /** Of which identities of a limit an override holds. */
 export interface OverrideAddress {
   readonly kind: OverrideKind;
-  /** The limit's name, in which no line feed can be. */
+  /** The limit's name, in which no line feed can be; empty for lists of all limits. */
   readonly limit: string;
-  /** The key of an identity, or the beginning of keys with a star behind it; empty for all. */
+  /** The key of an identity, or the beginning of keys with a star behind it; empty for all. Of lists, the entry. */
   readonly key: string;
 }
 

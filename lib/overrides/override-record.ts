@@ -1,3 +1,4 @@
+import type { ListName } from '../config/list-entry.js';
 import { messages } from '../errors/messages.js';
 import { INHERIT_MODES, type InheritMode, type LimitMode, LIMIT_MODES, type RatePatch } from './override.js';
 
@@ -7,6 +8,8 @@ export interface OverrideRecord {
   readonly patch?: RatePatch | null;
   /** Of a mode. */
   readonly mode?: LimitMode | null;
+  /** Of an entry of a list. */
+  readonly list?: ListName | null;
   readonly version: number;
   readonly generation: number;
   readonly inherit: InheritMode;
@@ -38,16 +41,28 @@ export function asRecord(value: unknown, json = () => JSON.stringify(value)): St
   if (typeof value !== 'object' || value === null) return { damage: messages.notARecord(json()) };
   const record = value as Record<string, unknown>;
   // Instances of an earlier release, which may share the hash, call the mode `state`.
-  const { patch, mode, version, generation, inherit = record['state'], expiresAt, quota, previousQuota } = record;
+  const { patch, mode, list, version, generation, inherit = record['state'], expiresAt, quota, previousQuota } = record;
   const { by, reason } = record;
   const numbers = [version, generation, quota, previousQuota, ...(expiresAt === null ? [] : [expiresAt])];
   const isRecord =
-    isValue(patch, mode) &&
+    isValue(patch, mode, list) &&
     INHERIT_MODES.includes(inherit as InheritMode) &&
     numbers.every((value) => Number.isSafeInteger(value) && (value as number) >= 0) &&
     [by, reason].every((text) => text === undefined || typeof text === 'string');
   if (!isRecord) return { damage: messages.notARecord(json()) };
-  return { patch, mode, version, generation, inherit, expiresAt, quota, previousQuota, by, reason } as OverrideRecord;
+  return {
+    patch,
+    mode,
+    list,
+    version,
+    generation,
+    inherit,
+    expiresAt,
+    quota,
+    previousQuota,
+    by,
+    reason,
+  } as OverrideRecord;
 }
 
 export function isDamaged(record: StoredRecord): record is DamagedRecord {
@@ -55,17 +70,20 @@ export function isDamaged(record: StoredRecord): record is DamagedRecord {
 }
 
 /** Whether the record says something, at `now`, in milliseconds. */
-export function isInForce({ patch, mode, expiresAt }: OverrideRecord, now: number): boolean {
-  return (patch ?? mode ?? null) !== null && (expiresAt === null || expiresAt > now);
+export function isInForce({ patch, mode, list, expiresAt }: OverrideRecord, now: number): boolean {
+  return (patch ?? mode ?? list ?? null) !== null && (expiresAt === null || expiresAt > now);
 }
 
 /** The same record without what it said: only its generation counts any more. */
 export function ended(record: OverrideRecord): OverrideRecord {
-  return { ...record, patch: null, mode: null };
+  return { ...record, patch: null, mode: null, list: null };
 }
 
-/** A patch, or a mode. */
-function isValue(patch: unknown, mode: unknown): boolean {
+/** A patch, a mode, or the name of a list. */
+function isValue(patch: unknown, mode: unknown, list: unknown): boolean {
+  if (list !== undefined) {
+    return patch === undefined && mode === undefined && (list === null || list === 'allow' || list === 'deny');
+  }
   if (mode !== undefined) return patch === undefined && (mode === null || LIMIT_MODES.includes(mode as LimitMode));
   return typeof patch === 'object' && !Array.isArray(patch);
 }

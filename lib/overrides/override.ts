@@ -1,6 +1,8 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
 import type { CandidateOptions } from '../config/limit-definition.js';
+import type { ChangeCause } from './change-cause.js';
+import type { ChangedList } from './lists/list.js';
 
 /**
  * How counters take over a changed rate: `'keep'` leaves it to the algorithm, whose page describes it; `'proportional'`
@@ -25,14 +27,6 @@ export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['
    */
   candidate?: CandidateOptions | null;
 };
-
-/** Who changes something, and why: for the history. */
-export interface ChangeCause {
-  /** Who changes it: 1 to 200 characters. */
-  by?: string;
-  /** Why: 1 to 200 characters. */
-  reason?: string;
-}
 
 /** Of which identities an override is told. */
 export interface OverrideQuery {
@@ -199,8 +193,8 @@ export interface RecordedChange extends ChangeCause {
   at: number;
   /** For a rollback: the version that it went back to. */
   rollbackTo?: number;
-  /** What it changed: one override, or, for a rollback, all that were changed since. */
-  overrides: (ChangedRate | ChangedMode)[];
+  /** What it changed: one override or entry, or, for a rollback, all that were changed since. */
+  overrides: (ChangedRate | ChangedMode | ChangedList)[];
 }
 
 export const LIMIT_MODES: readonly LimitMode[] = ['enforce', 'shadow', 'off'];

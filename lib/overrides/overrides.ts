@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { PolicyOverride } from '../config/policy.js';
-import { OVERRIDE_STORE } from '../config/tokens.js';
+import { OVERRIDE_STORE, RATE_LIMIT_LISTS } from '../config/tokens.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
@@ -17,6 +17,8 @@ import {
   readRateOptions,
 } from './change-options.js';
 import { recordedChange, undone } from './history.js';
+import { ListChanges } from './lists/list-changes.js';
+import { Lists } from './lists/lists.js';
 import { LiveOverrides } from './live-overrides.js';
 import { MAX_CHANGES, type OverrideStore } from './override-store.js';
 import type { CurrentMode, CurrentRate, OverridePage, RecordedChange } from './override.js';
@@ -31,32 +33,30 @@ const MAX_ROLLBACKS = 10;
 /** Overrides named limits while the app runs, and applies the overrides that other instances make. */
 @Injectable()
 export class Overrides {
+  /** Who is exempt from limits, and who is refused. */
+  readonly lists: ListChanges;
   private readonly live: LiveOverrides;
-  private opened = false;
-  private watching: Promise<void> | undefined;
 
   constructor(
-    private readonly registry: LimitRegistry,
+    registry: LimitRegistry,
     private readonly compiler: RuleCompiler,
     @Inject(OVERRIDE_STORE) private readonly store: OverrideStore,
+    @Inject(RATE_LIMIT_LISTS) lists: Lists,
   ) {
-    this.live = new LiveOverrides(registry, compiler);
+    this.live = new LiveOverrides(registry, compiler, lists);
+    this.lists = new ListChanges(this.live, lists, store, () => this.readIfPossible());
     store.subscribe(this.live.apply);
     this.live.addNamedLimits();
-    registry.onDefined = () => {
-      this.live.addNamedLimits();
-      if (this.opened) void this.watch();
-    };
+    registry.onDefined = () => this.live.addNamedLimits();
   }
 
   /** Resolves when the stored overrides are in force here, or could not be read. */
   async open(): Promise<void> {
-    this.opened = true;
-    await this.watch();
+    this.lists.checkConfigured();
+    await this.store.watch();
   }
 
   close(): void {
-    this.opened = false;
     this.store.close();
     this.live.close();
   }
@@ -180,10 +180,5 @@ export class Overrides {
   known(limit: Rule, key?: string): { rate: CurrentRate; mode: CurrentMode } | undefined {
     const overrides = this.live.unambiguous.find(({ limits }) => limits[0]!.rule === limit.whole);
     return overrides && { rate: overrides.currentRate(key), mode: overrides.currentMode(key) };
-  }
-
-  /** Watches the store, which takes a connection, only if some limit has a name. */
-  private async watch(): Promise<void> {
-    if (this.registry.named.length > 0) await (this.watching ??= this.store.watch());
   }
 }

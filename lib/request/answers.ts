@@ -11,6 +11,7 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckResult } from '../limits/decision.js';
 import { PROBLEM_TYPE, quotaExceeded, reducedCapacity } from '../http/problem.js';
 import { exceededBody, RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import { deniedProblem, RateLimitDeniedException } from '../http/rate-limit-denied.exception.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './pending-check.js';
@@ -34,8 +35,15 @@ export class Answers {
       throw error instanceof RateLimitStoreError ? this.unavailable(request, error) : error;
     }
     const result = request.record(check);
+    if (!result.allowed && result.tightest.source === 'list') throw this.denied(request);
     this.headers.describe(request.parts, result, request.entries);
     if (!result.allowed) throw this.exceeded(request, result, request.limits);
+  }
+
+  /** A list refuses the request. It is told no more than that. */
+  denied(request: LimitedRequest): RateLimitDeniedException {
+    const status = this.settings.options.lists?.status ?? 403;
+    return new RateLimitDeniedException(status, this.setsProblemType(request) ? deniedProblem(status) : undefined);
   }
 
   /** The store failed, and a limit says `'deny'`. */

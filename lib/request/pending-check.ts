@@ -18,8 +18,9 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
     readonly entries: readonly RuleEntry[],
     readonly store: Store,
     readonly refundable: boolean,
+    address: string | undefined,
   ) {
-    decide(store, { entries, refundable }, this);
+    decide(store, { entries, refundable, address }, this);
     this.answered = this.isAnswered ? undefined : new Promise((resolve) => (this.tell = resolve));
   }
 

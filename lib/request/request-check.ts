@@ -1,8 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RATE_LIMIT_LISTS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import type { Lists } from '../overrides/lists/lists.js';
 import type { Rule, RuleEntry } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { type Awaitable, isPromise } from '../util/awaitable.js';
+import { addressOf } from '../transports/read-request.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import type { LimitedRequest } from './limited-request.js';
 import { PendingCheck } from './pending-check.js';
@@ -11,7 +13,10 @@ import { entriesOf } from './request-entries.js';
 /** Checks a request against rules, in one atomic call of the store. */
 @Injectable()
 export class RequestCheck {
-  constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store) {}
+  constructor(
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
+  ) {}
 
   /**
    * Asks the store, and does not wait for its answer. Gives nothing if none of the rules applies. Throws, or rejects, with what a
@@ -23,17 +28,22 @@ export class RequestCheck {
     refuseIfClosed(request, rules);
     request.apply(rules);
     const entries = entriesOf(rules, context, parts);
-    if (!isPromise(entries)) return this.ask(entries, mayReplaceLimits);
+    const address = this.lists.hasNetworks ? addressOf(parts) : undefined;
+    if (!isPromise(entries)) return this.ask(entries, mayReplaceLimits, address);
     return entries.then((found) => {
       // While functions were asked, the client may have left, and taken its address along.
       refuseIfClosed(request, rules);
-      return this.ask(found, mayReplaceLimits);
+      return this.ask(found, mayReplaceLimits, address);
     });
   }
 
-  private ask(entries: readonly RuleEntry[], mayReplaceLimits: boolean): PendingCheck | undefined {
+  private ask(
+    entries: readonly RuleEntry[],
+    mayReplaceLimits: boolean,
+    address: string | undefined,
+  ): PendingCheck | undefined {
     if (entries.length === 0) return undefined;
-    return new PendingCheck(entries, this.store, mayReplaceLimits || mayGiveBack(entries));
+    return new PendingCheck(entries, this.store, mayReplaceLimits || mayGiveBack(entries), address);
   }
 }
 

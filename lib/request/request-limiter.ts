@@ -5,6 +5,7 @@ import { PlanRegistry } from '../rules/plan-registry.js';
 import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { Answers } from './answers.js';
 import { Completions } from './completions.js';
+import { DeniedAddresses } from './denied-addresses.js';
 import type { GuardContinuation, LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './pending-check.js';
 import { RequestCheck } from './request-check.js';
@@ -21,6 +22,7 @@ export class RequestLimiter implements GuardContinuation {
     private readonly requestCheck: RequestCheck,
     private readonly answers: Answers,
     private readonly completions: Completions,
+    private readonly deniedAddresses: DeniedAddresses,
   ) {}
 
   /** The middleware's part: what needs no route. Gives `true` at once if there is nothing to wait for, and rejects with a refusal. */
@@ -34,7 +36,7 @@ export class RequestLimiter implements GuardContinuation {
   /** The guard's part, which gives the same. */
   beforeGuards(context: ExecutionContext): Awaitable<true> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
-    if (plan.isEmpty) return true;
+    if (plan.isEmpty && (plan.skipsAll || !this.deniedAddresses.mayRefuse)) return true;
     const request = this.requests.ofCall(context, plan, this);
     return (request.guardCheck ??= this.run('guard', request));
   }
@@ -58,6 +60,9 @@ export class RequestLimiter implements GuardContinuation {
   /** The way of a request through one phase. */
   private run(phase: Phase, request: LimitedRequest): Awaitable<true> {
     try {
+      if (this.deniedAddresses.mayRefuse && phase !== 'authenticated' && this.deniedAddresses.refuses(request)) {
+        throw this.answers.denied(request);
+      }
       const rules = selectRules(phase, request);
       const check = isPromise(rules)
         ? rules.then((selected) => this.requestCheck.begin(request, selected))

@@ -39,6 +39,8 @@ export class Plan {
   readonly isEmpty: boolean;
   /** All levels, from the outermost to the nearest, those included of which nothing holds. */
   readonly declared: readonly DeclaredLevel[];
+  /** Whether the route, or a class that it belongs to, skips all limits from farther out. */
+  readonly skipsAll: boolean;
   private readonly levels: readonly DeclaredLevel[];
   private readonly sources: readonly RuleSource[];
 
@@ -49,6 +51,7 @@ export class Plan {
   ) {
     this.declared = levels;
     const bare = levels.findLastIndex(({ skips }) => skips === 'all');
+    this.skipsAll = bare >= 0;
     this.levels = levels.slice(Math.max(bare, 0));
     this.sources = this.levels.flatMap(({ specs }) => specs.filter(isSource));
     const rules = merge(this.levels, new Map());

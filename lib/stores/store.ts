@@ -18,6 +18,8 @@ export interface Check {
   readonly strict?: boolean;
   /** What it charges may be given back later: the decisions say when it was charged (`chargedAt`). */
   readonly refundable?: boolean;
+  /** The address of the client who asks, for lists of addresses. */
+  readonly address?: string | undefined;
   /** When it was asked, if it has waited since: milliseconds of the process's clock. Its deadline counts from then. */
   readonly since?: number;
 }

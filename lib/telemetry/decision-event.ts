@@ -8,7 +8,7 @@ export type DecisionOutcome = 'allowed' | 'refused' | 'shadow-refused';
 
 /** What one limit said to one request or call. The request passes if none of its limits says `'refused'`. */
 export interface DecisionEvent {
-  /** The limit's name. */
+  /** The limit's name; `'*'` if the lists of all limits refused a request for its address. */
   readonly limit: string;
   /** Whom it counts: the first 16 characters of the base64url SHA-256 of the identity, which itself is never told. */
   readonly identity: string;

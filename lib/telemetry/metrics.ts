@@ -7,7 +7,7 @@ import type { UnnamedEvent } from './decision-event.js';
 const DURATION_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
 /** Of the sources of one call, the one that its duration tells of. */
-const SLOWEST_FIRST = ['fallback', 'redis', 'cache', 'prefetch', 'memory'] as const;
+const SLOWEST_FIRST = ['fallback', 'redis', 'cache', 'prefetch', 'memory', 'list'] as const;
 
 /** What is counted and measured. No attribute ever names whom a limit counts. */
 export class Metrics {

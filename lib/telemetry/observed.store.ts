@@ -128,11 +128,14 @@ export class ObservedStore extends StoreLayer {
     span: Span | undefined,
   ): void {
     const charged = !entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
+    // The limits beside one that a list refused were not asked.
+    const isByList = !charged && decisions.some(({ allowed, source }) => !allowed && source === 'list');
     const events = entries.map((entry, index) => eventOf(entry, decisions[index]!, charged, latencyMs));
     const metrics = this.openTelemetry?.metrics;
     metrics?.checked(decisions);
     if (span !== undefined) tellSpan(span, entries, decisions, events);
     for (const [index, event] of events.entries()) {
+      if (isByList && event.source === 'list' && event.outcome === 'allowed') continue;
       metrics?.decided(event);
       if (this.stream.observed) this.stream.publish(event, entries[index]!.identity);
     }

@@ -1,7 +1,9 @@
 import type { RateLimitSettings } from '../config/settings.js';
-import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RATE_LIMIT_LISTS, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { CountingPlace } from '../nest/store-stack.js';
 import { createAppStore } from '../nest/store.providers.js';
+import { readConfiguredLists } from '../overrides/lists/list-options.js';
+import { Lists } from '../overrides/lists/lists.js';
 import type { Store } from '../stores/store.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { OpenStore } from './open.store.js';
@@ -21,7 +23,7 @@ export interface TestingBuilder {
  */
 export class RateLimitTesting {
   /**
-   * Lets everything pass: no limit of the app's routes or code refuses, delays or counts. Mistakes in the options still show
+   * Lets everything pass: no limit of the app's routes or code refuses, delays or counts, and no list refuses. Mistakes in the options still show
    * at start-up, and requests without a key are still answered as `onMissingKey` says.
    *
    * @example
@@ -31,6 +33,10 @@ export class RateLimitTesting {
    * @returns the builder
    */
   static disable<Builder extends TestingBuilder>(builder: Builder): Builder {
+    builder.overrideProvider(RATE_LIMIT_LISTS).useFactory({
+      factory: ({ options }: RateLimitSettings) => new Lists(readConfiguredLists(options.lists), true),
+      inject: [RATE_LIMIT_SETTINGS],
+    });
     return replace(builder, { replacement: new OpenStore() });
   }
 
@@ -56,8 +62,9 @@ export class RateLimitTesting {
 function replace<Builder extends TestingBuilder>(builder: Builder, place: CountingPlace): Builder {
   builder.overrideProvider(RATE_LIMIT_REDIS).useFactory({ factory: () => undefined });
   builder.overrideProvider(RATE_LIMIT_STORE).useFactory({
-    factory: (settings: RateLimitSettings, decisions: DecisionStream) => createAppStore(settings, decisions, place),
-    inject: [RATE_LIMIT_SETTINGS, DecisionStream],
+    factory: (settings: RateLimitSettings, decisions: DecisionStream, lists: Lists) =>
+      createAppStore(settings, decisions, lists, place),
+    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS],
   });
   return builder;
 }

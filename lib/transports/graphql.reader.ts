@@ -1,4 +1,5 @@
 import type { ExecutionContext, HttpException } from '@nestjs/common';
+import { RateLimitDeniedException } from '../http/rate-limit-denied.exception.js';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import { asObject } from '../util/as-object.js';
 import { waitOf } from './refusal.js';
@@ -41,8 +42,13 @@ export const graphqlReader: RequestReader = {
    * body has a `statusCode`.
    */
   refuse(exception: HttpException) {
-    if (!(exception instanceof RateLimitExceededException)) return exception;
+    const isDenied = exception instanceof RateLimitDeniedException;
+    if (!isDenied && !(exception instanceof RateLimitExceededException)) return exception;
     delete (exception.getResponse() as { statusCode?: number }).statusCode;
+    if (isDenied) {
+      const code = exception.getStatus() === 403 ? 'FORBIDDEN' : 'RATE_LIMITED';
+      return Object.assign(exception, { extensions: { code } });
+    }
     const { limits } = exception;
     return Object.assign(exception, { extensions: { code: 'RATE_LIMITED', retryAfterMs: waitOf(exception), limits } });
   },

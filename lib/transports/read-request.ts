@@ -15,6 +15,12 @@ export function partsOf(reader: RequestReader, context: ExecutionContext): Reque
   throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts));
 }
 
+/** The address of the client, if the transport knows one. */
+export function addressOf({ request }: RequestParts): string | undefined {
+  const ip = request?.ip;
+  return typeof ip === 'string' && ip !== '' ? ip : undefined;
+}
+
 /** The object that stands for a call: guard and interceptor both see it, and no other call does. */
 export function callOf(reader: RequestReader, context: ExecutionContext): object {
   const call = reader.call?.(context) ?? context.getArgs();

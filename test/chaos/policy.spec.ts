@@ -15,7 +15,8 @@ const KEYS = ['tenant:acme', 'tenant:abel', 'tenant:b', 'user:1', 'tenant:off'];
 /** What a worker has seen and knows at the end. */
 interface Report {
   readonly seen: Record<string, { quotas: number[]; charged: number }>;
-  readonly counts: { asked: number; off: number };
+  readonly counts: { asked: number; off: number; denied: number; exempt: number };
+  readonly lists: unknown;
   readonly last: { version: number }[];
   readonly held: unknown;
   readonly live: unknown;
@@ -29,7 +30,7 @@ async function versionOf(redis: Redis, prefix: string): Promise<number> {
 
 beforeAll(ensureBuilt, 120_000);
 
-it('four instances under load decide only by states that were, while a fifth changes rates and modes', async () => {
+it('four instances under load decide only by states that were, while a fifth changes rates, modes and lists', async () => {
   const url = process.env['TEST_REDIS_URL'] as string;
   const prefix = freshPrefix();
   const redis = await connectRedis();
@@ -46,8 +47,8 @@ it('four instances under load decide only by states that were, while a fifth cha
   // One that starts afterwards knows what is stored.
   const [first] = (await runProcesses<Report>(WORKER, [input])) as [Report];
   expect(first.last[0]!.version).toBeGreaterThan(CHANGES / 2);
-  for (const { last, held, live } of reports) {
-    expect([last, held, live]).toEqual([first.last, first.held, first.live]);
+  for (const { last, held, live, lists } of reports) {
+    expect([last, held, live, lists]).toEqual([first.last, first.held, first.live, first.lists]);
   }
   const workers = reports.slice(0, 4);
   for (const { seen, counts } of workers) {
@@ -62,5 +63,6 @@ it('four instances under load decide only by states that were, while a fifth cha
   }
   // The one that is switched off and on is refused only while it is on.
   expect(workers.some(({ counts }) => counts.off > 0)).toBe(true);
+  expect(workers.some(({ counts }) => counts.denied > 0)).toBe(true);
   await redis.quit();
 }, 150_000);

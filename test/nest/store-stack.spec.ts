@@ -36,6 +36,18 @@ describe('the layers of a store', () => {
     expect(await layersWith({ store: new MemoryStore(), refusalCache: true })).toEqual(layers);
   });
 
+  it('are those of lists, once somebody is on one, but over a store that decides in place of all others', async () => {
+    const used = { isEmpty: false, whenUsed: (begin: () => void) => begin(), verdict: () => undefined };
+    const layers = ['ObservedStore', 'ListStore', 'MemoryStore'];
+    expect(await layersWith({ decisions, lists: used })).toEqual(layers);
+    expect(await layersWith({ lists: used })).toEqual(layers.slice(1));
+    expect(await layersWith({ decisions, lists: { ...used, whenUsed: () => undefined } })).toEqual([
+      'ObservedStore',
+      'MemoryStore',
+    ]);
+    expect(await layersWith({ lists: used, replacement: new MemoryStore() })).toEqual(['MemoryStore']);
+  });
+
   it('are all over Redis', async () => {
     const redis = await connectRedis();
     const below = ['FallbackStore', 'RedisStore'];

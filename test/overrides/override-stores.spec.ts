@@ -27,7 +27,12 @@ const rate = fc.constantFrom('{"rate":5}', '{"rate":9007199254740991,"burst":2}'
 const mode = fc.constantFrom('"off"', '"shadow"');
 const itemOf = (value: fc.Arbitrary<string>, kind: OverrideItem['kind']): fc.Arbitrary<OverrideItem> =>
   fc.record({ kind: fc.constant(kind), limit, key, value, inherit, ends, quota, previousQuota: quota });
-const item = fc.oneof(itemOf(rate, 'rate'), itemOf(mode, 'mode'));
+const list = itemOf(fc.constantFrom('"allow"', '"deny"'), 'list').map((each) => ({
+  ...each,
+  inherit: 'keep' as const,
+}));
+const ofAllLimits = list.map((each) => ({ ...each, limit: '', key: 'ip:10.0.0.0/8' }));
+const item = fc.oneof(itemOf(rate, 'rate'), itemOf(mode, 'mode'), list, ofAllLimits);
 const cause = fc.record({
   by: fc.option(fc.string(), { nil: undefined }),
   reason: fc.constantFrom(undefined, 'a "b"\n'),

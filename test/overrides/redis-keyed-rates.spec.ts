@@ -145,7 +145,7 @@ describe('rates of single keys on Redis', () => {
     const one = await start();
     await set(one, 'acme', 20);
     await set(one, '*', 30);
-    const fields = ['rate\nlogin\ntenant:broken', 'rate\nlogin\nuser:*', 'list\nlogin\nx', 'strange', 'rate\nnone\nx'];
+    const fields = ['rate\nlogin\ntenant:broken', 'rate\nlogin\nuser:*', 'other\nlogin\nx', 'strange', 'rate\nnone\nx'];
     await redis.hset(key(OVERRIDES), Object.fromEntries(fields.map((field) => [field, json] as const)));
     const two = await start();
     for (let count = 0; count < 3; count++) {

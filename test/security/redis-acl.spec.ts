@@ -215,8 +215,10 @@ describe('a right that is missing', () => {
     const denied = app.service.for({ ...gcra, onStoreError: 'deny' }).consume('user:1');
     await expect(denied).rejects.toBeInstanceOf(RateLimitStoreError);
     await app.close();
-    expect(logged).toEqual([expect.stringMatching(reason)]);
-    expect(logged[0]).toContain('docs/guides/redis-users.md');
+    // What was changed while apps run is read besides, and may want the same right.
+    const ofChecks = logged.filter((line) => line.startsWith('the store failed'));
+    expect(ofChecks).toEqual([expect.stringMatching(reason)]);
+    expect(ofChecks[0]).toContain('docs/guides/redis-users.md');
   });
 
   it.each<[string, AlgorithmOptions]>([

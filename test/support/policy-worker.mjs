@@ -1,7 +1,7 @@
 /**
  * One of several processes, each an app with the built package. A worker consumes the keys of its input and tells, for every
  * decision, the key, the quota and whether it was allowed, until it is told to stop; then it waits for the last change and tells
- * what holds. The changer changes rates and modes meanwhile.
+ * what holds. The changer changes rates, modes and lists meanwhile.
  */
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,7 +26,7 @@ await runTask(async ({ url, prefix, keys, changes, rates }, startTogether, stopp
   const api = service.for('api');
   await startTogether();
   const seen = {};
-  const counts = { asked: 0, off: 0 };
+  const counts = { asked: 0, off: 0, denied: 0, exempt: 0 };
   const run = { done: false };
   void stopped.then(() => (run.done = true));
   if (changes > 0) await change(service, changes, rates);
@@ -36,10 +36,11 @@ await runTask(async ({ url, prefix, keys, changes, rates }, startTogether, stopp
       const { allowed, quota, source } = await api.consume(key);
       counts.asked++;
       if (source === 'memory') counts.off++;
+      if (source === 'list') counts[allowed ? 'exempt' : 'denied']++;
       const of = (seen[key] ??= { quotas: [], charged: 0 });
       if (!of.quotas.includes(quota)) of.quotas.push(quota);
       // In shadow mode all are allowed; what was charged, the counter tells.
-      if (allowed) of.charged++;
+      if (allowed && source !== 'list') of.charged++;
       if (turn % 16 === 0) await sleep(0);
     }
   }
@@ -53,8 +54,12 @@ await runTask(async ({ url, prefix, keys, changes, rates }, startTogether, stopp
     api.rule.limitFor(key).off,
     api.rule.limitFor(key).shadow,
   ]);
+  const listed = await Promise.all(
+    [...all, 'user:1'].map(async (key) => [await service.listed({ key }), await service.listed({ key, limit: 'api' })]),
+  );
+  const lists = [listed, await service.lists({ count: 1000 })];
   await app.close();
-  return { seen, counts, last, held, live };
+  return { lists, seen, counts, last, held, live };
 });
 
 async function change(service, changes, rates) {
@@ -63,6 +68,10 @@ async function change(service, changes, rates) {
     const at = key === undefined ? {} : { key };
     const rate = rates[1 + ((turn * 7) % (rates.length - 1))];
     const what = (turn * 5) % 11;
+    if (turn % 3 === 2) {
+      await changeLists(service, turn);
+      continue;
+    }
     if (what === 10) {
       const [last] = await service.changes({ last: 1 });
       await service.rollback(Math.max(0, (last?.version ?? 0) - 3));
@@ -72,4 +81,14 @@ async function change(service, changes, rates) {
     else if (what === 8) await service.setRate('api', { rate }, { ...at, expiresIn: 20 });
     else await service.clearMode('api', { key: 'tenant:off' });
   }
+}
+
+async function changeLists(service, turn) {
+  const entries = [{ identity: 'tenant:abel' }, { pattern: 'tenant:*' }, { identity: 'user:1' }, { ip: '10.0.0.0/8' }];
+  const entry = entries[turn % entries.length];
+  const limit = turn % 2 === 0 ? {} : { limit: 'api' };
+  const what = turn % 5;
+  if (what < 2) await service.deny(entry, limit);
+  else if (what === 2) await service.allow(entry, { ...limit, expiresIn: 20 });
+  else await service.unlist(entry, limit);
 }

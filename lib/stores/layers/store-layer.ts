@@ -9,7 +9,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
   readonly hasNode?: (node: string) => boolean;
   readonly blockedFor?: (counter: Counter) => Promise<number>;
 
-  constructor(protected readonly inner: Store) {
+  constructor(protected inner: Store) {
     super();
     if (inner.nodeOf !== undefined) this.nodeOf = (counter) => inner.nodeOf!(counter);
     if (inner.hasNode !== undefined) this.hasNode = (node) => inner.hasNode!(node);
@@ -34,6 +34,11 @@ export abstract class StoreLayer extends DirectStore implements Store {
   /** The inner store that has a counter. */
   protected innerOf(_counter: Counter): Pick<Store, 'blockedFor'> {
     return this.inner;
+  }
+
+  /** Puts a layer below this one, from now on. */
+  insert(layer: (inner: Store) => StoreLayer): void {
+    this.inner = layer(this.inner);
   }
 
   decide(check: Check, answer: CheckAnswer): void {

@@ -1,0 +1,37 @@
+import { HttpException, HttpStatus } from '@nestjs/common';
+import { listMessages } from '../errors/list-messages.js';
+import { messages } from '../errors/messages.js';
+
+/** What a list refuses with. */
+export type DeniedStatus = 403 | 429;
+
+/** A list refused the request: 403 Forbidden, or the status that the module's `lists.status` says. */
+export class RateLimitDeniedException extends HttpException {
+  /**
+   * Made by the guard; code that refuses by itself may make one, too.
+   *
+   * @param status the HTTP status
+   * @param body the body, if it is not to be that of Nest's own exceptions
+   */
+  constructor(status: DeniedStatus = HttpStatus.FORBIDDEN, body: object = deniedBody(status)) {
+    super(body, status);
+    this.message = messageOf(status);
+  }
+}
+
+/** The same as problem details (RFC 9457), which need no type of their own here. */
+export function deniedProblem(status: DeniedStatus): Record<string, unknown> {
+  return { type: 'about:blank', title: titleOf(status), status, detail: messageOf(status) };
+}
+
+function deniedBody(status: DeniedStatus): Record<string, unknown> {
+  return { statusCode: status, message: messageOf(status), error: titleOf(status) };
+}
+
+function messageOf(status: DeniedStatus): string {
+  return status === 403 ? listMessages.forbidden() : messages.exceeded();
+}
+
+function titleOf(status: DeniedStatus): string {
+  return status === 403 ? 'Forbidden' : 'Too Many Requests';
+}

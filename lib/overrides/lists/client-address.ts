@@ -1,0 +1,58 @@
+import { isIPv4 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { embeddedIPv4, withoutPort } from '../../key-resolvers/ip.js';
+import { flatCopy } from '../../util/flat-copy.js';
+import { partsOf } from './network.js';
+import type { AddressParts } from './prefix-table.js';
+
+/** The address of a client, whole. An IPv6 address that stands for an IPv4 one is both, but one that maps it is only that one. */
+export interface ClientAddress {
+  readonly v4?: AddressParts | undefined;
+  readonly v6?: AddressParts | undefined;
+}
+
+/** What a text that is no address stands for. */
+const NONE: ClientAddress = {};
+
+/** Reads an address as transports give it. */
+export function readClientAddress(text: string): ClientAddress {
+  if (isIPv4(text)) return { v4: partsOfIPv4(text) };
+  const address = withoutPort(text);
+  if (!ipaddr.isValid(address)) return NONE;
+  const parsed = ipaddr.parse(address);
+  if (!(parsed instanceof ipaddr.IPv6)) return { v4: partsOf(parsed) };
+  if (parsed.isIPv4MappedAddress()) return { v4: partsOf(parsed.toIPv4Address()) };
+  const embedded = embeddedIPv4(parsed.parts);
+  return { v4: embedded === undefined ? undefined : partsOfIPv4(embedded), v6: parsed.parts };
+}
+
+/** Much faster than a parser of all forms, for most addresses. */
+function partsOfIPv4(text: string): AddressParts {
+  const [first, second, third, fourth] = text.split('.').map(Number) as [number, number, number, number];
+  return [(first << 8) | second, (third << 8) | fourth];
+}
+
+/** How many addresses are remembered, and then as many again before the first are forgotten. */
+const MAX_RECENT = 1000;
+/** The longest text of an address and a port; what a trusted proxy made of others may be any text. */
+const LONGEST_ADDRESS = 64;
+
+/** Remembers the addresses that were read last: a client seldom sends one request alone. */
+export class ClientAddresses {
+  private recent = new Map<string, ClientAddress>();
+  private before = new Map<string, ClientAddress>();
+
+  of(text: string): ClientAddress {
+    const known = this.recent.get(text);
+    if (known !== undefined) return known;
+    if (text.length > LONGEST_ADDRESS) return NONE;
+    const read = this.before.get(text) ?? readClientAddress(text);
+    if (this.recent.size === MAX_RECENT) {
+      this.before = this.recent;
+      this.recent = new Map();
+    }
+    // An address from a header is cut out of it, and would keep all of it alive.
+    this.recent.set(flatCopy(text), read);
+    return read;
+  }
+}

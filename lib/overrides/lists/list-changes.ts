@@ -1,0 +1,71 @@
+import type { ListEntry, ListName } from '../../config/list-entry.js';
+import type { LiveOverrides } from '../live-overrides.js';
+import type { OverrideStore } from '../override-store.js';
+import type { ListedEntry, ListPage } from './list.js';
+import { listedEntry } from './listed.js';
+import { readEntry, readListOptions, readListPage, readListQuery } from './list-options.js';
+import { ALL_LIMITS, type Lists } from './lists.js';
+
+/** What an entry of a list has besides its value: quotas are of rates. */
+const OF_LIST = { kind: 'list', inherit: 'keep', quota: 0, previousQuota: 0 } as const;
+
+/** Puts entries on lists and takes them off while the app runs, and tells of them. */
+export class ListChanges {
+  constructor(
+    private readonly live: LiveOverrides,
+    private readonly lists: Lists,
+    private readonly store: OverrideStore,
+    /** Reads what other instances changed, if that is possible. */
+    private readonly refresh: () => Promise<unknown>,
+  ) {}
+
+  /** Refuses entries of the module's options for limits that there are not. */
+  checkConfigured(): void {
+    for (const { limit, location } of this.lists.configured) {
+      if (limit !== ALL_LIMITS) this.live.of(limit, '', location);
+    }
+  }
+
+  async put(list: ListName, entry: ListEntry, options: unknown): Promise<void> {
+    const location = `LimiterService.${list}`;
+    const key = readEntry(entry, location);
+    const { limit, ends, ...cause } = readListOptions(options, location);
+    const item = { ...OF_LIST, limit: this.limit(limit, list), key, value: JSON.stringify(list), ends };
+    await this.store.write({ operation: 'set', items: [item], ...cause });
+  }
+
+  async end(entry: ListEntry, options: unknown): Promise<boolean> {
+    const location = 'LimiterService.unlist';
+    const key = readEntry(entry, location);
+    const { limit, ends, ...cause } = readListOptions(options, location, []);
+    const item = { ...OF_LIST, limit: this.limit(limit, 'unlist'), key, value: 'null', ends };
+    return this.store.write({ operation: 'clear', items: [item], ...cause });
+  }
+
+  async find(query: unknown): Promise<ListedEntry | undefined> {
+    const { ip, key, limit } = readListQuery(query, 'LimiterService.listed');
+    this.limit(limit, 'listed');
+    await this.refresh();
+    return this.lists.find(limit, key, ip);
+  }
+
+  async page(options: unknown): Promise<ListPage> {
+    const { limit, list, last, count } = readListPage(options, 'LimiterService.lists');
+    this.limit(limit, 'lists');
+    await this.refresh();
+    const entries: ListedEntry[] = [];
+    let next: string | undefined;
+    for (const { limit: name, listed } of this.lists.after(limit, list, last)) {
+      if (entries.length === count) return { entries, next };
+      entries.push(listedEntry(name, listed));
+      next = `${name}\n${listed.key}`;
+    }
+    return { entries, next: undefined };
+  }
+
+  private limit(name: string | undefined, method: string): string {
+    if (name === undefined) return ALL_LIMITS;
+    this.live.of(name, method);
+    return name;
+  }
+}

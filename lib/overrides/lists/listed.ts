@@ -1,0 +1,57 @@
+import type { ListEntry, ListName } from '../../config/list-entry.js';
+import type { OverrideRecord } from '../override-record.js';
+import type { ListedEntry } from './list.js';
+import { prefixOf } from '../override-address.js';
+
+const OF_ADDRESSES = 'ip:';
+const OF_IDENTITIES = 'key:';
+
+/** An entry as its record is addressed: `ip:10.0.0.0/8`, `key:tenant:acme`, `key:tenant:*`. */
+export const networkKey = (text: string) => OF_ADDRESSES + text;
+export const identityKey = (key: string) => OF_IDENTITIES + key;
+
+/** The network of an entry; `undefined` if it is of identities. */
+export function networkOf(key: string): string | undefined {
+  return key.startsWith(OF_ADDRESSES) ? key.slice(OF_ADDRESSES.length) : undefined;
+}
+
+/** The identity of an entry, or the beginning of identities with a star; `undefined` if it is of addresses. */
+export function identityOf(key: string): string | undefined {
+  return key.startsWith(OF_IDENTITIES) ? key.slice(OF_IDENTITIES.length) : undefined;
+}
+
+/** An entry as users write it. */
+export function entryOf(key: string): ListEntry {
+  const ip = networkOf(key);
+  if (ip !== undefined) return { ip };
+  const identity = identityOf(key) ?? key;
+  return prefixOf(identity) === undefined ? { identity } : { pattern: identity };
+}
+
+/** An entry that is in force: of the module's options, or made while the app runs. */
+export interface Listed {
+  readonly key: string;
+  readonly list: ListName;
+  readonly record: OverrideRecord | undefined;
+  /** Why, of one in the options. */
+  readonly reason?: string | undefined;
+}
+
+/** What a record says; `undefined` if it says nothing any more. */
+export function listedBy(key: string, record: OverrideRecord): Listed | undefined {
+  return record.list ? { key, list: record.list, record } : undefined;
+}
+
+/** An entry as users see it. */
+export function listedEntry(limit: string, { key, list, record, reason = record?.reason }: Listed): ListedEntry {
+  return {
+    entry: entryOf(key),
+    list,
+    ...(limit === '' ? {} : { limit }),
+    source: record === undefined ? 'configured' : 'changed',
+    version: record?.version,
+    expiresAt: record?.expiresAt ?? undefined,
+    ...(record?.by === undefined ? {} : { by: record.by }),
+    ...(reason === undefined ? {} : { reason }),
+  };
+}

@@ -1,0 +1,114 @@
+import type { ListName } from '../../config/list-entry.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { ListVerdicts } from '../../stores/layers/list.store.js';
+import { ClientAddresses } from './client-address.js';
+import type { ListedEntry } from './list.js';
+import type { ConfiguredEntry } from './list-options.js';
+import { ListScope, stricter } from './list-scope.js';
+import { type Listed, listedEntry } from './listed.js';
+
+/** The name of the scope of all limits. */
+export const ALL_LIMITS = '';
+
+/** The namespace of the module's limits, and what begins that of those with a counter for each route. */
+const OF_MODULE = /^@module(?: |$)/;
+
+/** All lists that are in force in this process. */
+export class Lists implements ListVerdicts {
+  /** Whether nobody is on any list. */
+  isEmpty = true;
+  /** Whether some entry is of addresses. */
+  hasNetworks = false;
+  private readonly all: ListScope;
+  /** By the names of limits, those included that only other apps know. */
+  private readonly byLimit = new Map<string, ListScope>();
+  private readonly addresses = new ClientAddresses();
+  private readonly whenNotEmpty: (() => void)[] = [];
+
+  /**
+   * @param configured the entries of the module's options
+   * @param isOpen lists refuse nobody, and exempt nobody
+   */
+  constructor(
+    readonly configured: readonly ConfiguredEntry[] = [],
+    private readonly isOpen = false,
+  ) {
+    this.all = this.scope(ALL_LIMITS);
+    for (const { limit } of configured) this.scope(limit);
+    this.commit();
+  }
+
+  get scopes(): Iterable<ListScope> {
+    return this.byLimit.values();
+  }
+
+  /** The lists of a limit. */
+  scope(limit: string): ListScope {
+    let scope = this.byLimit.get(limit);
+    if (scope === undefined) {
+      const own = this.configured.filter((each) => each.limit === limit);
+      scope = new ListScope(limit, new Map(own.map(({ listed }) => [listed.key, listed])));
+      this.byLimit.set(limit, scope);
+    }
+    return scope;
+  }
+
+  /** Lets the entries decide that are known now. */
+  commit(): void {
+    const scopes = this.isOpen ? [] : [...this.byLimit.values()];
+    this.isEmpty = scopes.every(({ size }) => size === 0);
+    this.hasNetworks = scopes.some(({ hasNetworks }) => hasNetworks);
+    if (!this.isEmpty) for (const begin of this.whenNotEmpty.splice(0)) begin();
+  }
+
+  whenUsed(begin: () => void): void {
+    if (this.isEmpty) this.whenNotEmpty.push(begin);
+    else begin();
+  }
+
+  verdict(limit: CompiledLimit, identity: string, address: string | undefined): ListName | undefined {
+    const client = address === undefined || !this.hasNetworks ? undefined : this.addresses.of(address);
+    const ofAll = this.all.find(identity, client)?.list;
+    if (ofAll === 'deny') return ofAll;
+    return this.scopeOf(limit)?.find(identity, client)?.list ?? ofAll;
+  }
+
+  /** Whether some entry refuses addresses, whatever they ask for. */
+  get mayRefuseAddresses(): boolean {
+    return this.hasNetworks && this.all.hasNetworks;
+  }
+
+  /** Whether an address is refused, whatever it asks for. */
+  refuses(address: string): boolean {
+    return this.all.find(undefined, this.addresses.of(address))?.list === 'deny';
+  }
+
+  /** The entry that decides, as users see it. */
+  find(limit: string | undefined, identity: string | undefined, ip: string | undefined): ListedEntry | undefined {
+    const client = ip === undefined ? undefined : this.addresses.of(ip);
+    const found = (name: string): [string, Listed | undefined] => [
+      name,
+      this.byLimit.get(name)?.find(identity, client),
+    ];
+    const [all, own] = [found(ALL_LIMITS), found(limit ?? ALL_LIMITS)];
+    // The limit's own is told, unless the one of all limits is stricter.
+    const [name, listed] = stricter(own[1], all[1]) === own[1] ? own : all;
+    return listed && listedEntry(name, listed);
+  }
+
+  /** Entries in the order of their limits, those of all limits first, behind one of them. */
+  *after(limit: string | undefined, list: ListName | undefined, last?: { limit: string; key: string }) {
+    const names = limit === undefined ? [...this.byLimit.keys()].sort() : [limit];
+    for (const name of names) {
+      if (last !== undefined && name < last.limit) continue;
+      const from = last?.limit === name ? last.key : undefined;
+      for (const listed of this.byLimit.get(name)?.after(from, list) ?? []) yield { limit: name, listed };
+    }
+  }
+
+  /** The lists of a limit that code and the module's options refer to by its name: a route may have another one of that name. */
+  private scopeOf({ name, namespace }: CompiledLimit): ListScope | undefined {
+    const scope = this.byLimit.get(name);
+    return scope !== undefined && (namespace === '' || OF_MODULE.test(namespace)) ? scope : undefined;
+  }
+}

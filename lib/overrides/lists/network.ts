@@ -1,0 +1,55 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { listMessages } from '../../errors/list-messages.js';
+import type { AddressParts } from './prefix-table.js';
+
+/** A network, or a single address. */
+export interface Network {
+  readonly parts: AddressParts;
+  /** How many leading bits all of its addresses have in common. */
+  readonly length: number;
+  /** The one way in which it is written: a single address without its length. */
+  readonly text: string;
+}
+
+/** The length of a prefix as CIDR writes it. */
+const LENGTH = /^(?:0|[1-9]\d{0,2})$/;
+/** The bits of an IPv6 address before the IPv4 address that it maps. */
+const MAPPED_BITS = 96;
+
+/** Reads an address or a network in CIDR notation; a text that says what it should be, if it is none. */
+export function readNetwork(text: unknown): Network | string {
+  if (typeof text !== 'string') return listMessages.networkWants();
+  const [address = '', bits, ...more] = text.split('/');
+  const isRead = (isIPv4(address) || isIPv6(address)) && !address.includes('%') && more.length === 0;
+  if (!isRead || (bits !== undefined && !LENGTH.test(bits))) return listMessages.networkWants();
+  const parsed = ipaddr.parse(address);
+  const length = bits === undefined ? 8 * parsed.toByteArray().length : Number(bits);
+  if (length > 8 * parsed.toByteArray().length) return listMessages.networkWants();
+  // An IPv4 address that is written as IPv6 is the same one.
+  const isMapped = parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() && length >= MAPPED_BITS;
+  return isMapped ? network(parsed.toIPv4Address(), length - MAPPED_BITS) : network(parsed, length);
+}
+
+function network(address: ipaddr.IPv4 | ipaddr.IPv6, length: number): Network | string {
+  const parts = partsOf(address);
+  const common = parts.map((part, index) => part & (0xffff << (16 - Math.min(Math.max(length - 16 * index, 0), 16))));
+  const text = address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address.toString();
+  if (common.every((part, index) => part === parts[index])) {
+    return { parts, length, text: length === 16 * parts.length ? text : `${text}/${length}` };
+  }
+  // A slip of the pen in either half would list very many others.
+  return listMessages.hostBits(`${textOf(common)}/${length}`, text);
+}
+
+/** The bits of an address in parts of 16. */
+export function partsOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressParts {
+  if (address instanceof ipaddr.IPv6) return address.parts;
+  const [first, second, third, fourth] = address.octets as [number, number, number, number];
+  return [(first << 8) | second, (third << 8) | fourth];
+}
+
+function textOf(parts: AddressParts): string {
+  if (parts.length === 8) return new ipaddr.IPv6([...parts]).toRFC5952String();
+  return parts.flatMap((part) => [part >> 8, part & 0xff]).join('.');
+}

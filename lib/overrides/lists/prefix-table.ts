@@ -1,0 +1,48 @@
+/** The bits of an address in parts of 16: two of IPv4, eight of IPv6. */
+export type AddressParts = readonly number[];
+
+/** Values of networks of one family of addresses: one map for each length of prefix, of which few are in use. */
+export class PrefixTable<T> {
+  private readonly byLength = new Map<number, Map<string, T>>();
+  /** The lengths in use, the longest first. */
+  private lengths: readonly number[] = [];
+
+  set(parts: AddressParts, length: number, value: T): void {
+    let values = this.byLength.get(length);
+    if (values === undefined) {
+      this.byLength.set(length, (values = new Map()));
+      this.sortLengths();
+    }
+    values.set(prefixOf(parts, length), value);
+  }
+
+  delete(parts: AddressParts, length: number): void {
+    const values = this.byLength.get(length);
+    values?.delete(prefixOf(parts, length));
+    if (values?.size !== 0) return;
+    this.byLength.delete(length);
+    this.sortLengths();
+  }
+
+  /** The value of the smallest network that an address lies in. */
+  find(address: AddressParts): T | undefined {
+    for (const length of this.lengths) {
+      const value = this.byLength.get(length)!.get(prefixOf(address, length));
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+
+  private sortLengths(): void {
+    this.lengths = [...this.byLength.keys()].sort((one, other) => other - one);
+  }
+}
+
+/** The leading bits as a text, with a character for 16 of them. */
+function prefixOf(parts: AddressParts, length: number): string {
+  const whole = length >> 4;
+  const rest = length & 15;
+  let prefix = '';
+  for (let index = 0; index < whole; index++) prefix += String.fromCharCode(parts[index]!);
+  return rest === 0 ? prefix : prefix + String.fromCharCode(parts[whole]! & (0xffff << (16 - rest)));
+}

@@ -1,0 +1,51 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { type RateLimitSettings } from '../config/settings.js';
+import { ipIdentity } from '../key-resolvers/ip.js';
+import { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Lists } from '../overrides/lists/lists.js';
+import { decide } from '../stores/decide.js';
+import type { CheckAnswer, Store } from '../stores/store.js';
+import { isLost } from '../transports/connection.js';
+import { addressOf } from '../transports/read-request.js';
+import { clientClosedRequest } from './client-closed-request.js';
+import type { LimitedRequest } from './limited-request.js';
+
+/** Refuses requests from addresses that the lists of all limits refuse, before any limit is looked at. */
+@Injectable()
+export class DeniedAddresses {
+  /** Stands for all limits in what is told of the refusal. */
+  private readonly everything: CompiledLimit;
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
+  ) {
+    const { shadow } = settings;
+    const options = { algo: 'fixed-window', rate: 1, interval: 1 } as const;
+    this.everything = new CompiledLimit(options, { location: 'lists', name: '*', namespace: '@lists', shadow });
+  }
+
+  /** Whether some addresses may be refused. */
+  get mayRefuse(): boolean {
+    return this.lists.mayRefuseAddresses;
+  }
+
+  /** Whether a request is refused for its address. Throws if that was lost. */
+  refuses({ parts }: LimitedRequest): boolean {
+    const { shadow, ipv6Prefix } = this.settings;
+    const address = addressOf(parts);
+    if (address === undefined) {
+      if (!shadow && isLost(parts.request?.socket)) throw clientClosedRequest();
+      return false;
+    }
+    if (!this.lists.refuses(address)) return false;
+    const entry = { limit: this.everything, identity: ipIdentity(address, ipv6Prefix)!, cost: 1 };
+    // The layer of lists answers at once, and the one above it tells of the answer.
+    decide(this.store, { entries: [entry], address }, IGNORED);
+    return !shadow;
+  }
+}
+
+const IGNORED: CheckAnswer = { decided: () => undefined, failed: () => undefined };

@@ -1,0 +1,100 @@
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { isRefusal } from '../../limits/check-result.js';
+import { decide, tell } from '../decide.js';
+import type { Charge, Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { openDecision } from '../store-decision.js';
+import { StoreLayer } from './store-layer.js';
+
+/** What lists say. */
+export interface ListVerdicts {
+  /** Whether nobody is on any list. */
+  readonly isEmpty: boolean;
+  /** Calls back once somebody is on a list: at once, if somebody is. */
+  whenUsed(begin: () => void): void;
+  /** Whether a limit refuses an identity, or the client's address; whether they are exempt from it; or neither. */
+  verdict(limit: CompiledLimit, identity: string, address: string | undefined): 'allow' | 'deny' | undefined;
+}
+
+/** Answers for those who are on a list, and asks the inner store for all others. */
+export class ListStore extends StoreLayer {
+  constructor(
+    inner: Store,
+    private readonly lists: ListVerdicts,
+  ) {
+    super(inner);
+  }
+
+  override decide(check: Check, answer: CheckAnswer): void {
+    if (!this.lists.isEmpty && this.concerns(check)) this.decideListed(check, answer);
+    else decide(this.inner, check, answer);
+  }
+
+  override reserve(entry: ReserveEntry): Promise<StoreDecision> {
+    const { limit, identity } = entry;
+    const verdict = this.lists.isEmpty ? undefined : this.lists.verdict(limit, identity, undefined);
+    return verdict === undefined ? this.inner.reserve(entry) : Promise.resolve(listed(limit, verdict));
+  }
+
+  /** What a list let pass was not charged. */
+  override refund(refunds: readonly Refund[]): Promise<void> {
+    if (!refunds.some(isOfList)) return this.inner.refund(refunds);
+    const charged = refunds.filter((refund) => !isOfList(refund));
+    return charged.length === 0 ? Promise.resolve() : this.inner.refund(charged);
+  }
+
+  override penalize(charge: Charge): Promise<void> {
+    return isOfList(charge) ? Promise.resolve() : this.inner.penalize(charge);
+  }
+
+  /** Whether a list says something of a check. */
+  private concerns({ entries, address }: Check): boolean {
+    for (const { limit, identity } of entries) {
+      if (this.lists.verdict(limit, identity, address) !== undefined) return true;
+    }
+    return false;
+  }
+
+  private decideListed(check: Check, answer: CheckAnswer): void {
+    const { entries, address } = check;
+    const known = entries.map(({ limit, identity }) => {
+      const verdict = this.lists.verdict(limit, identity, address);
+      return verdict && listed(limit, verdict);
+    });
+    // Who is refused by one limit is not asked of the others.
+    const isRefused = entries.some(({ limit }, index) => known[index] && isRefusal(limit, known[index]));
+    const rest = entries.filter((_, index) => known[index] === undefined);
+    if (isRefused || rest.length === 0) {
+      tell(
+        answer,
+        entries.map(({ limit }, index) => known[index] ?? listed(limit, 'allow')),
+      );
+    } else decide(this.inner, { ...check, entries: rest }, new ListedAnswer(known, answer));
+  }
+}
+
+/** The answer to a check of which lists decided a part. */
+class ListedAnswer implements CheckAnswer {
+  constructor(
+    private readonly known: readonly (StoreDecision | undefined)[],
+    private readonly answer: CheckAnswer,
+  ) {}
+
+  decided(decisions: readonly StoreDecision[]): void {
+    let next = 0;
+    this.answer.decided(this.known.map((decision) => decision ?? decisions[next++]!));
+  }
+
+  failed(error: unknown): void {
+    this.answer.failed(error);
+  }
+}
+
+/** What a list says in place of a limit. Who is refused is so until somebody changes the list. */
+function listed(limit: CompiledLimit, verdict: 'allow' | 'deny'): StoreDecision {
+  const open: StoreDecision = { ...openDecision(limit), source: 'list' };
+  return verdict === 'allow' ? open : { ...open, allowed: false, remaining: 0, retryAfterMs: Infinity };
+}
+
+function isOfList({ source }: Charge): boolean {
+  return source === 'list';
+}
