@@ -27,7 +27,7 @@ export interface AskedLimit {
 export function askedFromCode(rule: Rule, identity: string, cost: number): AskedLimit {
   const limit = rule.limitFor(identity);
   // Which of its counters is meant, only a route says.
-  if (rule.perRoute && rule.whole === rule) {
+  if (rule.perRoute && rule.ofAll === undefined) {
     return { status: 'depends on the request', limit, cost, reason: reasons.countsPerRoute() };
   }
   if (limit.off) return { status: 'off', limit, identity, cost, reason: reasons.isOff() };

@@ -29,11 +29,11 @@ export class Origins {
   }
 
   private ofModule(rule: Rule): string | undefined {
-    const index = this.registry.moduleRules.indexOf(rule.whole);
+    const index = this.registry.moduleRules.indexOf(rule.ofAll ?? rule);
     return index < 0 ? undefined : `limits[${index}]`;
   }
 
   private ofDefined(rule: Rule): string | undefined {
-    return this.registry.named.find((named) => named.rule === rule.whole)?.declaration.location;
+    return this.registry.named.find((named) => named.rule === (rule.ofAll ?? rule))?.declaration.location;
   }
 }

@@ -178,7 +178,7 @@ export class Overrides {
 
   /** What holds for a key of a limit as far as it is known here; nothing of one that cannot be overridden. */
   known(limit: Rule, key?: string): { rate: CurrentRate; mode: CurrentMode } | undefined {
-    const overrides = this.live.unambiguous.find(({ limits }) => limits[0]!.rule === limit.whole);
+    const overrides = this.live.unambiguous.find(({ limits }) => limits[0]!.rule === (limit.ofAll ?? limit));
     return overrides && { rate: overrides.currentRate(key), mode: overrides.currentMode(key) };
   }
 }

@@ -53,8 +53,8 @@ export class Rule {
   constructor(
     /** The limit as it was configured. */
     readonly configured: CompiledLimit,
-    /** What it says besides. */
     readonly settings: RuleSettings,
+    readonly ofAll?: Rule, // The rule of all routes, if this one is the part of one route.
   ) {
     this.effective = configured;
   }
@@ -68,11 +68,6 @@ export class Rule {
   limitFor(identity: string): CompiledLimit {
     const { keyed } = this;
     return keyed === undefined ? this.limit : keyed.limitFor(identity);
-  }
-
-  /** The rule of all routes, of which this one may be the part of one route. */
-  get whole(): Rule {
-    return this;
   }
 
   /** Whether each route has a counter of its own, and so a rule. */
@@ -224,16 +219,12 @@ class RouteRule extends Rule {
   private readonly ownLimits = new WeakMap<CompiledLimit, CompiledLimit>();
 
   constructor(
-    private readonly ofAll: Rule,
+    override readonly ofAll: Rule,
     settings: RuleSettings,
     private readonly namespace: string,
   ) {
     super(ofAll.configured.within(namespace), settings);
     this.source = ofAll.configured;
-  }
-
-  override get whole(): Rule {
-    return this.ofAll;
   }
 
   override get limit(): CompiledLimit {

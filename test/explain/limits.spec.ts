@@ -4,6 +4,9 @@ import type { RateLimitModuleOptions } from '../../lib/config/module-options.js'
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { Explanation } from '../../lib/explain/explanation.js';
 import { formatExplanation } from '../../lib/explain/format.js';
+import type { Counter } from '../../lib/limits/counter.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store } from '../../lib/stores/store.js';
 import { RatesApp, startForEach } from '../overrides/overrides-app.js';
 import { freshPrefix } from '../support/stores.js';
 
@@ -235,6 +238,30 @@ it('two limits of one name are both explained', async () => {
   try {
     const { limits: explained } = await app.service.explain({ limit: 'api', key: KEY });
     expect(explained.map(({ origin }) => origin.location).toSorted()).toEqual(['define.api', 'limits[0]']);
+  } finally {
+    await app.close();
+  }
+});
+
+it('a store of the app that knows no blocks is told as far as it can', async () => {
+  class OwnStore implements Store {
+    private readonly inner = new MemoryStore();
+    check = (checks: readonly Check[]) => this.inner.check(checks);
+    reserve = (entry: ReserveEntry) => this.inner.reserve(entry);
+    refund = (refunds: readonly Refund[]) => this.inner.refund(refunds);
+    penalize = (charge: Charge) => this.inner.penalize(charge);
+    block = (counter: Counter, ms: number) => this.inner.block(counter, ms);
+    renew = (lease: HeldLease) => this.inner.renew(lease);
+    reset = (counters: readonly Counter[]) => this.inner.reset(counters);
+    history = (counter: Counter) => this.inner.history(counter);
+    close = () => this.inner.close();
+  }
+  const app = await RatesApp.start({ define, store: new OwnStore() });
+  try {
+    await app.service.for('strict').consume(KEY);
+    const { outcome, limits } = await app.service.explain({ limit: 'strict', key: KEY });
+    expect(outcome).toMatchObject({ verdict: 'refused', refusedBy: ['strict'] });
+    expect(Object.keys(limits[0]!.state!)).toEqual(['remaining', 'resetAfterMs', 'source']);
   } finally {
     await app.close();
   }

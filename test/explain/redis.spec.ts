@@ -71,7 +71,8 @@ afterEach(async () => {
 });
 
 it('a function of the app takes its own time', async () => {
-  const context = new ExecutionContextHost([{}, {}], SlowController, SlowController.prototype.get);
+  const handler = Object.getOwnPropertyDescriptor(SlowController.prototype, 'get')!.value as () => string;
+  const context = new ExecutionContextHost([{}, {}], SlowController, handler);
   expect(await app.service.explain(context)).toMatchObject({
     outcome: { verdict: 'allowed' },
     limits: [{}, {}, { name: 'slow', key: { identity: 'slow' }, state: { remaining: 3 } }],
