@@ -38,9 +38,12 @@ local function wrap(limit, state, blocked_until, length, carried_to)
   local envelope = { carried_to = carried_to }
   state.envelope = envelope
   if not blocked_until then return end
-  local offences, blocked_for = floor(length % 1 / OFFENCE), length - length % 1
-  local counts = limit.steps and offences > 0
-  if counts then envelope.offences = offences end
+  local offences, blocked_for, counts = 0, length, false
+  if length % 1 > 0 then
+    offences, blocked_for = floor(length % 1 / OFFENCE), length - length % 1
+    counts = limit.steps and offences > 0
+    if counts then envelope.offences = offences end
+  end
   if blocked_until > now and blocked_for > 0 then
     -- If the clock was set back, the block ends no later than if it had just begun.
     state.blocked_until, envelope.blocked_for = min(blocked_until, now + blocked_for), blocked_for
