@@ -4,14 +4,11 @@
 -- Uses: now
 -- Leaves: begin_block, set_block
 
-local MOST_OFFENCES = 255
--- The longest block, 407 days in microseconds, whose length has room for offences behind the point.
-local LONGEST = 2 ^ 45 - 1
-
--- Refuses a counter from now on, which ends the block of before. A block of no time forgets the offences.
+-- Refuses a counter from now on, which ends the block of before. A block of no time forgets the offences; the longest one whose
+-- length has room for them is one of 407 days.
 local function set_block(state, duration, offences)
   local envelope = state.envelope or {}
-  if offences then duration = min(duration, LONGEST) end
+  if offences then duration = min(duration, 2 ^ 45 - 1) end
   state.envelope, state.blocked_until = envelope, duration > 0 and now + duration or nil
   envelope.blocked_for, envelope.offences = duration, duration > 0 and offences or nil
   envelope.ended_at, envelope.changed = nil, true
@@ -23,7 +20,7 @@ end
 local function begin_block(limit, state, cost)
   local algorithm, steps, duration, offences = limit.algorithm, limit.steps, limit.block_for, nil
   if steps then
-    offences = min((state.envelope and state.envelope.offences or 0) + 1, MOST_OFFENCES)
+    offences = min((state.envelope and state.envelope.offences or 0) + 1, 255)
     duration = steps[min(offences, #steps)]
   end
   if not algorithm.delay then

@@ -5,7 +5,7 @@
 -- Uses: NO_CARRY, now, time_to_live
 -- Leaves: unwrap, wrap, write_wrapped
 
-local BLOCKED, CARRIED, OFFENCE = 255, 254, 1 / 256
+local BLOCKED, CARRIED = 255, 254
 
 -- Whether a value begins with a mark. The first byte of a number may be any, so its length tells: that of a plain value is
 -- always the same, or 8 divides it, and it does not that of a marked one.
@@ -31,16 +31,19 @@ local function unwrap(value, algorithm)
   return value ~= '' and value, blocked_until, blocked_for, carried_to
 end
 
--- A limit that carries over leaves its mark on each value that it writes. Offences are behind the point of a block's length, which
--- is none of a block that is over.
+-- A limit that carries over leaves its mark on each value that it writes. Offences are 256ths behind the point of a block's
+-- length, which is none of a block that is over.
 local function wrap(limit, state, blocked_until, length, carried_to)
   if not blocked_until and not carried_to and limit.carry == NO_CARRY then return end
   local envelope = { carried_to = carried_to }
   state.envelope = envelope
   if not blocked_until then return end
-  local offences, blocked_for = floor(length % 1 / OFFENCE), length - length % 1
-  local counts = limit.steps and offences > 0
-  if counts then envelope.offences = offences end
+  local offences, blocked_for, counts = 0, length, false
+  if length % 1 > 0 then
+    offences, blocked_for = floor(length % 1 * 256), floor(length)
+    counts = limit.steps and offences > 0
+    if counts then envelope.offences = offences end
+  end
   if blocked_until > now and blocked_for > 0 then
     -- If the clock was set back, the block ends no later than if it had just begun.
     state.blocked_until, envelope.blocked_for = min(blocked_until, now + blocked_for), blocked_for
@@ -75,7 +78,7 @@ local function write_wrapped(limit, state, keep_for)
   if ends then
     local length = state.blocked_until and envelope.blocked_for or 0
     block_for = ends - now
-    if envelope.offences then length, block_for = length + envelope.offences * OFFENCE, block_for + limit.forget_after end
+    if envelope.offences then length, block_for = length + envelope.offences / 256, block_for + limit.forget_after end
     block = string.char(BLOCKED) .. pack('<dd', ends, length)
   end
   -- What was carried over is not carried over again, whoever charges it meanwhile.

@@ -44,6 +44,9 @@ local function answer(limit, state, cost, fits, delay, ticket)
     reply[size + 3] = delay and milliseconds(delay) or retry_after(limit, state, cost)
     size = size + 3
   end
-  if limit.steps then add(state.envelope and state.envelope.offences or 0) end
+  if limit.steps then
+    size = size + 1
+    reply[size] = state.envelope and state.envelope.offences or 0
+  end
   return reset_after
 end
