@@ -1,5 +1,5 @@
 import type { Duration } from '../algorithms/options.js';
-import type { LimitDefinition } from './limit-definition.js';
+import type { CandidateOptions, LimitDefinition } from './limit-definition.js';
 
 /**
  * Gives the policy as data, of the form that a policy file has: `{ limits, overrides }`. The signal aborts when the answer is
@@ -43,12 +43,19 @@ export interface PolicyLimit {
   readonly places: ReadonlyMap<string, string>;
 }
 
+type PatchOf<Definition> = Definition extends LimitDefinition
+  ? Partial<Omit<Definition, 'candidate'>> & { candidate?: CandidateOptions | null }
+  : never;
+
+/** The options of a limit that some identities have; `null` is no candidate. */
+type PolicyPatch = PatchOf<LimitDefinition>;
+
 /** What a policy says of some identities of a limit. */
 export interface PolicyOverride {
   readonly limit: string;
   /** The key of an identity, or the beginning of keys with a star behind it. */
   readonly key: string;
-  readonly patch: Partial<LimitDefinition> | undefined;
+  readonly patch: PolicyPatch | undefined;
   readonly mode: PolicyMode | undefined;
   /** For messages. */
   readonly place: string;

@@ -10,7 +10,7 @@ import type { Declaration, RuleCompiler } from '../rules/rule-compiler.js';
 import { withPolicy } from '../rules/with-policy.js';
 
 /** The options of every limit that change while the app runs: they are of the compiled limit, not of the rule. */
-const LIVE: readonly string[] = ['blockFor', 'nearLimit', 'onStoreError'];
+const LIVE: readonly string[] = ['blockFor', 'forgetAfter', 'candidate', 'nearLimit', 'onStoreError'];
 
 /** What a version of a policy makes of an app's limits. Working it out changes nothing. */
 export class PolicyChange {

@@ -17,7 +17,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 
 /** What editors show of an option. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
-  algo: 'The algorithm. A limit that code defines needs none.',
+  algo: 'The algorithm. A limit that code defines needs none, and a candidate has that of its limit.',
   rate: 'Units that are allowed an interval or a period.',
   interval: "The interval of the rate: milliseconds or a duration such as '10s', at most 1 year.",
   burst: 'Units that may come at once. Default: the rate.',
@@ -32,7 +32,10 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   key: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'. Default: 'ip'.",
   cost: 'The units of a request. Default: 1.',
   count: "The requests that count. Default: 'all'.",
-  blockFor: "Blocks a refused key for this time, such as '15m'. Default: no block.",
+  blockFor:
+    "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h']. Default: no block.",
+  forgetAfter: "Forgets offences so long after the last block, where 'blockFor' is a list. Default: its last time.",
+  candidate: 'A second version of the limit that is counted beside it and never refuses: the options that differ.',
   prefetch: 'Lets an instance take several units in one call of Redis, and decide in process.',
   units: 'The most units that are taken in one call.',
   scope: "'cluster' counts across all instances, 'instance' in each for itself. Default: 'cluster'.",
@@ -70,7 +73,7 @@ export function policySchema(): JsonSchema {
       limit: {
         ...objectOf(LIMIT_KINDS),
         minProperties: 1,
-        allOf: algorithms.names.map(limitOf),
+        allOf: algorithms.names.map((algo) => limitOf(algo)),
       },
       override: { ...objectOf(OVERRIDE_KINDS), minProperties: 1 },
     },
@@ -83,17 +86,22 @@ function named(description: string, additionalProperties: JsonSchema): JsonSchem
 }
 
 function objectOf(kinds: Readonly<Record<string, OptionKind>>): JsonSchema {
-  const properties = Object.entries(kinds).map(([name, { schema, options }]) => {
-    const own = options === undefined ? schema : { ...objectOf(options), required: Object.keys(options) };
-    return [name, { description: DESCRIPTIONS[name], ...own }];
-  });
+  const properties = Object.entries(kinds).map(([name, kind]) => [
+    name,
+    { description: DESCRIPTIONS[name], ...schemaOf(kind) },
+  ]);
   return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
+function schemaOf({ schema, options, isPatch }: OptionKind): JsonSchema {
+  if (options === undefined) return schema;
+  if (isPatch !== true) return { ...objectOf(options), required: Object.keys(options) };
+  return { ...objectOf(options), ...schema, allOf: algorithms.names.map((algo) => limitOf(algo, [])) };
+}
+
 /** What a limit of an algorithm has, and what it has not. */
-function limitOf(algo: string): JsonSchema {
+function limitOf(algo: string, required = REQUIRED[algo] ?? []): JsonSchema {
   const own = algorithms.get(algo)!.options;
-  const required = REQUIRED[algo] ?? [];
   const foreign = [...new Set(algorithms.options)].filter((option) => !own.includes(option));
   return {
     if: { properties: { algo: { const: algo } }, required: ['algo'] },

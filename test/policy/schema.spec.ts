@@ -65,6 +65,14 @@ describe('the JSON Schema of policies', () => {
     [{ $schema: './limits.schema.json', limits: null, overrides: null }],
     [{ limits: { api: { algo: 'gcra', rate: 100, interval: '1m', burst: 5, key: 'header:x-a' } } }],
     [{ limits: { api: { rate: 1 } }, overrides: { api: { 'tenant:*': { rate: 5, mode: 'off' } } } }],
+    [{ limits: { api: { blockFor: ['1m', 600_000], forgetAfter: '1d', candidate: { algo: 'gcra', burst: 5 } } } }],
+    [
+      {
+        limits: { api: { candidate: null } },
+        overrides: { api: { a: { candidate: null }, b: { candidate: { limit: 5 } } } },
+      },
+    ],
+    [{ limits: { api: { blockFor: ['10m', '1m'] } } }, false],
     [{ limits: { held: { algo: 'concurrency', limit: 5, ttl: 1000, prefetch: { units: 1, ttl: '1s' } } } }, false],
   ])('allows %j', (policy, reads = true) => {
     expect([isValid(policy), isRead(policy)]).toEqual([true, reads]);
@@ -85,6 +93,13 @@ describe('the JSON Schema of policies', () => {
     ['a wrong key', { limits: { a: { key: 'header:' } } }],
     ['an unknown mode', { limits: { a: { mode: 'on' } } }],
     ['half a prefetch', { limits: { a: { prefetch: { units: 1 } } } }],
+    ['no steps of blocks', { limits: { a: { blockFor: [] } } }],
+    ['too many steps of blocks', { limits: { a: { blockFor: Array.from({ length: 101 }, () => 1) } } }],
+    ['a step that is no duration', { limits: { a: { blockFor: ['often!'] } } }],
+    ['an empty candidate', { limits: { a: { candidate: {} } } }],
+    ['a candidate with a key', { limits: { a: { candidate: { key: 'ip' } } } }],
+    ['a candidate with an option of another algorithm', { limits: { a: { candidate: { algo: 'gcra', queue: 1 } } } }],
+    ['an override with a wrong candidate', { overrides: { a: { k: { candidate: { rate: 0 } } } } }],
     ['a key with a star within', { overrides: { a: { 'a*b': { rate: 1 } } } }],
     ['an override of the key', { overrides: { a: { k: { key: 'ip' } } } }],
     ['an override that says nothing', { overrides: { a: { k: {} } } }],
@@ -138,6 +153,12 @@ describe('the JSON Schema of policies', () => {
       null,
       { units: 1, ttl: 5 },
       { units: 1 },
+      { rate: 5 },
+      { algo: 'gcra', rate: 5 },
+      { algo: 'calendar-window', period: 'day' },
+      { algo: 'gcra', queue: 5 },
+      ['1m', '1h'],
+      ['1h', 5],
       [],
       {},
     );
