@@ -1,8 +1,9 @@
 import type { Duration } from '../algorithms/options.js';
 import type { CandidateOptions, LimitDefinition } from './limit-definition.js';
+import type { ListName } from './list-entry.js';
 
 /**
- * Gives the policy as data, of the form that a policy file has: `{ limits, overrides }`. The signal aborts when the answer is
+ * Gives the policy as data, of the form that a policy file has: `{ limits, overrides, lists }`. The signal aborts when the answer is
  * not waited for any more.
  */
 export type PolicyFunction = (signal: AbortSignal) => object | Promise<object>;
@@ -61,10 +62,23 @@ export interface PolicyOverride {
   readonly place: string;
 }
 
+/** Whom a policy exempts from limits or refuses. */
+export interface PolicyListEntry {
+  readonly list: ListName;
+  /** Whom it names, as records of entries are addressed. */
+  readonly key: string;
+  /** The name of a limit; empty for all limits. */
+  readonly limit: string;
+  readonly reason: string | undefined;
+  /** For messages. */
+  readonly place: string;
+}
+
 /** One version of a policy, whose every part is right as far as that can be seen without the app. */
 export interface Policy {
   /** The source, for messages. */
   readonly name: string;
   readonly limits: ReadonlyMap<string, PolicyLimit>;
   readonly overrides: readonly PolicyOverride[];
+  readonly lists: readonly PolicyListEntry[];
 }

@@ -51,6 +51,20 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 const NAMES = { type: 'string', pattern: '^[ -~]{1,128}$' };
 const KEYS = { type: 'string', pattern: '^([^*]+[*]?)$', maxLength: LONGEST_KEY };
 
+const LIST = { type: ['array', 'null'], items: { $ref: '#/definitions/entry' } };
+const LIST_ENTRY = {
+  type: 'object',
+  properties: {
+    ip: { description: "An address, or a network such as '10.0.0.0/8'.", type: 'string', minLength: 2 },
+    identity: { description: "A key, such as 'tenant:acme'.", ...KEYS, pattern: '^[^*]+$' },
+    pattern: { description: "The beginning of keys, such as 'tenant:*'.", ...KEYS, pattern: '^[^*]+[*]$' },
+    limit: { description: 'The name of a limit. Default: all limits.', ...NAMES },
+    reason: { description: 'Why it is there.', type: 'string', minLength: 1, maxLength: 200 },
+  },
+  additionalProperties: false,
+  oneOf: ['ip', 'identity', 'pattern'].map((form) => ({ required: [form], properties: { [form]: true } })),
+};
+
 /** The JSON Schema of policies, for editors: `limits.schema.json` in the package. What the reader takes, it allows. */
 export function policySchema(): JsonSchema {
   return {
@@ -67,6 +81,12 @@ export function policySchema(): JsonSchema {
         propertyNames: KEYS,
         additionalProperties: { $ref: '#/definitions/override' },
       }),
+      lists: {
+        description: "Who is exempt from limits ('allow'), and who is refused ('deny').",
+        type: ['object', 'null'],
+        properties: { allow: LIST, deny: LIST },
+        additionalProperties: false,
+      },
     },
     additionalProperties: false,
     definitions: {
@@ -75,6 +95,7 @@ export function policySchema(): JsonSchema {
         minProperties: 1,
         allOf: algorithms.names.map((algo) => limitOf(algo)),
       },
+      entry: LIST_ENTRY,
       override: { ...objectOf(OVERRIDE_KINDS), minProperties: 1 },
     },
   };

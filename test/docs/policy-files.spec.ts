@@ -104,7 +104,7 @@ describe('the guide to policy files', () => {
     const command = /npx nestjs-sluice (.*)/.exec(block('sh'))![1]!.split(' ');
     expect(await runProgram(command, { cwd: folder })).toEqual({
       code: 0,
-      stdout: 'limits.yaml: ok (limits: 2, overrides: 3)\n',
+      stdout: 'limits.yaml: ok (limits: 2, overrides: 3, lists: 0)\n',
       stderr: '',
     });
   });

@@ -92,14 +92,36 @@ overrides:
     expect(overrides.map(({ patch }) => patch)).toEqual([{ candidate: { rate: 9 } }, { rate: 5, candidate: null }]);
   });
 
+  it('reads lists, and of an entry that stands there twice the last', async () => {
+    const text = `
+lists:
+  deny:
+    - { ip: 10.0.0.0/8, reason: one }
+    - { ip: '::ffff:10.0.0.0/104', reason: two }
+  allow:
+    - { pattern: 'tenant:*', limit: api }
+`;
+    expect(policyOf(await readFile(text)).lists).toEqual([
+      { list: 'deny', key: 'ip:10.0.0.0/8', limit: '', reason: 'two', place: 'limits.yaml:5:7 lists.deny[1]' },
+      {
+        list: 'allow',
+        key: 'key:tenant:*',
+        limit: 'api',
+        reason: undefined,
+        place: 'limits.yaml:7:7 lists.allow[0]',
+      },
+    ]);
+  });
+
   it('has empty sections, as when the last line of one was taken out', async () => {
-    expect(policyOf(await readFile('limits:\noverrides:\n'))).toMatchObject({ overrides: [] });
+    expect(policyOf(await readFile('limits:\noverrides:\nlists:\n'))).toMatchObject({ overrides: [], lists: [] });
+    expect(policyOf(await readFile('lists:\n  allow:\n  deny: []\n'))).toMatchObject({ lists: [] });
   });
 
   it.each([
     ['no policy', '', 'limits.yaml: it is empty, wants an object'],
     ['a comment alone', '# nothing\n', 'limits.yaml: it is empty, wants an object'],
-    ['a list', '- 1', 'limits.yaml:1:1: got a list, wants an object of limits and overrides'],
+    ['a list', '- 1', 'limits.yaml:1:1: got a list, wants an object of limits, overrides and lists'],
     ['a number', '5', 'limits.yaml:1:1: got 5, wants an object'],
     ['no YAML', 'limits:\n  a: {', 'limits.yaml:2:7: it is no YAML: '],
     ['tabs', 'limits:\n\ta: 1', 'limits.yaml:2:1: it is no YAML: '],
@@ -111,7 +133,7 @@ overrides:
     [
       'an unknown section',
       'limits: {}\nlimts: {}',
-      "limits.yaml:2:1 limts: 'limts' is unknown, wants only limits, overrides",
+      "limits.yaml:2:1 limts: 'limts' is unknown, wants only limits, overrides, lists",
     ],
     [
       'a section that is a list',
@@ -324,6 +346,73 @@ overrides:
         'overrides: { a: { k: { candidate: { rate: 9007199254740991, interval: 365d } } } }',
       "limits.yaml:2:24 overrides.a.k.candidate: options 'rate', 'interval' and 'burst'",
     ],
+    ['lists that are a list', 'lists: []', "limits.yaml:1:8 lists: got a list, wants an object of the lists 'allow'"],
+    [
+      'an unknown list',
+      'lists: { dany: [] }',
+      "limits.yaml:1:10 lists.dany: 'dany' is unknown, wants only allow, deny",
+    ],
+    ['the status of lists', 'lists: { status: 429 }', "lists.status: 'status' is unknown, wants only allow, deny"],
+    [
+      'a list that is an entry',
+      'lists: { deny: { ip: ::1 } }',
+      'limits.yaml:1:16 lists.deny: got an object, wants a list',
+    ],
+    [
+      'a text on a list',
+      'lists: { deny: [10.0.0.1] }',
+      "limits.yaml:1:17 lists.deny[0]: got '10.0.0.1', wants one of {",
+    ],
+    [
+      'an entry that names nobody',
+      'lists: { deny: [{ limit: a }] }',
+      'limits.yaml:1:17 lists.deny[0]: got an object, wants',
+    ],
+    [
+      'an entry that names two',
+      "lists: { deny: [{ ip: '::1', identity: a }] }",
+      'limits.yaml:1:17 lists.deny[0]: got an object, wants one of { ip:',
+    ],
+    [
+      'an unknown option of an entry',
+      "lists: { deny: [{ ip: '::1', expiresIn: 1h }] }",
+      "limits.yaml:1:30 lists.deny[0].expiresIn: 'expiresIn' is unknown, wants only ip, identity, pattern, limit, reason",
+    ],
+    [
+      'no address',
+      'lists: { allow: [{ ip: 10.0.0 }] }',
+      "limits.yaml:1:24 lists.allow[0].ip: got '10.0.0', wants an IP address",
+    ],
+    [
+      'a list as an address',
+      'lists: { allow: [{ ip: [] }] }',
+      'limits.yaml:1:24 lists.allow[0].ip: got a list, wants an IP',
+    ],
+    [
+      'a pattern as an identity',
+      "lists: { deny: [{ identity: 't:*' }] }",
+      "limits.yaml:1:29 lists.deny[0].identity: got 't:*', wants the key of one identity",
+    ],
+    [
+      'an identity as a pattern',
+      'lists: { deny: [{ pattern: t }] }',
+      "lists.deny[0].pattern: got 't', wants the beginning",
+    ],
+    [
+      'no reason',
+      "lists: { deny: [{ identity: a, reason: '' }] }",
+      "lists.deny[0].reason: got '', wants a string of 1 to",
+    ],
+    [
+      'a number as a limit',
+      'lists: { deny: [{ identity: a, limit: 5 }] }',
+      "lists.deny[0].limit: got 5, wants a limit's name",
+    ],
+    [
+      'an entry on both lists',
+      "lists:\n  allow: [{ ip: '10.0.0.1' }]\n  deny: [{ ip: '::ffff:10.0.0.1' }]",
+      'limits.yaml:3:10 lists.deny[0]: the same entry is in limits.yaml:2:11 lists.allow[0], too, wants it on one',
+    ],
     [
       'a name that no header can hold',
       'limits: { "a\\u00e4": { rate: 1 } }',
@@ -475,12 +564,17 @@ describe('any object', () => {
     fc.dictionary(fc.constantFrom('a', 'b'), fc.oneof(fc.dictionary(fc.constantFrom('k', 't:*', '*'), limit), value)),
     value,
   );
+  const entry = fc.dictionary(
+    fc.constantFrom('ip', 'identity', 'pattern', 'limit', 'reason', 'x'),
+    fc.oneof(fc.constantFrom<unknown>('10.0.0.0/8', '::1', 'a', 't:*', null, ''), value),
+  );
+  const lists = fc.oneof(fc.dictionary(fc.constantFrom('allow', 'deny'), fc.oneof(fc.array(entry), value)), value);
   const said = fc.record({ rate: fc.integer({ min: 1, max: 1000 }), mode: fc.constantFrom('off', 'shadow') });
   const rightPolicy = fc.record({
     limits: fc.dictionary(fc.constantFrom('a', 'b'), right),
     overrides: fc.dictionary(fc.constantFrom('a', 'b'), fc.dictionary(fc.constantFrom('k', 't:*'), said)),
   });
-  const policy = fc.oneof(rightPolicy, fc.record({ limits, overrides }, { requiredKeys: [] }), fc.anything());
+  const policy = fc.oneof(rightPolicy, fc.record({ limits, overrides, lists }, { requiredKeys: [] }), fc.anything());
 
   it('is refused with a place, or holds as a whole', () => {
     let taken = 0;
