@@ -1,8 +1,9 @@
 import type { Duration } from '../algorithms/options.js';
-import type { LimitDefinition } from './limit-definition.js';
+import type { CandidateOptions, LimitDefinition } from './limit-definition.js';
+import type { ListName } from './list-entry.js';
 
 /**
- * Gives the policy as data, of the form that a policy file has: `{ limits, overrides }`. The signal aborts when the answer is
+ * Gives the policy as data, of the form that a policy file has: `{ limits, overrides, lists }`. The signal aborts when the answer is
  * not waited for any more.
  */
 export type PolicyFunction = (signal: AbortSignal) => object | Promise<object>;
@@ -43,13 +44,32 @@ export interface PolicyLimit {
   readonly places: ReadonlyMap<string, string>;
 }
 
+type PatchOf<Definition> = Definition extends LimitDefinition
+  ? Partial<Omit<Definition, 'candidate'>> & { candidate?: CandidateOptions | null }
+  : never;
+
+/** The options of a limit that some identities have; `null` is no candidate. */
+type PolicyPatch = PatchOf<LimitDefinition>;
+
 /** What a policy says of some identities of a limit. */
 export interface PolicyOverride {
   readonly limit: string;
   /** The key of an identity, or the beginning of keys with a star behind it. */
   readonly key: string;
-  readonly patch: Partial<LimitDefinition> | undefined;
+  readonly patch: PolicyPatch | undefined;
   readonly mode: PolicyMode | undefined;
+  /** For messages. */
+  readonly place: string;
+}
+
+/** Whom a policy exempts from limits or refuses. */
+export interface PolicyListEntry {
+  readonly list: ListName;
+  /** Whom it names, as records of entries are addressed. */
+  readonly key: string;
+  /** The name of a limit; empty for all limits. */
+  readonly limit: string;
+  readonly reason: string | undefined;
   /** For messages. */
   readonly place: string;
 }
@@ -60,4 +80,5 @@ export interface Policy {
   readonly name: string;
   readonly limits: ReadonlyMap<string, PolicyLimit>;
   readonly overrides: readonly PolicyOverride[];
+  readonly lists: readonly PolicyListEntry[];
 }

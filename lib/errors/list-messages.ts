@@ -9,8 +9,9 @@ export const listMessages = {
     "the key of one identity such as 'tenant:acme', of 1 to 512 characters without a star; the beginning of several is a 'pattern'",
   listedPatternWants: () =>
     "the beginning of keys with a star at the end such as 'tenant:*', of 2 to 512 characters and no other star",
+  listEntryWants: () => "one of { ip: '10.0.0.0/8' }, { identity: 'tenant:acme' } and { pattern: 'tenant:*' }",
   notAListEntry: (location: string, got: unknown) =>
-    `${location}: got ${show(got)}, wants one of { ip: '10.0.0.0/8' }, { identity: 'tenant:acme' } and { pattern: 'tenant:*' }`,
+    `${location}: got ${show(got)}, wants ${listMessages.listEntryWants()}`,
   onBothLists: (location: string, other: string) =>
     `${location}: the same entry is in ${other}, too, wants it on one of the lists`,
   listEntryIgnored: (limit: string, entry: string, reason: string) =>

@@ -10,9 +10,10 @@ interface BlockOptions {
 }
 
 /** More steps than these are a mistake. */
-const MAX_STEPS = 100;
+export const MAX_STEPS = 100;
 
-const STEPS = `a duration, or 1 to ${MAX_STEPS} durations such as ['1m', '10m', '1h'], each at least as long as the one before`;
+/** What `blockFor` takes. */
+export const BLOCK_WANTS = `a duration, or 1 to ${MAX_STEPS} durations such as ['1m', '10m', '1h'], each at least as long as the one before`;
 
 /** Reads a limit's `blockFor` and `forgetAfter`. */
 export function blockTerms(
@@ -27,7 +28,7 @@ export function blockTerms(
     return { blockFor: blockFor === undefined ? 0 : duration(location, 'blockFor', blockFor) };
   }
   const refuse = (): never => {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'blockFor', blockFor, STEPS));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'blockFor', blockFor, BLOCK_WANTS));
   };
   if (blockFor.length === 0 || blockFor.length > MAX_STEPS) refuse();
   const steps = Array.from(blockFor, (step, index) => duration(location, `blockFor[${index}]`, step));

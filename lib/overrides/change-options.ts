@@ -18,6 +18,7 @@ import {
 
 export const CAUSE = ['by', 'reason'];
 const LONGEST_TEXT = 200;
+export const CAUSE_WANTS = `a string of 1 to ${LONGEST_TEXT} characters`;
 export const MOST_OF_A_PAGE = 1000;
 
 /** The options of a change, as stores take them. */
@@ -60,15 +61,17 @@ export function readMode(mode: unknown, location: string): LimitMode {
   return oneOf(location, 'mode', mode, LIMIT_MODES);
 }
 
+/** Whether something can say by whom or why something is changed. */
+export function isCauseText(text: unknown): text is string {
+  return typeof text === 'string' && text !== '' && text.length <= LONGEST_TEXT;
+}
+
 /** Reads by whom and why something is changed. */
 export function readCause(options: ChangeCause, location: string): ChangeCause {
   for (const option of ['by', 'reason'] as const) {
     const text: unknown = options[option];
-    const isText = typeof text === 'string' && text !== '' && text.length <= LONGEST_TEXT;
-    if (text === undefined || isText) continue;
-    throw new RateLimitConfigError(
-      messages.wrongOption(location, option, text, `a string of 1 to ${LONGEST_TEXT} characters`),
-    );
+    if (text === undefined || isCauseText(text)) continue;
+    throw new RateLimitConfigError(messages.wrongOption(location, option, text, CAUSE_WANTS));
   }
   const { by, reason } = options;
   return { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };

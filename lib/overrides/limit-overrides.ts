@@ -239,8 +239,9 @@ const hasMode = ({ overridingMode }: KeyOverride) => overridingMode !== undefine
 
 /** Where a policy says something of a limit's rate. */
 function ratePlace(policy: PolicyLimit | undefined): string | undefined {
-  const isOfRate = policy !== undefined && Object.keys(algorithmOptions(policy.options as LimitDefinition)).length > 0;
-  return isOfRate ? policy.place : undefined;
+  if (policy === undefined) return undefined;
+  const options = policy.options as LimitDefinition;
+  return 'candidate' in options || Object.keys(algorithmOptions(options)).length > 0 ? policy.place : undefined;
 }
 
 function withMode(definition: LimitDefinition, mode: LimitMode | undefined): LimitDefinition {

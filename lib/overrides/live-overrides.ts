@@ -1,4 +1,4 @@
-import type { PolicyOverride } from '../config/policy.js';
+import type { Policy, PolicyOverride } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitRegistry, NamedLimit } from '../rules/limit-registry.js';
@@ -103,7 +103,7 @@ export class LiveOverrides {
   }
 
   /** Puts what a policy says in force, all of it in one turn: the limits of the registry have become its by now. */
-  takePolicy(policies: readonly PolicyOverride[]): void {
+  takePolicy({ overrides: policies, lists }: Policy): void {
     const byLimit = new Map<string, PolicyOverride[]>();
     for (const each of policies) {
       const ofLimit = byLimit.get(each.limit);
@@ -112,6 +112,7 @@ export class LiveOverrides {
     }
     for (const [name, overrides] of this.byLimit) overrides.takePolicy(byLimit.get(name) ?? []);
     for (const overrides of this.byLimit.values()) overrides.commit();
+    this.lists.takePolicy(lists);
   }
 
   /** Adds the named limits that are new: a lazily loaded module defines some. */

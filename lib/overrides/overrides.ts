@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { PolicyOverride } from '../config/policy.js';
+import type { Policy } from '../config/policy.js';
 import { OVERRIDE_STORE, RATE_LIMIT_LISTS } from '../config/tokens.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
@@ -61,9 +61,9 @@ export class Overrides {
     this.live.close();
   }
 
-  /** Puts the overrides of a policy in force, and what it made of the limits in the registry. */
-  takePolicy(overrides: readonly PolicyOverride[]): void {
-    this.live.takePolicy(overrides);
+  /** Puts the overrides and the lists of a policy in force, and what it made of the limits in the registry. */
+  takePolicy(policy: Policy): void {
+    this.live.takePolicy(policy);
   }
 
   async setRate(

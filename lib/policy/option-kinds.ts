@@ -1,8 +1,9 @@
 import { algorithms } from '../algorithms/index.js';
 import { isTimezone, PERIODS } from '../algorithms/calendar.js';
-import { duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { type Duration, duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { listOf } from '../errors/messages.js';
 import { keySchemes } from '../key-resolvers/index.js';
+import { BLOCK_WANTS, blockTerms, MAX_STEPS } from '../limits/block-terms.js';
 import { STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
 import type { OnMissingKey } from '../config/limit-definition.js';
 import { LIMIT_MODES } from '../overrides/override.js';
@@ -15,8 +16,12 @@ export interface OptionKind {
   readonly wants: string;
   readonly isRight: (value: unknown) => boolean;
   readonly schema: JsonSchema;
-  /** The options of one that is an object itself; all of them are needed. */
+  /** The options of one that is an object itself; all of them are needed, unless it is a patch. */
   readonly options?: Readonly<Record<string, OptionKind>>;
+  /** It is an object of some options, at least one, or `null` for none. */
+  readonly isPatch?: true;
+  /** What each has of one that may be a list; `isRight` looks at the list as a whole, too. */
+  readonly each?: OptionKind;
 }
 
 const LONGEST_MESSAGE = 1000;
@@ -36,15 +41,15 @@ const words = (list: readonly string[]): OptionKind => ({
   schema: { enum: list },
 });
 
+const TIME_SCHEMAS: readonly JsonSchema[] = [
+  { type: 'number', exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS },
+  { type: 'string', pattern: '^[+]?[0-9]*[.]?[0-9]+ *[A-Za-z]*$', maxLength: 100 },
+];
+
 const time: OptionKind = {
   wants: "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year",
   isRight: (value) => succeeds(() => duration('', '', value)),
-  schema: {
-    anyOf: [
-      { type: 'number', exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS },
-      { type: 'string', pattern: '^[+]?[0-9]*[.]?[0-9]+ *[A-Za-z]*$', maxLength: 100 },
-    ],
-  },
+  schema: { anyOf: TIME_SCHEMAS },
 };
 
 const flag: OptionKind = {
@@ -69,6 +74,14 @@ const prefetch: OptionKind = {
   options: { units: whole(), ttl: time },
 };
 
+/** One time, or steps: one for each offence. */
+const blocks: OptionKind = {
+  wants: BLOCK_WANTS,
+  isRight: (value) => succeeds(() => blockTerms({ blockFor: value as Duration }, '')),
+  schema: { anyOf: [...TIME_SCHEMAS, { type: 'array', items: time.schema, minItems: 1, maxItems: MAX_STEPS }] },
+  each: time,
+};
+
 /** The options of algorithms. */
 export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
   rate: whole(),
@@ -88,13 +101,29 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
   ttl: time,
 };
 
+/** The options of a candidate. */
+export const CANDIDATE_KINDS: Readonly<Record<string, OptionKind>> = {
+  algo: words(algorithms.names),
+  ...ALGORITHM_KINDS,
+};
+
+const candidate: OptionKind = {
+  wants: 'an object of options of an algorithm, at least one, such as { rate: 60 }, or null for no candidate',
+  isRight: (value) => value === null,
+  schema: { type: ['object', 'null'], minProperties: 1 },
+  options: CANDIDATE_KINDS,
+  isPatch: true,
+};
+
 /** The options of every limit: all of `CommonLimitOptions` that are data. The name is where the limit stands. */
 export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   key,
   cost: whole(),
   count: words(['all', 'failed', 'succeeded']),
-  blockFor: time,
+  blockFor: blocks,
+  forgetAfter: time,
   prefetch,
+  candidate,
   scope: words(['cluster', 'instance']),
   perRoute: flag,
   mode: words(LIMIT_MODES),

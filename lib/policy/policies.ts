@@ -65,7 +65,7 @@ export class Policies {
     if (change.problems.length > 0) return change.problems;
     // No request is decided in between.
     change.apply();
-    this.overrides.takePolicy(policy.overrides);
+    this.overrides.takePolicy(policy);
     this.current = policy;
     return [];
   }

@@ -10,7 +10,7 @@ import type { Declaration, RuleCompiler } from '../rules/rule-compiler.js';
 import { withPolicy } from '../rules/with-policy.js';
 
 /** The options of every limit that change while the app runs: they are of the compiled limit, not of the rule. */
-const LIVE: readonly string[] = ['blockFor', 'nearLimit', 'onStoreError'];
+const LIVE: readonly string[] = ['blockFor', 'forgetAfter', 'candidate', 'nearLimit', 'onStoreError'];
 
 /** What a version of a policy makes of an app's limits. Working it out changes nothing. */
 export class PolicyChange {
@@ -31,6 +31,7 @@ export class PolicyChange {
     for (const [name, limits] of byName) for (const limit of limits) this.addVersion(name, limit);
     for (const [name, entry] of policy.limits) if (!byName.has(name)) this.addLimit(name, entry, [...byName.keys()]);
     for (const override of policy.overrides) this.checkOverride(override, byName);
+    for (const { limit, place } of policy.lists) if (limit !== '') this.checkLimit(limit, place, byName);
   }
 
   /** Makes the limits of the registry what the policy says. */
@@ -85,20 +86,24 @@ export class PolicyChange {
 
   private checkOverride(override: PolicyOverride, byName: ReadonlyMap<string, readonly NamedLimit[]>): void {
     const { limit: name, patch, place } = override;
-    const limits = byName.get(name) ?? [];
-    if (this.refuseAmbiguous(name, place, limits)) return;
-    const [limit] = limits;
+    if (!this.checkLimit(name, place, byName)) return;
+    const [limit] = byName.get(name) ?? [];
     const added = this.policy.limits.get(name);
-    if (limit === undefined && added === undefined) {
-      this.problems.push(`${place}: ${policyMessages.unknownLimit(name, [...byName.keys()])}`);
-      return;
-    }
     const version = limit === undefined ? undefined : this.versions.get(limit);
     const definition = version?.definition ?? (this.added.has(name) ? (added?.options as LimitDefinition) : undefined);
     // What is wrong with the limit itself has been told.
     if (definition === undefined || patch === undefined) return;
     const declaration = limit?.declaration ?? { namespace: '', name };
     this.compile(() => withPatch(definition, readPatch(definition, patch, place)), { ...declaration, location: place });
+  }
+
+  /** Refuses what is said of no limit, or of several. */
+  private checkLimit(name: string, place: string, byName: ReadonlyMap<string, readonly NamedLimit[]>): boolean {
+    const limits = byName.get(name) ?? [];
+    if (this.refuseAmbiguous(name, place, limits)) return false;
+    if (limits.length > 0 || this.policy.limits.has(name)) return true;
+    this.problems.push(`${place}: ${policyMessages.unknownLimit(name, [...byName.keys()])}`);
+    return false;
   }
 
   private refuseAmbiguous(name: string, place: string, limits: readonly NamedLimit[]): boolean {

@@ -1,17 +1,19 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
-import { duration } from '../algorithms/options.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit } from '../config/policy.js';
 import { show } from '../errors/messages.js';
 import { policyMessages } from '../errors/policy-messages.js';
+import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import type { LimitMode } from '../overrides/override.js';
+import { candidateOptions } from '../rules/candidate-options.js';
 import { prefetchTerms } from '../rules/prefetch-terms.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';
-import { ALGORITHM_KINDS, LIMIT_KINDS, type OptionKind } from './option-kinds.js';
+import { ALGORITHM_KINDS, CANDIDATE_KINDS, LIMIT_KINDS } from './option-kinds.js';
 import type { Problems } from './problems.js';
 import { attempt } from './attempt.js';
+import { readOption } from './read-option.js';
 
 /** What a structured field's String can hold, since the name goes into the headers. */
 const NAME = /^[\x20-\x7e]{1,128}$/;
@@ -49,43 +51,23 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
   if (entries.length === 0) problems.add(at, policyMessages.nothingSaid(Object.keys(LIMIT_KINDS).join(', ')));
   const algorithm = algorithms.get(entries.find((entry) => entry.name === 'algo')?.value.value);
   refuseForeignOptions(entries, at, problems, { known: Object.keys(LIMIT_KINDS), algorithm });
+  const candidate = entries.find((entry) => entry.name === 'candidate');
+  refuseForeignCandidate(candidate, problems, algorithm);
   const read = new Map<string, unknown>();
   for (const entry of entries) {
     if (Object.hasOwn(LIMIT_KINDS, entry.name))
       read.set(entry.name, readOption(entry.value, LIMIT_KINDS[entry.name]!, problems));
   }
   if (problems.list.length > before) return undefined;
+  // One that is not wanted takes the place of that in code.
+  if (read.get('candidate') === null) read.set('candidate', undefined);
   const { mode, ...options } = Object.fromEntries(read) as Partial<LimitDefinition> & { mode?: LimitMode };
-  if (options.algo !== undefined) {
-    const definition = options as LimitDefinition;
-    attempt(at, problems, (location) => compileAlone(definition, name, location));
-    if (problems.list.length > before) return undefined;
-  }
+  // What is forgotten may be the blocks of code.
+  if (options.blockFor !== undefined) attempt(at, problems, (location) => blockTerms(options, location));
+  if (options.algo !== undefined) tryAlone(options as LimitDefinition, name, { at, candidate }, problems);
+  if (problems.list.length > before) return undefined;
   const places = new Map(entries.map((entry) => [entry.name, showPlace(entry.place)]));
   return { options: options as Partial<LimitDefinition>, mode, place: showPlace(at), places };
-}
-
-/** Reads the value of an option; anything, with a problem, if it is wrong. */
-export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {
-  if (kind.options === undefined) {
-    if (!kind.isRight(value.value)) problems.add(value.place, policyMessages.wrongValue(value.shown, kind.wants));
-    return value.value;
-  }
-  const { entries } = value;
-  if (entries === undefined) {
-    problems.add(value.place, policyMessages.wrongValue(value.shown, kind.wants));
-    return undefined;
-  }
-  const read = new Map<string, unknown>();
-  for (const entry of entries) {
-    if (Object.hasOwn(kind.options, entry.name))
-      read.set(entry.name, readOption(entry.value, kind.options[entry.name]!, problems));
-    else problems.add(entry.place, policyMessages.unknown(entry.name, Object.keys(kind.options)));
-  }
-  for (const [name, { wants }] of Object.entries(kind.options)) {
-    if (!read.has(name)) problems.add(value.place, policyMessages.missing(name, wants));
-  }
-  return Object.fromEntries(read);
 }
 
 /** What options may stand beside each other. */
@@ -127,15 +109,42 @@ export function refuseForeignOptions(
   }
 }
 
-/** Compiles a limit as far as that goes without an app: throws for options that do not go together. */
-export function compileAlone(definition: LimitDefinition, name: string, location: string): CompiledLimit {
+/** Refuses options of a candidate that its algorithm does not have, or, if that is not known, no algorithm together. */
+export function refuseForeignCandidate(
+  entry: LocatedEntry | undefined,
+  problems: Problems,
+  ofLimit: Algorithm | undefined,
+): void {
+  const entries = entry?.value.entries;
+  if (entry === undefined || entries === undefined) return;
+  const algo = entries.find(({ name }) => name === 'algo')?.value.value;
+  const algorithm = algo === undefined ? ofLimit : algorithms.get(algo);
+  refuseForeignOptions(entries, entry.place, problems, { known: Object.keys(CANDIDATE_KINDS), algorithm });
+}
+
+/** Where a limit stands, and its candidate. */
+interface LimitPlaces {
+  readonly at: Place;
+  readonly candidate: LocatedEntry | undefined;
+}
+
+/** Compiles a limit as far as that goes without an app, and adds what of it does not go together to the problems. */
+export function tryAlone(
+  definition: LimitDefinition,
+  name: string,
+  { at, candidate }: LimitPlaces,
+  problems: Problems,
+): void {
   const given = Object.entries(definition);
-  const options = given.filter(([option]) => option === 'algo' || Object.hasOwn(ALGORITHM_KINDS, option));
-  const { blockFor } = definition;
-  return new CompiledLimit(Object.fromEntries(options) as unknown as AlgorithmOptions, {
-    location,
-    name,
-    blockFor: blockFor === undefined ? 0 : duration(location, 'blockFor', blockFor),
-    prefetch: prefetchTerms(definition, location),
+  const kept = given.filter(([option]) => option === 'algo' || Object.hasOwn(ALGORITHM_KINDS, option));
+  const options = Object.fromEntries(kept) as unknown as AlgorithmOptions;
+  const limit = attempt(at, problems, (location) => {
+    return new CompiledLimit(options, { location, name, prefetch: prefetchTerms(definition, location) });
   });
+  if (limit === undefined) return;
+  const compileCandidate = (location: string) => {
+    const whole = candidateOptions(definition, definition.candidate, location);
+    return whole && new CompiledLimit(whole, { location: `${location}.candidate`, name });
+  };
+  attempt(candidate?.place ?? at, problems, compileCandidate, showPlace(at));
 }

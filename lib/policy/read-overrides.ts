@@ -4,16 +4,18 @@ import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { show } from '../errors/messages.js';
 import { policyMessages } from '../errors/policy-messages.js';
 import { isOverrideKey, LONGEST_KEY } from '../overrides/override-address.js';
-import type { LimitMode } from '../overrides/override.js';
-import { attempt } from './attempt.js';
+import type { LimitMode, RatePatch } from '../overrides/override.js';
+import { withPatch } from '../overrides/rate-patch.js';
 import { type Located, type LocatedEntry, showPlace } from './located.js';
 import { ALGORITHM_KINDS, COMMON_KINDS, type OptionKind } from './option-kinds.js';
 import type { Problems } from './problems.js';
-import { compileAlone, NAME_WANTS, isLimitName, readOption, refuseForeignOptions } from './read-limits.js';
+import { isLimitName, NAME_WANTS, refuseForeignCandidate, refuseForeignOptions, tryAlone } from './read-limits.js';
+import { readOption } from './read-option.js';
 
 /** What an override can say: what `setRate` and `setMode` can change. */
 export const OVERRIDE_KINDS: Readonly<Record<string, OptionKind>> = {
   ...ALGORITHM_KINDS,
+  candidate: COMMON_KINDS['candidate']!,
   mode: COMMON_KINDS['mode']!,
 };
 
@@ -62,16 +64,18 @@ function readOverride(
   if (entries?.length === 0) problems.add(place, policyMessages.nothingSaid(Object.keys(OVERRIDE_KINDS).join(', ')));
   const algorithm = algorithms.get(own?.options.algo);
   refuseForeignOptions(entries ?? [], place, problems, { known: Object.keys(OVERRIDE_KINDS), algorithm });
+  const candidate = entries?.find((entry) => entry.name === 'candidate');
+  refuseForeignCandidate(candidate, problems, algorithm);
   const read = new Map<string, unknown>();
   for (const entry of entries ?? []) {
     const kind = Object.hasOwn(OVERRIDE_KINDS, entry.name) ? OVERRIDE_KINDS[entry.name] : undefined;
     if (kind !== undefined) read.set(entry.name, readOption(entry.value, kind, problems));
   }
   if (problems.list.length > before) return undefined;
-  const { mode, ...patch } = Object.fromEntries(read) as Partial<LimitDefinition> & { mode?: LimitMode };
+  const { mode, ...patch } = Object.fromEntries(read) as RatePatch & { mode?: LimitMode };
   if (own !== undefined && algorithm !== undefined) {
-    const definition = { ...own.options, ...patch } as LimitDefinition;
-    attempt(place, problems, (location) => compileAlone(definition, limit, location));
+    const definition = withPatch(own.options as LimitDefinition, patch);
+    tryAlone(definition, limit, { at: place, candidate }, problems);
     if (problems.list.length > before) return undefined;
   }
   const isPatch = Object.keys(patch).length > 0;

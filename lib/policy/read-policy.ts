@@ -1,14 +1,17 @@
-import type { Policy, PolicyLimit, PolicyOverride } from '../config/policy.js';
+import type { Policy, PolicyLimit, PolicyListEntry, PolicyOverride } from '../config/policy.js';
+import { listOf } from '../errors/messages.js';
 import { policyMessages } from '../errors/policy-messages.js';
 import type { Located } from './located.js';
 import type { PolicyProblem, Problems } from './problems.js';
 import { readLimits } from './read-limits.js';
+import { readLists } from './read-lists.js';
 import { readOverrides } from './read-overrides.js';
 
 /** A policy that is being read. */
 interface Draft {
   limits: ReadonlyMap<string, PolicyLimit>;
   overrides: readonly PolicyOverride[];
+  lists: readonly PolicyListEntry[];
 }
 
 type Section = (value: Located, draft: Draft, problems: Problems) => void;
@@ -17,6 +20,7 @@ type Section = (value: Located, draft: Draft, problems: Problems) => void;
 const SECTIONS = new Map<string, Section>([
   ['limits', (value, draft, problems) => (draft.limits = readLimits(value, problems))],
   ['overrides', (value, draft, problems) => (draft.overrides = readOverrides(value, draft.limits, problems))],
+  ['lists', (value, draft, problems) => (draft.lists = readLists(value, problems))],
 ]);
 
 /** What an editor reads. */
@@ -28,7 +32,7 @@ export type PolicyReading = { readonly policy: Policy } | { readonly problems: r
 /** Reads a policy as a whole. Without a value, the problems say why there is none. */
 export function readPolicy(name: string, value: Located | undefined, problems: Problems): PolicyReading {
   if (value !== undefined) {
-    const draft: Draft = { limits: new Map(), overrides: [] };
+    const draft: Draft = { limits: new Map(), overrides: [], lists: [] };
     readSections(value, draft, problems);
     if (problems.list.length === 0) return { policy: { name, ...draft } };
   }
@@ -39,7 +43,7 @@ function readSections(value: Located, draft: Draft, problems: Problems): void {
   const { entries } = value;
   const known = [...SECTIONS.keys()];
   if (entries === undefined) {
-    problems.add(value.place, policyMessages.wrongValue(value.shown, `an object of ${known.join(' and ')}`));
+    problems.add(value.place, policyMessages.wrongValue(value.shown, `an object of ${listOf(known, 'and')}`));
     return;
   }
   for (const { name, place } of entries) {

@@ -17,7 +17,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 
 /** What editors show of an option. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
-  algo: 'The algorithm. A limit that code defines needs none.',
+  algo: 'The algorithm. A limit that code defines needs none, and a candidate has that of its limit.',
   rate: 'Units that are allowed an interval or a period.',
   interval: "The interval of the rate: milliseconds or a duration such as '10s', at most 1 year.",
   burst: 'Units that may come at once. Default: the rate.',
@@ -32,7 +32,10 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   key: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'. Default: 'ip'.",
   cost: 'The units of a request. Default: 1.',
   count: "The requests that count. Default: 'all'.",
-  blockFor: "Blocks a refused key for this time, such as '15m'. Default: no block.",
+  blockFor:
+    "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h']. Default: no block.",
+  forgetAfter: "Forgets offences so long after the last block, where 'blockFor' is a list. Default: its last time.",
+  candidate: 'A second version of the limit that is counted beside it and never refuses: the options that differ.',
   prefetch: 'Lets an instance take several units in one call of Redis, and decide in process.',
   units: 'The most units that are taken in one call.',
   scope: "'cluster' counts across all instances, 'instance' in each for itself. Default: 'cluster'.",
@@ -47,6 +50,20 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 const NAMES = { type: 'string', pattern: '^[ -~]{1,128}$' };
 const KEYS = { type: 'string', pattern: '^([^*]+[*]?)$', maxLength: LONGEST_KEY };
+
+const LIST = { type: ['array', 'null'], items: { $ref: '#/definitions/entry' } };
+const LIST_ENTRY = {
+  type: 'object',
+  properties: {
+    ip: { description: "An address, or a network such as '10.0.0.0/8'.", type: 'string', minLength: 2 },
+    identity: { description: "A key, such as 'tenant:acme'.", ...KEYS, pattern: '^[^*]+$' },
+    pattern: { description: "The beginning of keys, such as 'tenant:*'.", ...KEYS, pattern: '^[^*]+[*]$' },
+    limit: { description: 'The name of a limit. Default: all limits.', ...NAMES },
+    reason: { description: 'Why it is there.', type: 'string', minLength: 1, maxLength: 200 },
+  },
+  additionalProperties: false,
+  oneOf: ['ip', 'identity', 'pattern'].map((form) => ({ required: [form], properties: { [form]: true } })),
+};
 
 /** The JSON Schema of policies, for editors: `limits.schema.json` in the package. What the reader takes, it allows. */
 export function policySchema(): JsonSchema {
@@ -64,14 +81,21 @@ export function policySchema(): JsonSchema {
         propertyNames: KEYS,
         additionalProperties: { $ref: '#/definitions/override' },
       }),
+      lists: {
+        description: "Who is exempt from limits ('allow'), and who is refused ('deny').",
+        type: ['object', 'null'],
+        properties: { allow: LIST, deny: LIST },
+        additionalProperties: false,
+      },
     },
     additionalProperties: false,
     definitions: {
       limit: {
         ...objectOf(LIMIT_KINDS),
         minProperties: 1,
-        allOf: algorithms.names.map(limitOf),
+        allOf: algorithms.names.map((algo) => limitOf(algo)),
       },
+      entry: LIST_ENTRY,
       override: { ...objectOf(OVERRIDE_KINDS), minProperties: 1 },
     },
   };
@@ -83,17 +107,22 @@ function named(description: string, additionalProperties: JsonSchema): JsonSchem
 }
 
 function objectOf(kinds: Readonly<Record<string, OptionKind>>): JsonSchema {
-  const properties = Object.entries(kinds).map(([name, { schema, options }]) => {
-    const own = options === undefined ? schema : { ...objectOf(options), required: Object.keys(options) };
-    return [name, { description: DESCRIPTIONS[name], ...own }];
-  });
+  const properties = Object.entries(kinds).map(([name, kind]) => [
+    name,
+    { description: DESCRIPTIONS[name], ...schemaOf(kind) },
+  ]);
   return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
+function schemaOf({ schema, options, isPatch }: OptionKind): JsonSchema {
+  if (options === undefined) return schema;
+  if (isPatch !== true) return { ...objectOf(options), required: Object.keys(options) };
+  return { ...objectOf(options), ...schema, allOf: algorithms.names.map((algo) => limitOf(algo, [])) };
+}
+
 /** What a limit of an algorithm has, and what it has not. */
-function limitOf(algo: string): JsonSchema {
+function limitOf(algo: string, required = REQUIRED[algo] ?? []): JsonSchema {
   const own = algorithms.get(algo)!.options;
-  const required = REQUIRED[algo] ?? [];
   const foreign = [...new Set(algorithms.options)].filter((option) => !own.includes(option));
   return {
     if: { properties: { algo: { const: algo } }, required: ['algo'] },

@@ -24,7 +24,8 @@ describe('nestjs-sluice check', () => {
   it('exits with 0 for files that are right', async () => {
     expect(await check('limits.yaml', 'limits.json')).toEqual({
       code: 0,
-      stdout: 'limits.yaml: ok (limits: 1, overrides: 1)\nlimits.json: ok (limits: 1, overrides: 0)\n',
+      stdout:
+        'limits.yaml: ok (limits: 1, overrides: 1, lists: 0)\nlimits.json: ok (limits: 1, overrides: 0, lists: 0)\n',
       stderr: '',
     });
   });
@@ -33,7 +34,7 @@ describe('nestjs-sluice check', () => {
     const { code, stdout, stderr } = await check('limits.json', 'wrong.yaml');
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     expect(stdout.split('\n')).toEqual([
-      'limits.json: ok (limits: 1, overrides: 0)',
+      'limits.json: ok (limits: 1, overrides: 0, lists: 0)',
       'wrong.yaml:2:16 limits.api.rate: got -1, wants a whole number >= 1',
       "wrong.yaml:3:3 limits['\\x1B[2J']: got the name '\\x1B[2J', wants 1 to 128 printable ASCII characters",
       expect.stringContaining("wrong.yaml:3:18 limits['\\x1B[2J'].reat: 'reat' is unknown, wants only algo, rate"),
@@ -53,11 +54,12 @@ describe('nestjs-sluice check', () => {
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toEqual({
       files: [
-        { file: 'limits.yaml', limits: 1, overrides: 1, problems: [] },
+        { file: 'limits.yaml', limits: 1, overrides: 1, lists: 0, problems: [] },
         {
           file: 'wrong.yaml',
           limits: 0,
           overrides: 0,
+          lists: 0,
           problems: [
             {
               file: 'wrong.yaml',

@@ -104,9 +104,23 @@ describe('the guide to policy files', () => {
     const command = /npx nestjs-sluice (.*)/.exec(block('sh'))![1]!.split(' ');
     expect(await runProgram(command, { cwd: folder })).toEqual({
       code: 0,
-      stdout: 'limits.yaml: ok (limits: 2, overrides: 3)\n',
+      stdout: 'limits.yaml: ok (limits: 2, overrides: 3, lists: 0)\n',
       stderr: '',
     });
+  });
+
+  it('has further examples that hold in an app with their limits', async () => {
+    const further = [...page.matchAll(/^```yaml\n(.*?)^```/gms)].slice(1).map(([, text]) => parse(text!) as object);
+    const schema = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'limits.schema.json'), 'utf8')) as object;
+    const isValid = new Ajv({ allowUnionTypes: true }).compile(schema);
+    const limit = { algo: 'gcra', rate: 100, interval: '1m' } as const;
+    const define = { api: limit, login: limit, search: limit, uploads: { ...limit, candidate: { rate: 20 } } };
+    for (const policy of further) {
+      expect([policy, isValid(policy)]).toEqual([policy, true]);
+      const module = RateLimitModule.forRoot({ define, policy: { source: () => policy } });
+      await (await TriedApp.start({ imports: [module] })).close();
+    }
+    expect(further.length).toBeGreaterThan(0);
   });
 
   it('shows the error of a wrong file', async () => {

@@ -326,7 +326,7 @@ describe('a policy of a function', () => {
     [
       'gives nothing',
       () => undefined as never,
-      'policy.source(): got undefined, wants an object of limits and overrides',
+      'policy.source(): got undefined, wants an object of limits, overrides and lists',
     ],
     [
       'hangs',

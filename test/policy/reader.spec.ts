@@ -64,14 +64,64 @@ overrides:
     ]);
   });
 
+  it('reads blocks of several steps, and candidates', async () => {
+    const text = `
+limits:
+  login:
+    blockFor:
+      - 1m
+      - 600000
+      - 10m
+    forgetAfter: 7d
+    candidate: { rate: 3 }
+  forgets: { forgetAfter: 1d }
+  strict: { algo: fixed-window, rate: 60, interval: 1m, candidate: null }
+  both: { algo: fixed-window, rate: 60, interval: 1m, candidate: { algo: gcra, burst: 10 } }
+overrides:
+  login:
+    acme: { candidate: { rate: 9 } }
+    other: { rate: 5, candidate: null }
+`;
+    const { limits, overrides } = policyOf(await readFile(text));
+    expect([...limits].map(([, { options }]) => options)).toEqual([
+      { blockFor: ['1m', 600_000, '10m'], forgetAfter: '7d', candidate: { rate: 3 } },
+      { forgetAfter: '1d' },
+      { algo: 'fixed-window', rate: 60, interval: '1m' },
+      { algo: 'fixed-window', rate: 60, interval: '1m', candidate: { algo: 'gcra', burst: 10 } },
+    ]);
+    expect(overrides.map(({ patch }) => patch)).toEqual([{ candidate: { rate: 9 } }, { rate: 5, candidate: null }]);
+  });
+
+  it('reads lists, and of an entry that stands there twice the last', async () => {
+    const text = `
+lists:
+  deny:
+    - { ip: 10.0.0.0/8, reason: one }
+    - { ip: '::ffff:10.0.0.0/104', reason: two }
+  allow:
+    - { pattern: 'tenant:*', limit: api }
+`;
+    expect(policyOf(await readFile(text)).lists).toEqual([
+      { list: 'deny', key: 'ip:10.0.0.0/8', limit: '', reason: 'two', place: 'limits.yaml:5:7 lists.deny[1]' },
+      {
+        list: 'allow',
+        key: 'key:tenant:*',
+        limit: 'api',
+        reason: undefined,
+        place: 'limits.yaml:7:7 lists.allow[0]',
+      },
+    ]);
+  });
+
   it('has empty sections, as when the last line of one was taken out', async () => {
-    expect(policyOf(await readFile('limits:\noverrides:\n'))).toMatchObject({ overrides: [] });
+    expect(policyOf(await readFile('limits:\noverrides:\nlists:\n'))).toMatchObject({ overrides: [], lists: [] });
+    expect(policyOf(await readFile('lists:\n  allow:\n  deny: []\n'))).toMatchObject({ lists: [] });
   });
 
   it.each([
     ['no policy', '', 'limits.yaml: it is empty, wants an object'],
     ['a comment alone', '# nothing\n', 'limits.yaml: it is empty, wants an object'],
-    ['a list', '- 1', 'limits.yaml:1:1: got a list, wants an object of limits and overrides'],
+    ['a list', '- 1', 'limits.yaml:1:1: got a list, wants an object of limits, overrides and lists'],
     ['a number', '5', 'limits.yaml:1:1: got 5, wants an object'],
     ['no YAML', 'limits:\n  a: {', 'limits.yaml:2:7: it is no YAML: '],
     ['tabs', 'limits:\n\ta: 1', 'limits.yaml:2:1: it is no YAML: '],
@@ -83,7 +133,7 @@ overrides:
     [
       'an unknown section',
       'limits: {}\nlimts: {}',
-      "limits.yaml:2:1 limts: 'limts' is unknown, wants only limits, overrides",
+      "limits.yaml:2:1 limts: 'limts' is unknown, wants only limits, overrides, lists",
     ],
     [
       'a section that is a list',
@@ -200,6 +250,170 @@ overrides:
       "limits.a: options 'prefetch' and 'blockFor' exclude each other",
     ],
     [
+      'no steps of blocks',
+      'limits: { a: { blockFor: [] } }',
+      'limits.yaml:1:26 limits.a.blockFor: got a list, wants a',
+    ],
+    [
+      'steps of blocks that become shorter',
+      'limits:\n  a:\n    blockFor: [1m, 30s]',
+      "limits.yaml:3:15 limits.a.blockFor: got a list, wants a duration, or 1 to 100 durations such as ['1m', '10m', '1h']",
+    ],
+    [
+      'a wrong step of blocks',
+      'limits: { a: { blockFor: [1m, often] } }',
+      "limits.yaml:1:31 limits.a.blockFor[1]: got 'often', wants milliseconds or a duration",
+    ],
+    [
+      'a list of lists as blocks',
+      'limits: { a: { blockFor: [[1m]] } }',
+      'limits.yaml:1:27 limits.a.blockFor[0]: got a list, wants milliseconds',
+    ],
+    [
+      'an object as blocks',
+      'limits: { a: { blockFor: { 1m: 1 } } }',
+      'limits.yaml:1:26 limits.a.blockFor: got an object, wants a duration, or 1 to 100',
+    ],
+    [
+      'nothing to forget',
+      'limits: { a: { blockFor: 1m, forgetAfter: 1d } }',
+      "limits.yaml:1:11 limits.a: option 'forgetAfter' is '1d', wants nothing, unless 'blockFor' is a list of durations",
+    ],
+    [
+      'a wrong time to forget',
+      'limits: { a: { forgetAfter: 0 } }',
+      'limits.yaml:1:29 limits.a.forgetAfter: got 0, wants',
+    ],
+    [
+      'a wrong option of a candidate',
+      'limits:\n  api:\n    candidate: { rate: -1 }',
+      'limits.yaml:3:24 limits.api.candidate.rate: got -1, wants a whole number >= 1',
+    ],
+    ['an empty candidate', 'limits: { a: { candidate: {} } }', 'limits.a.candidate: got an object, wants an object of'],
+    [
+      'a number as a candidate',
+      'limits: { a: { candidate: 60 } }',
+      'limits.yaml:1:27 limits.a.candidate: got 60, wants',
+    ],
+    [
+      'a list as a candidate',
+      'limits: { a: { candidate: [] } }',
+      'limits.yaml:1:27 limits.a.candidate: got a list, wants',
+    ],
+    [
+      'what a candidate has in common with its limit',
+      'limits: { a: { candidate: { key: ip } } }',
+      "limits.yaml:1:29 limits.a.candidate.key: 'key' is unknown, wants only algo, rate",
+    ],
+    [
+      'options of several algorithms in a candidate',
+      'limits: { a: { candidate: { queue: 1, burst: 2 } } }',
+      "limits.yaml:1:16 limits.a.candidate: no algorithm has all of the options 'queue' and 'burst'",
+    ],
+    [
+      'an option in a candidate that the algorithm of its limit does not have',
+      'limits: { a: { algo: gcra, rate: 1, interval: 1s, candidate: { queue: 1 } } }',
+      "limits.yaml:1:64 limits.a.candidate.queue: option 'queue' is not one of 'gcra', wants only rate, interval, burst",
+    ],
+    [
+      'an option in a candidate that its own algorithm does not have',
+      'limits: { a: { candidate: { algo: fixed-window, burst: 1 } } }',
+      "limits.yaml:1:49 limits.a.candidate.burst: option 'burst' is not one of 'fixed-window'",
+    ],
+    [
+      'a candidate that lacks an option',
+      'limits: { a: { algo: gcra, rate: 1, interval: 1s, candidate: { algo: calendar-window } } }',
+      "limits.yaml:1:51 limits.a.candidate: option 'period' is missing, wants",
+    ],
+    [
+      'a candidate that holds beside a limit that does not',
+      'limits: { a: { algo: gcra, rate: 1, interval: 1s, candidate: { algo: concurrency, limit: 5, ttl: 1s } } }',
+      "limits.yaml:1:51 limits.a.candidate: option 'algo' is 'concurrency' beside a limit of 'gcra', wants both",
+    ],
+    [
+      'a candidate beside a prefetch',
+      'limits: { a: { algo: gcra, rate: 90, interval: 1s, prefetch: { units: 2, ttl: 10ms }, candidate: { rate: 80 } } }',
+      "limits.yaml:1:87 limits.a.candidate: options 'candidate' and 'prefetch' exclude each other",
+    ],
+    [
+      'an override whose candidate cannot be',
+      'limits: { a: { algo: gcra, rate: 1, interval: 1s } }\noverrides: { a: { k: { candidate: { slices: 5 } } } }',
+      "limits.yaml:2:37 overrides.a.k.candidate.slices: option 'slices' is not one of 'gcra'",
+    ],
+    [
+      'an override of a limit beside whose rate its candidate cannot be counted',
+      'limits: { a: { algo: gcra, rate: 1, interval: 1s } }\n' +
+        'overrides: { a: { k: { candidate: { rate: 9007199254740991, interval: 365d } } } }',
+      "limits.yaml:2:24 overrides.a.k.candidate: options 'rate', 'interval' and 'burst'",
+    ],
+    ['lists that are a list', 'lists: []', "limits.yaml:1:8 lists: got a list, wants an object of the lists 'allow'"],
+    [
+      'an unknown list',
+      'lists: { dany: [] }',
+      "limits.yaml:1:10 lists.dany: 'dany' is unknown, wants only allow, deny",
+    ],
+    ['the status of lists', 'lists: { status: 429 }', "lists.status: 'status' is unknown, wants only allow, deny"],
+    [
+      'a list that is an entry',
+      'lists: { deny: { ip: ::1 } }',
+      'limits.yaml:1:16 lists.deny: got an object, wants a list',
+    ],
+    [
+      'a text on a list',
+      'lists: { deny: [10.0.0.1] }',
+      "limits.yaml:1:17 lists.deny[0]: got '10.0.0.1', wants one of {",
+    ],
+    [
+      'an entry that names nobody',
+      'lists: { deny: [{ limit: a }] }',
+      'limits.yaml:1:17 lists.deny[0]: got an object, wants',
+    ],
+    [
+      'an entry that names two',
+      "lists: { deny: [{ ip: '::1', identity: a }] }",
+      'limits.yaml:1:17 lists.deny[0]: got an object, wants one of { ip:',
+    ],
+    [
+      'an unknown option of an entry',
+      "lists: { deny: [{ ip: '::1', expiresIn: 1h }] }",
+      "limits.yaml:1:30 lists.deny[0].expiresIn: 'expiresIn' is unknown, wants only ip, identity, pattern, limit, reason",
+    ],
+    [
+      'no address',
+      'lists: { allow: [{ ip: 10.0.0 }] }',
+      "limits.yaml:1:24 lists.allow[0].ip: got '10.0.0', wants an IP address",
+    ],
+    [
+      'a list as an address',
+      'lists: { allow: [{ ip: [] }] }',
+      'limits.yaml:1:24 lists.allow[0].ip: got a list, wants an IP',
+    ],
+    [
+      'a pattern as an identity',
+      "lists: { deny: [{ identity: 't:*' }] }",
+      "limits.yaml:1:29 lists.deny[0].identity: got 't:*', wants the key of one identity",
+    ],
+    [
+      'an identity as a pattern',
+      'lists: { deny: [{ pattern: t }] }',
+      "lists.deny[0].pattern: got 't', wants the beginning",
+    ],
+    [
+      'no reason',
+      "lists: { deny: [{ identity: a, reason: '' }] }",
+      "lists.deny[0].reason: got '', wants a string of 1 to",
+    ],
+    [
+      'a number as a limit',
+      'lists: { deny: [{ identity: a, limit: 5 }] }',
+      "lists.deny[0].limit: got 5, wants a limit's name",
+    ],
+    [
+      'an entry on both lists',
+      "lists:\n  allow: [{ ip: '10.0.0.1' }]\n  deny: [{ ip: '::ffff:10.0.0.1' }]",
+      'limits.yaml:3:10 lists.deny[0]: the same entry is in limits.yaml:2:11 lists.allow[0], too, wants it on one',
+    ],
+    [
       'a name that no header can hold',
       'limits: { "a\\u00e4": { rate: 1 } }',
       "got the name 'aä', wants 1 to 128 printable ASCII characters",
@@ -312,7 +526,19 @@ describe('a policy in JSON', () => {
 describe('any object', () => {
   const value = fc.oneof(
     fc.constantFrom<unknown>(1, 5, 0, -1, 1.5, '1m', '10s', '', 'gcra', 'ip', 'shadow', true, null, undefined, NaN),
-    fc.constantFrom<unknown>([], {}, new Map(), new Date(0), () => 1, Symbol('x'), 5n),
+    fc.constantFrom<unknown>(
+      [],
+      ['1m'],
+      ['1s', 5],
+      { rate: 5 },
+      { algo: 'gcra', rate: 5 },
+      {},
+      new Map(),
+      new Date(0),
+      () => 1,
+      Symbol('x'),
+      5n,
+    ),
     fc.anything(),
   );
   const options = fc.constantFrom(
@@ -338,31 +564,41 @@ describe('any object', () => {
     fc.dictionary(fc.constantFrom('a', 'b'), fc.oneof(fc.dictionary(fc.constantFrom('k', 't:*', '*'), limit), value)),
     value,
   );
+  const entry = fc.dictionary(
+    fc.constantFrom('ip', 'identity', 'pattern', 'limit', 'reason', 'x'),
+    fc.oneof(fc.constantFrom<unknown>('10.0.0.0/8', '::1', 'a', 't:*', null, ''), value),
+  );
+  const lists = fc.oneof(fc.dictionary(fc.constantFrom('allow', 'deny'), fc.oneof(fc.array(entry), value)), value);
   const said = fc.record({ rate: fc.integer({ min: 1, max: 1000 }), mode: fc.constantFrom('off', 'shadow') });
   const rightPolicy = fc.record({
     limits: fc.dictionary(fc.constantFrom('a', 'b'), right),
     overrides: fc.dictionary(fc.constantFrom('a', 'b'), fc.dictionary(fc.constantFrom('k', 't:*'), said)),
   });
-  const policy = fc.oneof(rightPolicy, fc.record({ limits, overrides }, { requiredKeys: [] }), fc.anything());
+  const policy = fc.oneof(rightPolicy, fc.record({ limits, overrides, lists }, { requiredKeys: [] }), fc.anything());
 
   it('is refused with a place, or holds as a whole', () => {
     let taken = 0;
     fc.assert(
-      fc.property(policy, (given) => {
-        const reading = readValue(given);
+      fc.property(policy, (value) => {
+        const reading = readValue(value);
         if ('problems' in reading) {
           expect(reading.problems.length).toBeGreaterThan(0);
           for (const line of linesOf(reading)) expect(line).toMatch(/^source\(\)( [\s\S]+?)?: \S[\s\S]*/);
           return;
         }
         taken++;
-        const written = given as Record<
+        const written = value as Record<
           'limits' | 'overrides',
           Record<string, Record<string, unknown>> | null | undefined
         >;
         const { limits: read, overrides: keys } = reading.policy;
         const wholes = [...read].map(([name, { options: own, mode }]) => [name, { ...own, ...(mode && { mode }) }]);
-        expect(Object.fromEntries(wholes)).toEqual(written.limits ?? {});
+        // A candidate that is not wanted is none.
+        const given = Object.entries(written.limits ?? {}).map(([name, { candidate, ...own }]) => [
+          name,
+          { ...own, candidate: candidate ?? undefined },
+        ]);
+        expect(Object.fromEntries(wholes)).toEqual(Object.fromEntries(given));
         const numbers = Object.values(written.overrides ?? {}).map((each) => Object.keys(each ?? {}).length);
         expect(keys).toHaveLength(numbers.reduce((sum, count) => sum + count, 0));
         for (const { options: own } of read.values()) {

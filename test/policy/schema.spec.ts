@@ -62,9 +62,20 @@ describe('the JSON Schema of policies', () => {
 
   it.each([
     [{}],
-    [{ $schema: './limits.schema.json', limits: null, overrides: null }],
+    [{ $schema: './limits.schema.json', limits: null, overrides: null, lists: null }],
     [{ limits: { api: { algo: 'gcra', rate: 100, interval: '1m', burst: 5, key: 'header:x-a' } } }],
     [{ limits: { api: { rate: 1 } }, overrides: { api: { 'tenant:*': { rate: 5, mode: 'off' } } } }],
+    [{ limits: { api: { blockFor: ['1m', 600_000], forgetAfter: '1d', candidate: { algo: 'gcra', burst: 5 } } } }],
+    [
+      {
+        limits: { api: { candidate: null } },
+        overrides: { api: { a: { candidate: null }, b: { candidate: { limit: 5 } } } },
+      },
+    ],
+    [{ limits: { api: { blockFor: ['10m', '1m'] } } }, false],
+    [{ lists: { allow: [{ identity: 'a', limit: 'api', reason: 'x' }], deny: [{ ip: '::/0' }, { pattern: 't:*' }] } }],
+    [{ lists: { allow: null, deny: [] } }],
+    [{ lists: { deny: [{ ip: 'home' }] } }, false],
     [{ limits: { held: { algo: 'concurrency', limit: 5, ttl: 1000, prefetch: { units: 1, ttl: '1s' } } } }, false],
   ])('allows %j', (policy, reads = true) => {
     expect([isValid(policy), isRead(policy)]).toEqual([true, reads]);
@@ -85,6 +96,22 @@ describe('the JSON Schema of policies', () => {
     ['a wrong key', { limits: { a: { key: 'header:' } } }],
     ['an unknown mode', { limits: { a: { mode: 'on' } } }],
     ['half a prefetch', { limits: { a: { prefetch: { units: 1 } } } }],
+    ['no steps of blocks', { limits: { a: { blockFor: [] } } }],
+    ['too many steps of blocks', { limits: { a: { blockFor: Array.from({ length: 101 }, () => 1) } } }],
+    ['a step that is no duration', { limits: { a: { blockFor: ['often!'] } } }],
+    ['an empty candidate', { limits: { a: { candidate: {} } } }],
+    ['a candidate with a key', { limits: { a: { candidate: { key: 'ip' } } } }],
+    ['a candidate with an option of another algorithm', { limits: { a: { candidate: { algo: 'gcra', queue: 1 } } } }],
+    ['an override with a wrong candidate', { overrides: { a: { k: { candidate: { rate: 0 } } } } }],
+    ['an unknown list', { lists: { dany: [] } }],
+    ['a list that is an entry', { lists: { deny: { ip: '::1' } } }],
+    ['an entry that names nobody', { lists: { deny: [{ limit: 'a' }] } }],
+    ['an entry that names two', { lists: { deny: [{ ip: '::1', identity: 'a' }] } }],
+    ['an entry that ends', { lists: { deny: [{ ip: '::1', expiresIn: '1h' }] } }],
+    ['an entry with a number', { lists: { deny: [{ identity: 5 }] } }],
+    ['a pattern as an identity', { lists: { deny: [{ identity: 't:*' }] } }],
+    ['an identity as a pattern', { lists: { deny: [{ pattern: 't' }] } }],
+    ['an entry without a reason', { lists: { deny: [{ identity: 'a', reason: '' }] } }],
     ['a key with a star within', { overrides: { a: { 'a*b': { rate: 1 } } } }],
     ['an override of the key', { overrides: { a: { k: { key: 'ip' } } } }],
     ['an override that says nothing', { overrides: { a: { k: {} } } }],
@@ -138,6 +165,12 @@ describe('the JSON Schema of policies', () => {
       null,
       { units: 1, ttl: 5 },
       { units: 1 },
+      { rate: 5 },
+      { algo: 'gcra', rate: 5 },
+      { algo: 'calendar-window', period: 'day' },
+      { algo: 'gcra', queue: 5 },
+      ['1m', '1h'],
+      ['1h', 5],
       [],
       {},
     );
@@ -149,11 +182,14 @@ describe('the JSON Schema of policies', () => {
         maxKeys: 3,
       },
     );
+    const text = fc.constantFrom<unknown>('10.0.0.0/8', '::1', 'a', 't:*', '*', '', 'ä', 5, null, 'x'.repeat(512));
+    const entry = fc.dictionary(fc.constantFrom('ip', 'identity', 'pattern', 'limit', 'reason'), text, { maxKeys: 3 });
     let taken = 0;
     fc.assert(
-      fc.property(limit, limit, (one, other) => {
+      fc.property(limit, limit, entry, (one, other, listed) => {
         const policy = { limits: { a: one }, overrides: { a: { k: other } } };
-        for (const part of [policy, { limits: policy.limits }, { overrides: policy.overrides }]) {
+        const lists = { deny: [listed] };
+        for (const part of [policy, { limits: policy.limits }, { overrides: policy.overrides }, { lists }]) {
           if (!isRead(part)) continue;
           taken++;
           expect([part, isValid(part)]).toEqual([part, true]);

@@ -4,18 +4,10 @@ import fc from 'fast-check';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { LimitMode } from '../../lib/overrides/override.js';
-import { PlainValue } from '../../lib/policy/plain-value.js';
-import { Policies } from '../../lib/policy/policies.js';
-import { Problems } from '../../lib/policy/problems.js';
-import { readPolicy } from '../../lib/policy/read-policy.js';
 import { TriedApp } from '../docs/tried-app.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { propertyRuns } from '../support/property-runs.js';
-
-/** Lets an app hear of a version of its policy, now. */
-function tell(app: { get: (type: typeof Policies) => Policies }, policy: object): void {
-  app.get(Policies).hear(readPolicy('policy', new PlainValue(policy, 'policy'), new Problems()));
-}
+import { tell } from './tell.js';
 
 beforeEach(() => {
   for (const level of ['log', 'warn', 'error'] as const) {

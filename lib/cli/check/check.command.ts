@@ -28,6 +28,8 @@ interface FileReport {
   readonly file: string;
   readonly limits: number;
   readonly overrides: number;
+  /** The entries of lists. */
+  readonly lists: number;
   readonly problems: readonly object[];
 }
 
@@ -48,16 +50,16 @@ export const checkCommand: Command = {
 };
 
 function reportOf([file, reading]: [path: string, reading: PolicyReading]): FileReport {
-  if ('problems' in reading) return { file, limits: 0, overrides: 0, problems: reading.problems };
-  const { limits, overrides } = reading.policy;
-  return { file, limits: limits.size, overrides: overrides.length, problems: [] };
+  if ('problems' in reading) return { file, limits: 0, overrides: 0, lists: 0, problems: reading.problems };
+  const { limits, overrides, lists } = reading.policy;
+  return { file, limits: limits.size, overrides: overrides.length, lists: lists.length, problems: [] };
 }
 
 function textOf([file, reading]: [path: string, reading: PolicyReading]): string {
-  const { limits, overrides } = reportOf([file, reading]);
+  const { limits, overrides, lists } = reportOf([file, reading]);
   const lines =
     'problems' in reading
       ? reading.problems.map(showProblem)
-      : [`${file}: ok (limits: ${limits}, overrides: ${overrides})`];
+      : [`${file}: ok (limits: ${limits}, overrides: ${overrides}, lists: ${lists})`];
   return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
 }

@@ -5,13 +5,12 @@ import { listMessages } from '../../errors/list-messages.js';
 import { messages } from '../../errors/messages.js';
 import type { ChangeCause } from '../change-cause.js';
 import { assertOptions, CAUSE, MOST_OF_A_PAGE, readCause } from '../change-options.js';
-import { isOverrideKey, prefixOf } from '../override-address.js';
 import type { ListOptions, ListPageOptions, ListQuery } from './list.js';
-import { identityKey, type Listed, networkKey } from './listed.js';
+import { isListForm, readForm } from './list-form.js';
+import type { Listed } from './listed.js';
 import { readNetwork } from './network.js';
 
 const LISTS: readonly ListName[] = ['allow', 'deny'];
-const FORMS = ['ip', 'identity', 'pattern'] as const;
 
 /** An entry of the module's options. */
 export interface ConfiguredEntry {
@@ -27,19 +26,12 @@ export function readEntry(entry: unknown, location: string, more: readonly strin
     throw new RateLimitConfigError(listMessages.notAListEntry(location, entry));
   const given = Object.entries(entry).filter(([name, value]) => value !== undefined && !more.includes(name));
   const [form, value] = given[0] ?? [];
-  if (given.length !== 1 || !FORMS.includes(form as never)) {
+  if (given.length !== 1 || !isListForm(form)) {
     throw new RateLimitConfigError(listMessages.notAListEntry(location, entry));
   }
-  const wrong = (wants: string) => new RateLimitConfigError(messages.wrongOption(location, form!, value, wants));
-  if (form === 'ip') {
-    const network = readNetwork(value);
-    if (typeof network === 'string') throw wrong(network);
-    return networkKey(network.text);
-  }
-  const isPattern = isOverrideKey(value) && prefixOf(value) !== undefined;
-  if (form === 'pattern' && !isPattern) throw wrong(listMessages.listedPatternWants());
-  if (form === 'identity' && (isPattern || !isOverrideKey(value))) throw wrong(listMessages.listedIdentityWants());
-  return identityKey(value as string);
+  const read = readForm(form, value);
+  if ('wants' in read) throw new RateLimitConfigError(messages.wrongOption(location, form, value, read.wants));
+  return read.key;
 }
 
 /** Reads the options of an entry; `ends` as stores take it. */

@@ -23,6 +23,8 @@ export class ListScope implements OverrideHolder {
   private readonly identities = new KeyTable<Listed>();
   private readonly v4 = new PrefixTable<Listed>();
   private readonly v6 = new PrefixTable<Listed>();
+  /** The entries of the policy. */
+  private policy: ReadonlyMap<string, Listed> = new Map();
   private sorted: string[] | undefined;
   private networks = 0;
   /** What was found for addresses since the networks changed. */
@@ -64,18 +66,27 @@ export class ListScope implements OverrideHolder {
       this.place(key, listedBy(key, stored));
       return stored.expiresAt ?? undefined;
     }
-    this.place(key, this.configured.get(key));
+    this.place(key, this.written(key));
     return undefined;
   }
 
   expire(_kind: OverrideKind, key: string, now: number): void {
     const record = this.members.get(key)?.record;
-    if (record !== undefined && !isInForce(record, now)) this.place(key, this.configured.get(key));
+    if (record !== undefined && !isInForce(record, now)) this.place(key, this.written(key));
   }
 
   clear(): void {
     for (const key of this.members.keys()) this.place(key, undefined);
-    for (const [key, listed] of this.configured) this.place(key, listed);
+    for (const key of [...this.configured.keys(), ...this.policy.keys()]) this.place(key, this.written(key));
+  }
+
+  /** Takes over the entries of a policy, in place of those of one before. Records stand in for them. */
+  takePolicy(policy: ReadonlyMap<string, Listed>): void {
+    const keys = new Set([...this.policy.keys(), ...policy.keys()]);
+    this.policy = policy;
+    for (const key of keys) {
+      if (this.members.get(key)?.record === undefined) this.place(key, this.written(key));
+    }
   }
 
   /** Entries hold as soon as they are taken over. */
@@ -94,6 +105,11 @@ export class ListScope implements OverrideHolder {
       const listed = this.members.get(keys[index]!)!;
       if (list === undefined || listed.list === list) yield listed;
     }
+  }
+
+  /** What holds for a key without records: the policy stands in for the options. */
+  private written(key: string): Listed | undefined {
+    return this.policy.get(key) ?? this.configured.get(key);
   }
 
   /** Puts an entry in force, or ends it. */

@@ -61,9 +61,11 @@ export interface ListedEntry extends ChangeCause {
   list: ListName;
   /** The limit that it is for; `undefined` for all limits. */
   limit?: string;
-  /** From where it is: the module's options, or a change while the app runs. */
-  source: 'configured' | 'changed';
-  /** The number of the change that made it; `undefined` for one of the module's options. */
+  /** From where it is: the module's options, the policy, or a change while the app runs. */
+  source: 'configured' | 'policy' | 'changed';
+  /** With source `'policy'`: where the policy says it, such as `'limits.yaml:12:7 lists.deny[0]'`. */
+  policy?: string;
+  /** The number of the change that made it; `undefined` for one of the module's options or the policy. */
   version: number | undefined;
   /** When it ends, in milliseconds since the epoch on the Redis server's clock; `undefined` without an end. */
   expiresAt: number | undefined;

@@ -28,13 +28,15 @@ export function entryOf(key: string): ListEntry {
   return prefixOf(identity) === undefined ? { identity } : { pattern: identity };
 }
 
-/** An entry that is in force: of the module's options, or made while the app runs. */
+/** An entry that is in force: of the module's options, of the policy, or made while the app runs. */
 export interface Listed {
   readonly key: string;
   readonly list: ListName;
   readonly record: OverrideRecord | undefined;
-  /** Why, of one in the options. */
+  /** Why, of one in the options or the policy. */
   readonly reason?: string | undefined;
+  /** Where the policy says it. */
+  readonly policy?: string;
 }
 
 /** What a record says; `undefined` if it says nothing any more. */
@@ -43,12 +45,16 @@ export function listedBy(key: string, record: OverrideRecord): Listed | undefine
 }
 
 /** An entry as users see it. */
-export function listedEntry(limit: string, { key, list, record, reason = record?.reason }: Listed): ListedEntry {
+export function listedEntry(
+  limit: string,
+  { key, list, record, policy, reason = record?.reason }: Listed,
+): ListedEntry {
   return {
     entry: entryOf(key),
     list,
     ...(limit === '' ? {} : { limit }),
-    source: record === undefined ? 'configured' : 'changed',
+    source: record !== undefined ? 'changed' : policy === undefined ? 'configured' : 'policy',
+    ...(policy === undefined ? {} : { policy }),
     version: record?.version,
     expiresAt: record?.expiresAt ?? undefined,
     ...(record?.by === undefined ? {} : { by: record.by }),

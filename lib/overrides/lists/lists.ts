@@ -1,4 +1,5 @@
 import type { ListName } from '../../config/list-entry.js';
+import type { PolicyListEntry } from '../../config/policy.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { ListVerdicts } from '../../stores/layers/list.store.js';
 import { ClientAddresses } from './client-address.js';
@@ -51,6 +52,18 @@ export class Lists implements ListVerdicts {
       this.byLimit.set(limit, scope);
     }
     return scope;
+  }
+
+  /** Takes over the entries of a policy, in place of those of one before. */
+  takePolicy(entries: readonly PolicyListEntry[]): void {
+    const byLimit = new Map<string, Map<string, Listed>>();
+    for (const { limit, key, list, reason, place } of entries) {
+      const ofLimit = byLimit.get(limit) ?? new Map<string, Listed>();
+      byLimit.set(limit, ofLimit.set(key, { key, list, record: undefined, reason, policy: place }));
+      this.scope(limit);
+    }
+    for (const [limit, scope] of this.byLimit) scope.takePolicy(byLimit.get(limit) ?? new Map<string, Listed>());
+    this.commit();
   }
 
   /** Lets the entries decide that are known now. */

@@ -1,0 +1,27 @@
+import { listMessages } from '../../errors/list-messages.js';
+import { isOverrideKey, prefixOf } from '../override-address.js';
+import { identityKey, networkKey } from './listed.js';
+import { readNetwork } from './network.js';
+
+const FORMS = ['ip', 'identity', 'pattern'] as const;
+
+/** How an entry says whom it names. */
+export type ListForm = (typeof FORMS)[number];
+
+export function isListForm(name: unknown): name is ListForm {
+  return FORMS.includes(name as ListForm);
+}
+
+/** Reads whom an entry names as its record is addressed, or says what it wants instead. */
+export function readForm(form: ListForm, value: unknown): { readonly key: string } | { readonly wants: string } {
+  if (form === 'ip') {
+    const network = readNetwork(value);
+    return typeof network === 'string' ? { wants: network } : { key: networkKey(network.text) };
+  }
+  if (form === 'pattern') {
+    const isPattern = isOverrideKey(value) && prefixOf(value) !== undefined;
+    return isPattern ? { key: identityKey(value) } : { wants: listMessages.listedPatternWants() };
+  }
+  const isIdentity = isOverrideKey(value) && prefixOf(value) === undefined;
+  return isIdentity ? { key: identityKey(value) } : { wants: listMessages.listedIdentityWants() };
+}

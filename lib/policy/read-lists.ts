@@ -1,0 +1,74 @@
+import type { ListName } from '../config/list-entry.js';
+import type { PolicyListEntry } from '../config/policy.js';
+import { listMessages } from '../errors/list-messages.js';
+import { policyMessages } from '../errors/policy-messages.js';
+import { CAUSE_WANTS, isCauseText } from '../overrides/change-options.js';
+import { isListForm, readForm } from '../overrides/lists/list-form.js';
+import { type Located, showPlace } from './located.js';
+import type { Problems } from './problems.js';
+import { isLimitName, NAME_WANTS } from './read-limits.js';
+
+const LISTS: readonly ListName[] = ['allow', 'deny'];
+const OPTIONS = ['ip', 'identity', 'pattern', 'limit', 'reason'];
+
+/** Reads the lists of a policy. */
+export function readLists(value: Located, problems: Problems): PolicyListEntry[] {
+  const { entries } = value;
+  if (entries === undefined) {
+    problems.add(value.place, policyMessages.wrongValue(value.shown, "an object of the lists 'allow' and 'deny'"));
+  }
+  const known = new Map<string, PolicyListEntry>();
+  for (const { name, place, value: list } of entries ?? []) {
+    if (!LISTS.includes(name as ListName)) problems.add(place, policyMessages.unknown(name, LISTS));
+    else readList(name as ListName, list, known, problems);
+  }
+  return [...known.values()];
+}
+
+function readList(list: ListName, value: Located, known: Map<string, PolicyListEntry>, problems: Problems): void {
+  // A list with nothing on it, as when its last line was taken out.
+  if (value.value === null) return;
+  const { items } = value;
+  if (items === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, 'a list of entries'));
+  for (const item of items ?? []) {
+    const entry = readEntry(list, item, problems);
+    if (entry === undefined) continue;
+    const address = `${entry.limit}\n${entry.key}`;
+    const other = known.get(address);
+    if (other !== undefined && other.list !== list) problems.add(item.place, policyMessages.onBothLists(other.place));
+    known.set(address, entry);
+  }
+}
+
+function readEntry(
+  list: ListName,
+  { place, shown, entries }: Located,
+  problems: Problems,
+): PolicyListEntry | undefined {
+  const before = problems.list.length;
+  let key: string | undefined;
+  let limit = '';
+  let reason: string | undefined;
+  let forms = 0;
+  for (const { name, place: at, value } of entries ?? []) {
+    const wrong = (wants: string) => problems.add(value.place, policyMessages.wrongValue(value.shown, wants));
+    if (isListForm(name)) {
+      forms++;
+      const read = readForm(name, value.value);
+      if ('wants' in read) wrong(read.wants);
+      else key = read.key;
+    } else if (name === 'limit') {
+      if (isLimitName(value.value)) limit = value.value;
+      else wrong(`a limit's name: ${NAME_WANTS}`);
+    } else if (name === 'reason') {
+      if (isCauseText(value.value)) reason = value.value;
+      else wrong(CAUSE_WANTS);
+    } else problems.add(at, policyMessages.unknown(name, OPTIONS));
+  }
+  if (problems.list.length > before) return undefined;
+  if (key === undefined || forms > 1) {
+    problems.add(place, policyMessages.wrongValue(shown, listMessages.listEntryWants()));
+    return undefined;
+  }
+  return { list, key, limit, reason, place: showPlace(place) };
+}

@@ -1,0 +1,48 @@
+import { policyMessages } from '../errors/policy-messages.js';
+import type { Located } from './located.js';
+import type { OptionKind } from './option-kinds.js';
+import type { Problems } from './problems.js';
+
+/** Reads the value of an option; anything, with a problem, if it is wrong. */
+export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {
+  if (kind.each !== undefined && value.items !== undefined) return readList(value, kind, kind.each, problems);
+  if (kind.options !== undefined && !(kind.isPatch === true && value.value === null)) {
+    return readObject(value, kind, kind.options, problems);
+  }
+  if (!kind.isRight(value.value)) refuse(value, kind, problems);
+  return value.value;
+}
+
+function readList(value: Located, kind: OptionKind, each: OptionKind, problems: Problems): unknown[] {
+  const before = problems.list.length;
+  const list = (value.items ?? []).map((item) => readOption(item, each, problems));
+  if (problems.list.length === before && !kind.isRight(list)) refuse(value, kind, problems);
+  return list;
+}
+
+function readObject(
+  value: Located,
+  kind: OptionKind,
+  options: Readonly<Record<string, OptionKind>>,
+  problems: Problems,
+): unknown {
+  const { entries } = value;
+  if (entries === undefined || (kind.isPatch === true && entries.length === 0)) {
+    refuse(value, kind, problems);
+    return undefined;
+  }
+  const read = new Map<string, unknown>();
+  for (const entry of entries) {
+    if (Object.hasOwn(options, entry.name))
+      read.set(entry.name, readOption(entry.value, options[entry.name]!, problems));
+    else problems.add(entry.place, policyMessages.unknown(entry.name, Object.keys(options)));
+  }
+  for (const [name, { wants }] of Object.entries(kind.isPatch === true ? {} : options)) {
+    if (!read.has(name)) problems.add(value.place, policyMessages.missing(name, wants));
+  }
+  return Object.fromEntries(read);
+}
+
+function refuse({ place, shown }: Located, { wants }: OptionKind, problems: Problems): void {
+  problems.add(place, policyMessages.wrongValue(shown, wants));
+}
