@@ -18,6 +18,7 @@ export const policyMessages = {
   nothingSaid: (wants: string) => `it says nothing, wants at least one of ${wants}`,
   notYaml: (reason: string) => `it is no YAML: ${reason}`,
   notJson: (reason: string) => `it is no JSON: ${reason}`,
+  tooDeep: (most: number) => `it is nested more than ${most} levels deep`,
   notText: () => 'it is no text in UTF-8',
   tooLarge: (most: number) => `it has more than ${most} bytes, wants at most so many`,
   empty: () => "it is empty, wants an object of 'limits', 'overrides' and 'lists'",

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { policyMessages } from '../errors/policy-messages.js';
@@ -76,10 +77,13 @@ async function stampOf(path: string): Promise<string> {
   }
 }
 
+/** A pipe that nobody writes to would be waited for, and keep the process alive. Windows knows no such flag. */
+const READ_AT_ONCE = constants.O_RDONLY | ((constants.O_NONBLOCK as number | undefined) ?? 0);
+
 /** Reads a file, but no more of one that is too large than tells so. */
 async function contentOf(path: string): Promise<Content> {
   try {
-    const file = await open(path, 'r');
+    const file = await open(path, READ_AT_ONCE);
     try {
       const buffer = Buffer.alloc(MOST_BYTES + 1);
       let length = 0;

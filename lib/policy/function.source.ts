@@ -51,6 +51,8 @@ export class FunctionPolicySource implements PolicySource {
       return await Promise.race([this.ask(signal), aborted]);
     } finally {
       clearTimeout(timer);
+      // If the function threw at once, nobody would take what an abort rejects.
+      this.asking = undefined;
     }
   }
 }

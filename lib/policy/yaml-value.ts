@@ -3,6 +3,7 @@ import { policyMessages } from '../errors/policy-messages.js';
 import { show } from '../errors/messages.js';
 import { type Located, type LocatedEntry, type Place, within } from './located.js';
 import type { Problems } from './problems.js';
+import { MOST_LEVELS, isTooDeep } from './yaml-depth.js';
 
 type Yaml = typeof import('yaml');
 
@@ -84,6 +85,10 @@ export async function parseYaml(
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
   const file: YamlFile = { name, yaml, lines, problems };
+  if (isTooDeep(yaml, text)) {
+    problems.add({ name, path: '' }, policyMessages.notYaml(policyMessages.tooDeep(MOST_LEVELS)));
+    return undefined;
+  }
   const document: Document.Parsed = yaml.parseDocument(text, {
     lineCounter: lines,
     version: '1.2',

@@ -20,8 +20,12 @@ export function requestOfCall(call: object): LimitedRequest | undefined {
   return kept?.call === call ? kept : others.get(call);
 }
 
-/** Keeps what is known of a call. */
-export function keepRequest(call: object, request: LimitedRequest): void {
+/**
+ * Keeps what is known of a call; where it has to be found again, whatever becomes of the raw headers meanwhile: a guard that
+ * replaces them must not take the check away that follows the guards.
+ */
+export function keepRequest(call: object, request: LimitedRequest, mustBeFound = false): void {
+  if (mustBeFound) others.set(call, request);
   const headers = rawHeadersOf(call);
   if (headers === undefined || !Object.isExtensible(headers) || headers[KEPT] !== undefined) {
     others.set(call, request);

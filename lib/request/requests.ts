@@ -39,7 +39,7 @@ export class Requests {
     if (found !== undefined) return found;
     const request = new LimitedRequest(context, type, handler, reader, plan, continuation);
     if (first === undefined) {
-      keepRequest(call, request);
+      keepRequest(call, request, plan.continuesAfterGuards);
     } else {
       request.other = first.other;
       first.other = request;

@@ -47,6 +47,17 @@ class AuthGuard implements CanActivate {
   }
 }
 
+/** Hides a secret from whatever logs the raw headers. */
+@Injectable()
+class HidingGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<{ rawHeaders: string[]; raw?: { rawHeaders: string[] } }>();
+    const raw = request.raw ?? request;
+    raw.rawHeaders = raw.rawHeaders.filter((each) => each !== 'secret');
+    return true;
+  }
+}
+
 describe.each(frameworks)('routes over %s', (framework) => {
   let app: HttpApp | undefined;
   const start = async (options: AppOptions) => (app = await HttpApp.start(framework, options));
@@ -256,6 +267,18 @@ describe.each(frameworks)('routes over %s', (framework) => {
       const { statuses } = bound(await start({ controllers: [AccountController] }));
       expect(await statuses(2, '/item/1', { 'x-user': '1' })).toEqual([200, 429]);
       expect(await statuses(2, '/item/1', { 'x-user': '2' })).toEqual([200, 429]);
+    });
+
+    it('counts a user whose guard replaces the raw headers', async () => {
+      @Controller()
+      @UseGuards(AuthGuard, HidingGuard)
+      class HidingController {
+        @Get()
+        @RateLimit(limit('mine', 1, { key: 'user' }))
+        hidden() {}
+      }
+      const { statuses } = bound(await start({ controllers: [HidingController] }));
+      expect(await statuses(2, '/', { 'x-user': '1' })).toEqual([200, 429]);
     });
 
     it('checks nothing after the guards where no guard of ours stood', async () => {

@@ -55,6 +55,16 @@ describe('what is known of a call', () => {
     }
   });
 
+  it.each([
+    ['Node or Express', message, (call: object) => call],
+    ['Fastify', () => ({ raw: message() }), (call: object) => (call as { raw: object }).raw],
+  ])('is found, where it has to be, after the raw headers of a request of %s were replaced', (_, make, rawOf) => {
+    const call = make();
+    keepRequest(call, known('one'), true);
+    Object.assign(rawOf(call), { rawHeaders: ['host', 'a.test'] });
+    expect(requestOfCall(call)).toMatchObject({ name: 'one' });
+  });
+
   it('is found after the request was frozen', () => {
     const request = message();
     keepRequest(request, known('one'));

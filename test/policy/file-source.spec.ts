@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { utimes } from 'node:fs/promises';
 import { describe, expect, it } from '@jest/globals';
 import { FilePolicySource } from '../../lib/policy/file.source.js';
@@ -105,6 +106,15 @@ describe('a file that is looked at', () => {
     await folder.remove('limits.yaml');
     await folder.write('limits.yaml/other', ONE);
     expect(await looks(source, 2)).toEqual(['changing', expect.stringContaining('it cannot be read: EISDIR')]);
+  });
+
+  it('may be a pipe that nobody writes to, which is not waited for', async () => {
+    const source = await opened();
+    await folder.remove('limits.yaml');
+    execFileSync('mkfifo', [folder.path('limits.yaml')]);
+    expect(await looks(source, 2)).toEqual(['changing', expect.stringContaining('it is empty')]);
+    await folder.replace('limits.yaml', TWO);
+    expect(await looks(source, 2)).toEqual(['changing', [{ rate: 2 }, 1]]);
   });
 
   it('is read no farther than a policy may be long', async () => {

@@ -354,6 +354,19 @@ describe('a policy of a function', () => {
     await expect(start({ source: bad, timeout: 20 })).rejects.toThrow(message);
   });
 
+  it('is told nothing once it has ended, even by throwing before it gave a promise', async () => {
+    const signals: AbortSignal[] = [];
+    const source = (signal: AbortSignal) => {
+      if (signals.push(signal) > 1) throw new Error('no database');
+      return {};
+    };
+    const app = await start({ source, watch: true, every: 10 });
+    await until(async () => signals.length > 2, true);
+    await app.close();
+    // Nobody would take what the end of a call that is over rejects.
+    expect(signals.filter(({ aborted }) => aborted)).toEqual([]);
+  });
+
   it('is told when its answer is not waited for any more', async () => {
     const signals: AbortSignal[] = [];
     const source = (signal: AbortSignal) => (signals.push(signal) === 1 ? {} : new Promise<object>(() => undefined));

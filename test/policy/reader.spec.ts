@@ -22,6 +22,8 @@ function linesOf(reading: PolicyReading): string[] {
   return 'problems' in reading ? reading.problems.map(showProblem) : [];
 }
 
+const NESTED = 'it is no YAML: it is nested more than 64 levels deep';
+
 function policyOf(reading: PolicyReading): Policy {
   if ('problems' in reading) throw new Error(linesOf(reading).join('\n'));
   return reading.policy;
@@ -484,7 +486,11 @@ lists:
   it.each([
     ['is too large', Buffer.alloc(600_000, 'a'), 'limits.yaml: it has more than 524288 bytes, wants at most so many'],
     ['is no text', Buffer.from([0x6c, 0xff, 0xfe]), 'limits.yaml: it is no text in UTF-8'],
-    ['is nested without end', Buffer.from('['.repeat(100_000)), 'it is no YAML: '],
+    ['is nested without end', Buffer.from('['.repeat(100_000)), NESTED],
+    ['is nested as deeply, and ends', Buffer.from('['.repeat(100_000) + ']'.repeat(100_000)), NESTED],
+    ['is nested in dashes', Buffer.from('- '.repeat(100_000)), NESTED],
+    ['is nested in names', Buffer.from('? '.repeat(100_000)), NESTED],
+    ['is JSON and nested', Buffer.from('{"a":'.repeat(50_000) + '1' + '}'.repeat(50_000)), NESTED],
   ])('that %s is refused', async (_, bytes, line) => {
     expect(linesOf(await readFile(bytes))).toEqual([expect.stringContaining(line)]);
   });
