@@ -203,7 +203,8 @@ export const messages = {
     'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +
     '{ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or give its options instead of the connection',
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
-  storeNotReady: (status: string) => `Redis is not connected (status '${status}')`,
+  storeNotReady: (status: string, error?: string) =>
+    `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',
   storeFailed: (reason: string) =>
     `the store failed: ${reason}` +
