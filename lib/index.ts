@@ -48,6 +48,7 @@ export type { LimitInfo } from './http/limit-info.js';
 export { type DeniedStatus, RateLimitDeniedException } from './http/rate-limit-denied.exception.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
 export type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
+export { headerIdentity } from './key-resolvers/header.js';
 export { ipIdentity } from './key-resolvers/ip.js';
 export type { LimitKey } from './key-resolvers/index.js';
 export type { KeyFunction, KeyResolver, ResolvedKey } from './key-resolvers/key-resolver.js';

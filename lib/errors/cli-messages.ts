@@ -11,7 +11,8 @@ export const cliMessages = {
   missingOption: (option: string, wants: string) => `option '--${option}' is missing, wants ${wants}`,
   optionWithout: (option: string, other: string) => `option '--${option}' is only for ${other}`,
   noArguments: (got: string) => `got the argument ${show(got)}, wants options only`,
-  unloadable: (file: string, reason: string) => `the module ${show(file)} cannot be loaded: ${reason}`,
+  unloadable: (file: string, reason: string) =>
+    `the module ${show(file)} cannot be loaded, wants a built file such as './dist/app.module.js': ${reason}`,
   noModule: (file: string, className: string | undefined, known: readonly string[]) =>
     `the module ${show(file)} exports no class ${className === undefined ? "'AppModule', nor one alone" : show(className)}, wants ` +
     (known.length > 0 ? `one of ${known.join(', ')}` : 'a class of a module'),

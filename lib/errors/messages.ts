@@ -203,7 +203,8 @@ export const messages = {
     'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +
     '{ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or give its options instead of the connection',
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
-  storeNotReady: (status: string) => `Redis is not connected (status '${status}')`,
+  storeNotReady: (status: string, error?: string) =>
+    `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',
   storeFailed: (reason: string) =>
     `the store failed: ${reason}` +
@@ -213,9 +214,9 @@ export const messages = {
   noReply: (got: unknown) => `the script replied ${show(got)}, which it never says`,
   wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which it never says there`,
   wrongPatch: (location: string, got: unknown, own: readonly string[]) =>
-    `${location}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
+    `${location}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}, candidate`,
   unchangeable: (location: string, option: string, own: readonly string[]) =>
-    `${location}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}`,
+    `${location}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}, candidate`,
   sameName: (location: string, name: string, places: readonly string[]) =>
     `${location}: several limits are named '${name}' (${places.join(', ')}), wants a different 'name' for each whose rate changes`,
   unnamedLimit: (location: string, name: unknown, known: readonly string[]) =>

@@ -17,7 +17,18 @@ export const headerKey: KeyScheme<`header:${string}`, string> = {
       const value = request?.headers?.[lowerCase];
       const text = Array.isArray(value) ? value.join(', ') : value;
       if (typeof text !== 'string' || text === '') return undefined;
-      return `header:${lowerCase}:${createHash('sha256').update(text).digest('base64url')}`;
+      return headerIdentity(lowerCase, text);
     };
   },
 };
+
+/**
+ * The identity that `key: 'header:<name>'` makes of a value, for calls that take a key, such as `setRate`, `deny` and `explain`:
+ * `header:x-api-key:` and the SHA-256 of the value, in base64url.
+ *
+ * @param header the name of the header, in upper or lower case
+ * @param value what a client sends in it
+ */
+export function headerIdentity(header: string, value: string): string {
+  return `header:${header.toLowerCase()}:${createHash('sha256').update(value).digest('base64url')}`;
+}

@@ -3,6 +3,7 @@ import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { ChannelListener } from '../redis/channel-listener.js';
 import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
+import { notConnected } from '../redis/connection-errors.js';
 import { withDeadline } from '../redis/deadline.js';
 import { Script } from '../redis/script.js';
 import { noteSilence } from '../redis/silence.js';
@@ -192,8 +193,7 @@ export class RedisOverrideStore implements OverrideStore {
   }
 
   private ready(): RedisClient {
-    const { status } = this.client;
-    if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
+    if (this.client.status !== 'ready') throw notConnected(this.client);
     return this.client;
   }
 

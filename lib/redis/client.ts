@@ -2,6 +2,7 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { forgetError, rememberError } from './connection-errors.js';
 import { limitSilence } from './silence.js';
 
 /** A connection that the app made: it is used, and never closed, by this package. */
@@ -124,12 +125,19 @@ function make(
  * @returns a function that ends that, for a connection that stays in use
  */
 export function ignoreConnectionErrors(client: RedisClient): () => void {
-  const ignore = () => {
+  const forget = () => forgetError(client);
+  const ignore = (error: Error) => {
+    rememberError(client, error);
     const { stream } = client as { stream?: Pick<NodeJS.EventEmitter, 'on'> };
     stream?.on('error', () => undefined);
   };
+  const release = () => {
+    client.off('error', ignore);
+    client.off('ready', forget);
+  };
   client.on('error', ignore);
-  if (!isCluster(client)) return () => client.off('error', ignore);
+  client.on('ready', forget);
+  if (!isCluster(client)) return release;
   const nodes = new Map<Redis, () => void>();
   const add = (node: Redis) => void nodes.set(node, ignoreConnectionErrors(node));
   const remove = (node: Redis) => void nodes.delete(node);
@@ -137,10 +145,10 @@ export function ignoreConnectionErrors(client: RedisClient): () => void {
   client.on('+node', add);
   client.on('-node', remove);
   return () => {
-    client.off('error', ignore);
+    release();
     client.off('+node', add);
     client.off('-node', remove);
-    for (const release of nodes.values()) release();
+    for (const releaseNode of nodes.values()) releaseNode();
   };
 }
 

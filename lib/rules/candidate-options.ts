@@ -3,11 +3,15 @@ import type { CandidateOptions, LimitDefinition } from '../config/limit-definiti
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 
-/** Reads a limit's `candidate`: all options of its algorithm. Their values are the algorithm's to check. */
+/**
+ * Reads a limit's `candidate`: all options of its algorithm. Their values are the algorithm's to check. `common` are the options
+ * that a limit of any algorithm has, and a candidate shares with it.
+ */
 export function candidateOptions(
   definition: LimitDefinition,
   candidate: unknown,
   location: string,
+  common: readonly string[],
 ): AlgorithmOptions | undefined {
   if (candidate === undefined) return undefined;
   const algorithm = algorithms.get(definition.algo);
@@ -22,7 +26,7 @@ export function candidateOptions(
   const { algo } = candidate as CandidateOptions;
   const own = algo === undefined ? algorithm : algorithms.get(algo);
   if (own === undefined) throw new RateLimitConfigError(messages.unknownAlgorithm(within, algo, algorithms.names));
-  refuseOthers(candidate, own.name, own.options, within);
+  refuseOthers(candidate, own, common, within);
   if ((own.holding === undefined) !== (algorithm.holding === undefined)) {
     throw new RateLimitConfigError(messages.candidateHolds(within, own.name, algorithm.name));
   }
@@ -47,14 +51,17 @@ function isEmpty(candidate: object): boolean {
 }
 
 /** Refuses options of other algorithms, and those that a limit and its candidate have in common. */
-function refuseOthers(candidate: object, algo: string, own: readonly string[], location: string): void {
+function refuseOthers(
+  candidate: object,
+  { name, options: own }: { readonly name: string; readonly options: readonly string[] },
+  common: readonly string[],
+  location: string,
+): void {
   for (const [option] of given(candidate)) {
     if (option === 'algo' || own.includes(option)) continue;
     const owners = algorithms.withOption(option);
-    throw new RateLimitConfigError(
-      owners.length > 0
-        ? messages.foreignOption(location, option, algo, own, owners)
-        : messages.sameOfCandidate(location, option, ['algo', ...own]),
-    );
+    if (owners.length > 0) throw new RateLimitConfigError(messages.foreignOption(location, option, name, own, owners));
+    const message = common.includes(option) ? messages.sameOfCandidate : messages.unknownOption;
+    throw new RateLimitConfigError(message(location, option, ['algo', ...own]));
   }
 }

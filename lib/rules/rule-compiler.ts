@@ -127,7 +127,7 @@ export class RuleCompiler {
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
       prefetch: prefetchTerms(common, location),
-      candidate: candidateOptions(definition, common.candidate, location),
+      candidate: candidateOptions(definition, common.candidate, location, COMMON),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
       instance: oneOf(location, 'scope', orElse(common.scope, 'cluster'), ['cluster', 'instance']) === 'instance',

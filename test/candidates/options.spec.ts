@@ -65,6 +65,11 @@ describe('a candidate', () => {
       `define.api.candidate: option '${option}' is that of the limit, wants only algo, rate, interval, burst, refill`,
     ]),
     [
+      'a misspelt option',
+      { ...bucket, candidate: { rat: 60 } },
+      "define.api.candidate: option 'rat' is unknown, wants only algo, rate, interval, burst, refill",
+    ],
+    [
       'one beside prefetched units',
       { ...bucket, prefetch: { units: 5, ttl: '100ms' }, candidate: { rate: 60 } },
       "define.api: options 'candidate' and 'prefetch' exclude each other, wants one of them",

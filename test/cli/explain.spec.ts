@@ -250,7 +250,7 @@ it.each<[string, string[], number, string]>([
     'a file that is not there',
     ['--module', './no.js', '--name', 'api', '--key', KEY],
     1,
-    "the module './no.js' cannot be loaded:",
+    "the module './no.js' cannot be loaded, wants a built file such as './dist/app.module.js': ",
   ],
   [
     'several classes',

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { Body, Controller, Delete, Get, Injectable, Module, Param, Put, UseGuards } from '@nestjs/common';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RatePatch } from '../../lib/overrides/override.js';
@@ -16,6 +17,7 @@ class AdminGuard {
 
 @Controller('admin/rates')
 @UseGuards(AdminGuard) // yours: whoever may call this can lift your limits
+@SkipRateLimit() // whom limits or lists refuse could not lift them
 export class RatesController {
   constructor(private readonly limiters: LimiterService) {}
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   type CanActivate,
   Controller,
@@ -8,9 +8,12 @@ import {
   Get,
   Header,
   Injectable,
+  Logger,
+  Module,
   Param,
   UseGuards,
 } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
 import { HELP } from '../../lib/cli/explain/help.js';
 import { formatExplanation } from '../../lib/explain/format.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
@@ -54,24 +57,26 @@ export class ExplainController {
   }
 }
 
-const told: string[] = [];
-
 @Injectable()
 export class ExplainRefusals implements CanActivate {
+  private readonly log = new Logger('Limits');
+
   constructor(private readonly limiters: LimiterService) {}
 
   async canActivate(context: ExecutionContext) {
-    const { outcome } = await this.limiters.explain(context);
-    told.push(outcome.verdict);
+    const explanation = await this.limiters.explain(context);
+    if (explanation.outcome.verdict === 'refused') this.log.warn(formatExplanation(explanation));
     return true;
   }
 }
+
+@Module({ providers: [{ provide: APP_GUARD, useClass: ExplainRefusals }] })
+class ModuleBefore {}
 
 @Controller('explained')
 class ExplainedController {
   @Get()
   @RateLimit('api')
-  @UseGuards(ExplainRefusals)
   get() {
     return 'ok';
   }
@@ -83,6 +88,7 @@ afterEach(() => app.close());
 async function start() {
   app = await TriedApp.start({
     imports: [
+      ModuleBefore,
       RateLimitModule.forRoot({
         limits: [
           { name: 'hourly', algo: 'sliding-window', rate: 1_000, interval: '1h' },
@@ -120,8 +126,20 @@ describe('the guide to explanations', () => {
     expect([limit.outcome.verdict, route.outcome.verdict]).toEqual(['allowed', 'allowed']);
     const shown = await app.get('/admin/limits/api/tenant:acme');
     expect(await shown.text()).toMatch(/^limit 'api': allowed\n/);
-    await app.get('/explained');
-    expect(told).toEqual(['allowed']);
+  });
+
+  it('has a guard that tells of what is refused, and of nothing else', async () => {
+    const limiters = await start();
+    await limiters.setRate('api', { rate: 2 });
+    const warn = jest.spyOn(Logger.prototype, 'warn');
+    try {
+      expect(await app.statuses(3, '/explained')).toEqual([200, 200, 429]);
+      expect(warn.mock.calls.map(([text]) => String(text).split('\n', 1)[0])).toEqual([
+        "ExplainedController.get (http): refused by 'api', retry after 1 min",
+      ]);
+    } finally {
+      warn.mockRestore();
+    }
   });
 
   it('is the code that was tried, word for word', async () => {

@@ -2,9 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Global, Injectable, Module } from '@nestjs/common';
+import { Controller, type ExecutionContext, Get, Global, Injectable, Module } from '@nestjs/common';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
+import type { KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { FilePolicySource } from '../../lib/policy/file.source.js';
@@ -39,6 +40,14 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+@Injectable()
+class TenantKey implements KeyResolver {
+  resolve(context: ExecutionContext) {
+    const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string> }>();
+    return `tenant:${headers['x-tenant']}`;
+  }
+}
+
 @Controller()
 class ApiController {
   @Get()
@@ -65,8 +74,8 @@ class SettingsModule {}
 describe('the guide to policy files', () => {
   it('has an example that holds in the app of the example', async () => {
     const module = RateLimitModule.forRoot({
-      define: { api: { algo: 'gcra', rate: 100, interval: '1m', key: 'header:x-tenant' } },
-      policy: { source: './limits.yaml', watch: true },
+      define: { api: { algo: 'gcra', rate: 100, interval: '1m', key: TenantKey } }, // a KeyResolver of yours: 'tenant:acme'
+      policy: { source: 'limits.yaml', watch: true },
     });
     app = await TriedApp.start({ imports: [module], controllers: [ApiController] });
     const { limiters } = app;
@@ -79,11 +88,14 @@ describe('the guide to policy files', () => {
     // { source: 'policy', policy: "limits.yaml:11:5 overrides.api['tenant:acme']", options: { rate: 5000, … }, … }
     expect(told).toMatchObject({
       source: 'policy',
-      policy: "./limits.yaml:11:5 overrides.api['tenant:acme']",
+      policy: "limits.yaml:11:5 overrides.api['tenant:acme']",
       options: { rate: 5000 },
     });
     expect(await limiters.getMode('api', { key: 'tenant:trial' })).toMatchObject({ mode: 'shadow', source: 'policy' });
-    expect((await app.get('/', { 'x-tenant': 'a' })).headers.get('ratelimit-policy')).toContain('q=200;');
+    const policyOf = async (tenant: string) =>
+      (await app!.get('/', { 'x-tenant': tenant })).headers.get('ratelimit-policy');
+    expect(await policyOf('acme')).toContain('q=5000;');
+    expect(await policyOf('other')).toContain('q=500;');
   });
 
   it('has a function that gives a policy', async () => {

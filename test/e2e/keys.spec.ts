@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get, Injectable } from '@nestjs/common';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { headerIdentity } from '../../lib/key-resolvers/header.js';
 import type { LimitKey } from '../../lib/key-resolvers/index.js';
 import type { KeyFunction, KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
 import type { CommonLimitOptions } from '../../lib/config/limit-definition.js';
@@ -137,6 +138,7 @@ describe.each(frameworks)('keys over %s', (framework) => {
     await get('/', { 'X-Api-Key': 'secret' });
     await get('/', { 'x-api-key': 'other' });
     expect(identities[0]).toBe('header:x-api-key:K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols');
+    expect(headerIdentity('X-API-Key', 'secret')).toBe(identities[0]);
     expect(identities[1]).toBe(identities[0]);
     expect(identities[2]).not.toBe(identities[0]);
   });

@@ -200,7 +200,7 @@ describe('rates that change while the app runs', () => {
         [{ mode: 'shadow' }, "option 'mode' cannot be changed while the app runs"],
         [{ raet: 5 }, "option 'raet' cannot be changed while the app runs"],
         [JSON.parse('{"__proto__":{"rate":5}}'), "option '__proto__' cannot be changed"],
-        [{}, 'the patch is {}, wants an object of at least one of rate, interval, burst'],
+        [{}, 'the patch is {}, wants an object of at least one of rate, interval, burst, candidate'],
         [{ rate: undefined }, 'wants an object of at least one of'],
         [null, 'the patch is null, wants'],
         [undefined, 'the patch is undefined, wants'],
@@ -286,8 +286,9 @@ describe('rates that change while the app runs', () => {
     const other = await RatesApp.start({ ...options, define: { early: login, late: login } });
     try {
       app = await RatesApp.start({ ...options, define: {} });
-      await other.service.setRate('early', { rate: 20 });
+      // The later one is waited for, so the first is there, too.
       await other.service.setRate('late', { rate: 30 });
+      await other.service.setRate('early', { rate: 20 });
       const registry = app.nest.get(LimitRegistry);
       registry.define({ early: login }, 'forFeature');
       await until(() => app.quota('early'), 20);

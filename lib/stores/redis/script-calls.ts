@@ -1,6 +1,6 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
 import { CONNECT_TIMEOUT_MS, type RedisClient } from '../../redis/client.js';
+import { notConnected } from '../../redis/connection-errors.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { noteSilence } from '../../redis/silence.js';
 import { Script } from '../../redis/script.js';
@@ -73,7 +73,6 @@ export class ScriptCalls {
   }
 
   private assertReady(): void {
-    const { status } = this.client;
-    if (status !== 'ready') throw new RateLimitStoreError(messages.storeNotReady(status));
+    if (this.client.status !== 'ready') throw notConnected(this.client);
   }
 }
