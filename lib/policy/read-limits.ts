@@ -10,7 +10,7 @@ import type { LimitMode } from '../overrides/override.js';
 import { candidateOptions } from '../rules/candidate-options.js';
 import { prefetchTerms } from '../rules/prefetch-terms.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';
-import { ALGORITHM_KINDS, CANDIDATE_KINDS, LIMIT_KINDS } from './option-kinds.js';
+import { ALGORITHM_KINDS, CANDIDATE_KINDS, COMMON_KINDS, LIMIT_KINDS } from './option-kinds.js';
 import type { Problems } from './problems.js';
 import { attempt } from './attempt.js';
 import { readOption } from './read-option.js';
@@ -143,7 +143,7 @@ export function tryAlone(
   });
   if (limit === undefined) return;
   const compileCandidate = (location: string) => {
-    const whole = candidateOptions(definition, definition.candidate, location);
+    const whole = candidateOptions(definition, definition.candidate, location, Object.keys(COMMON_KINDS));
     return whole && new CompiledLimit(whole, { location: `${location}.candidate`, name });
   };
   attempt(candidate?.place ?? at, problems, compileCandidate, showPlace(at));
