@@ -29,7 +29,7 @@ const MEASURED = specPaths({
   nest: ['limit-types', 'limiter.service', 'limits-that-live', 'openapi'],
   overrides: ['history', 'keyed-rates', 'lists/configured-lists', 'lists/lists', 'redis-overrides'],
   policy: ['file-source', 'policies', 'reader', 'schema'],
-  redis: ['cluster', 'fallback-store', 'prefetch', 'redis-store'],
+  redis: ['cluster', 'connection-errors', 'fallback-store', 'prefetch', 'redis-store'],
   telemetry: ['open-telemetry'],
   testing: ['rate-limit-testing'],
   waiting: ['changed-limits', 'wait-queue'],
