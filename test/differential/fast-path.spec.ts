@@ -217,7 +217,9 @@ class History {
       unknown,
       unknown,
     ];
-    expectEqual(fast, general);
+    // Of a foreign value that is no number one fails on its way, and the other one by what it replies.
+    const haveFailed = this.isCorrupt && !Array.isArray(fast) && !Array.isArray(general);
+    if (!haveFailed) expectEqual(fast, general);
     this.hasFailed = !Array.isArray(fast);
     if (this.hasFailed) expect([this.isCorrupt, fast]).toEqual([true, fast]);
     if (this.hasFailed) return;
