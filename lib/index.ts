@@ -71,6 +71,7 @@ export { Lease, type LeasedCheckResult, type LeasedDecision } from './limiter/le
 export { Limiter } from './limiter/limiter.js';
 export type {
   CounterState,
+  ExplainedCandidate,
   ExplainedDecision,
   ExplainedFunction,
   ExplainedKey,
@@ -82,13 +83,13 @@ export type {
   Explanation,
   LeftOutLimit,
   LimitOrigin,
-  LimitQuery,
   LimitStatus,
-  RouteQuery,
 } from './explain/explanation.js';
+export type { LimitQuery, RouteQuery } from './explain/question.js';
 export { formatExplanation } from './explain/format.js';
 export type { AcquireOptions, ReserveOptions } from './limiter/limiter-options.js';
-export { type LimitCheck, LimiterService } from './nest/limiter.service.js';
+export type { LimitCheck } from './limiter/limit-checks.js';
+export { LimiterService } from './nest/limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export {

@@ -3,6 +3,7 @@ import { assertCost } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { ListedEntry } from '../overrides/lists/list.js';
 import type { Rule } from '../rules/rule.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { LimitStatus } from './explanation.js';
@@ -19,6 +20,8 @@ export interface AskedLimit {
   /** What was made of a request without a key. */
   readonly note?: string | undefined;
   readonly reason?: string | undefined;
+  /** The entry of a list that decides in its place. */
+  readonly list?: ListedEntry | undefined;
   /** Whether the request is refused for what it lacks, before any limit is asked. */
   readonly refuses?: boolean;
 }

@@ -1,11 +1,13 @@
 import { issuesTickets } from '../algorithms/algorithm.js';
 import { withDeadline } from '../redis/deadline.js';
 import { withExpectedWait } from '../limiter/hold-times.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { decided } from '../stores/decide.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import type { AskedLimit } from './asked-limit.js';
 import type { CounterState, ExplainedDecision } from './explanation.js';
+import { listDecision } from './list-decisions.js';
 
 /** What was read of a counter, or why it could not be. */
 export interface CounterReading {
@@ -29,19 +31,32 @@ export class CounterReader {
   spentMs = 0;
 
   /** Reads what a limit would be asked about; nothing if it is not known whom it counts, or it is not asked. */
-  async read({ status, limit, identity, cost }: AskedLimit): Promise<CounterReading> {
+  async read({ status, limit, identity, cost, list }: AskedLimit): Promise<CounterReading> {
     if (identity === undefined || status === 'off') return {};
+    if (list !== undefined) return { decision: listDecision(list) };
     if (this.failure !== undefined && !limit.instance) return { unread: this.failure };
     const entry = { limit, identity, cost: cost ?? 1 };
     const { timeoutMs, spentMs } = this;
     try {
       const [looked, blockedForMs] = await withDeadline(this.look(entry), timeoutMs - spentMs, timeoutMs);
-      const { remaining, resetAfterMs, source } = looked;
-      const state = { remaining, resetAfterMs, ...(blockedForMs === undefined ? {} : { blockedForMs }), source };
+      const { remaining, resetAfterMs, offences, source } = looked;
+      const state = {
+        remaining,
+        resetAfterMs,
+        ...(blockedForMs === undefined ? {} : { blockedForMs }),
+        ...(offences === undefined ? {} : { offences }),
+        source,
+      };
       return cost === undefined ? { state } : { state, decision: this.decision(looked, entry, blockedForMs) };
     } catch (error) {
       return { unread: error instanceof Error ? error.message : String(error) };
     }
+  }
+
+  /** Reads what its candidate would be asked about, if it has one and no list decides. */
+  async readCandidate(asked: AskedLimit): Promise<CounterReading> {
+    const { candidate } = asked.limit;
+    return candidate === undefined || asked.list !== undefined ? {} : this.read({ ...asked, limit: candidate });
   }
 
   /** In one turn, so that both take the time of one. */
@@ -57,13 +72,20 @@ export class CounterReader {
   private decision(looked: StoreDecision, entry: CheckEntry, blockedForMs: number | undefined): ExplainedDecision {
     const told = this.ofRequest ? withExpectedWait(looked, entry, performance.now()) : looked;
     const { allowed, delayMs } = told;
-    const { blockFor, algorithm } = entry.limit;
+    const { limit } = entry;
     let { retryAfterMs } = told;
-    const blocks = !allowed && blockFor > 0 && blockedForMs === 0;
+    const blocks = !allowed && limit.blockFor > 0 && blockedForMs === 0;
     // A block forgets what was used, but nothing that is queued or held; what can never fit stays so.
-    const outlasting = issuesTickets(algorithm) || !Number.isFinite(retryAfterMs) ? retryAfterMs : 0;
-    if (blocks) retryAfterMs = Math.max(Math.ceil(blockFor / 1000), outlasting);
+    const outlasting = issuesTickets(limit.algorithm) || !Number.isFinite(retryAfterMs) ? retryAfterMs : 0;
+    if (blocks) retryAfterMs = Math.max(Math.ceil(nextBlock(limit, looked) / 1000), outlasting);
     const wait = Number.isFinite(retryAfterMs) ? retryAfterMs : null;
     return { allowed, retryAfterMs: wait, delayMs, ...(blocks ? { blocks } : {}) };
   }
+}
+
+/** How long the block would last that a refusal begins, in microseconds. */
+function nextBlock({ blockFor, escalation }: CompiledLimit, { offences = 0 }: StoreDecision): number {
+  if (escalation === undefined) return blockFor;
+  const { steps } = escalation;
+  return steps[Math.min(offences, steps.length - 1)]!;
 }

@@ -1,11 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AlgorithmOptions } from '../algorithms/index.js';
-import type { Override, OverrideSource } from '../overrides/override.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Override } from '../overrides/override.js';
 import type { Overrides } from '../overrides/overrides.js';
 import type { Rule } from '../rules/rule.js';
 import { keyOf } from '../stores/redis/keys.js';
 import type { AskedLimit } from './asked-limit.js';
 import type { CounterReading } from './counter-reader.js';
-import type { ExplainedKey, ExplainedLimit, ExplainedMode, ExplainedRate } from './explanation.js';
+import type { ExplainedCandidate, ExplainedKey, ExplainedLimit, ExplainedMode, ExplainedRate } from './explanation.js';
+import { plainEntry } from './list-decisions.js';
 import type { TracedRule } from './trace.js';
 
 /** What explanations are made with. */
@@ -19,10 +22,10 @@ export interface Describing {
 export function describe(
   { rule, origin, replaces }: TracedRule,
   asked: AskedLimit,
-  { state, decision, unread }: CounterReading,
+  { state, decision, unread, ofCandidate }: CounterReading & { ofCandidate: CounterReading },
   { overrides, prefix }: Describing,
 ): ExplainedLimit {
-  const { limit, status, reason = unread, cost } = asked;
+  const { limit, status, reason = unread, cost, list } = asked;
   const { onStoreError } = limit;
   return {
     name: rule.name,
@@ -36,29 +39,39 @@ export function describe(
     quota: limit.quota,
     key: keyOfLimit(rule, asked, prefix),
     ...given('cost', cost),
-    ...(limit.blockFor > 0 ? { blockForMs: limit.blockFor / 1000 } : {}),
+    ...given('list', list && plainEntry(list)),
+    ...given('blockForMs', blocksOf(limit)),
     ...(unread === undefined ? {} : { onStoreError: typeof onStoreError === 'function' ? 'a function' : onStoreError }),
     ...given('state', state),
     ...given('decision', decision),
+    ...given('candidate', limit.candidate && candidateOf(limit.candidate, ofCandidate)),
   };
+}
+
+function candidateOf({ options, quota }: CompiledLimit, { state, decision }: CounterReading): ExplainedCandidate {
+  return { options: plain(options), quota, ...given('state', state), ...given('decision', decision) };
+}
+
+function blocksOf({ blockFor, escalation }: CompiledLimit): number | number[] | undefined {
+  if (escalation !== undefined) return escalation.steps.map((step) => step / 1000);
+  return blockFor > 0 ? blockFor / 1000 : undefined;
 }
 
 function rateOf(rule: Rule, { limit, identity }: AskedLimit, overrides: Overrides): ExplainedRate {
-  const { source = 'configured', override } = overrides.known(rule, identity)?.rate ?? {};
+  const { source = 'configured', override, policy } = overrides.known(rule, identity)?.rate ?? {};
   const options = plain(limit.options);
-  if (override === undefined) return { options, source };
-  return { options, source, configured: plain(rule.configured.options), override: plain(override) };
+  const configured = plain(rule.configured.options);
+  if (override !== undefined) return { options, source, configured, override: plain(override) };
+  if (policy === undefined) return { options, source };
+  // What the policy says of the limit is configured; of a key, it is not.
+  return { options, source, ...(isDeepStrictEqual(options, configured) ? {} : { configured }), policy };
 }
 
 function modeOf(rule: Rule, { limit, identity }: AskedLimit, overrides: Overrides): ExplainedMode {
-  const known: { source: OverrideSource; override: Override | undefined } = overrides.known(rule, identity)?.mode ?? {
-    source: 'configured',
-    override: undefined,
-  };
+  const { source = 'configured', override, policy } = overrides.known(rule, identity)?.mode ?? {};
   // The variable of the environment that makes every limit a shadow stands above overrides.
   const mode = limit.off ? 'off' : limit.shadow ? 'shadow' : 'enforce';
-  const { source, override } = known;
-  return { mode, source, ...given('override', override && plain(override)) } as ExplainedMode;
+  return { mode, source, ...given('override', override && plain(override)), ...given('policy', policy) };
 }
 
 function keyOfLimit(rule: Rule, { limit, identity, note }: AskedLimit, prefix: string): ExplainedKey {

@@ -1,9 +1,10 @@
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { RateLimitSettings } from '../config/settings.js';
-import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { Lists } from '../overrides/lists/lists.js';
 import { Overrides } from '../overrides/overrides.js';
 import { withDeadline } from '../redis/deadline.js';
 import { findEarly } from '../request/requests.js';
@@ -16,14 +17,16 @@ import { PlanRegistry } from '../rules/plan-registry.js';
 import type { Rule } from '../rules/rule.js';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Store } from '../stores/store.js';
-import { partsOf } from '../transports/read-request.js';
+import { addressOf, partsOf } from '../transports/read-request.js';
 import { type AskedLimit, askedFromCode, askedOfRequest, askedOfRoute } from './asked-limit.js';
 import { CounterReader } from './counter-reader.js';
 import { describe } from './described-limit.js';
-import type { ExplainedFunction, ExplainedSubject, Explanation, LimitQuery, RouteQuery } from './explanation.js';
+import type { ExplainedFunction, ExplainedSubject, Explanation } from './explanation.js';
+import type { LimitQuery, RouteQuery } from './question.js';
 import { findRoute } from './find-route.js';
 import { type Group, groupsOf } from './groups.js';
 import { Identities } from './identities.js';
+import { type AskingClient, CODE, deniedAddress, withList } from './list-decisions.js';
 import { levelName, Origins } from './origins.js';
 import { outcomeOf } from './outcome.js';
 import { LOCATION, readQuestion } from './query.js';
@@ -37,6 +40,8 @@ interface Findings {
   readonly groups: readonly Group[];
   readonly leftOut: Trace['leftOut'];
   readonly functions: readonly ExplainedFunction[];
+  /** Of whom lists are asked. */
+  readonly client: AskingClient;
   readonly ask: (rule: Rule) => AskedLimit | Promise<AskedLimit>;
 }
 
@@ -53,6 +58,7 @@ export class Explainer {
     private readonly overrides: Overrides,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
   ) {
     this.origins = new Origins(registry);
   }
@@ -70,19 +76,19 @@ export class Explainer {
   }
 
   private async told(findings: Findings, reader: CounterReader): Promise<Explanation> {
-    const { subject, groups, leftOut, functions, ask } = findings;
-    const { overrides } = this;
+    const { subject, groups, leftOut, functions, client, ask } = findings;
+    const { overrides, lists, settings } = this;
     const began = performance.now();
     const failure = await this.readOverrides();
     reader.spentMs = performance.now() - began;
     reader.failure = failure?.message;
-    const describing = { overrides, prefix: this.settings.prefix };
+    const describing = { overrides, prefix: settings.prefix };
     const weighed = await Promise.all(
       groups.map(async ({ rules, failure: failed }) => {
         const limits = rules.map(async (traced) => {
-          const asked = await ask(traced.rule);
-          const reading = await reader.read(asked);
-          const limit = describe(traced, asked, reading, describing);
+          const asked = withList(await ask(traced.rule), lists, client);
+          const [reading, ofCandidate] = await Promise.all([reader.read(asked), reader.readCandidate(asked)]);
+          const limit = describe(traced, asked, { ...reading, ofCandidate }, describing);
           return { limit, refuses: asked.refuses === true, unread: reading.unread };
         });
         return { limits: await Promise.all(limits), failure: failed };
@@ -90,13 +96,12 @@ export class Explainer {
     );
     const all = weighed.flatMap(({ limits }) => limits);
     const unread = failure?.message ?? all.find((each) => each.unread !== undefined)?.unread;
+    const isOpen = functions.some(({ asked }) => !asked);
+    const denied = settings.shadow ? undefined : deniedAddress(lists, client);
     return {
       subject,
       at: Date.now(),
-      outcome: outcomeOf(
-        weighed,
-        functions.some(({ asked }) => !asked),
-      ),
+      outcome: denied ?? outcomeOf(weighed, isOpen),
       limits: all.map(({ limit }) => limit),
       leftOut: leftOut.map(({ rule: _, ...each }) => each),
       functions: [...functions],
@@ -114,7 +119,7 @@ export class Explainer {
     }
   }
 
-  private ofLimit({ limit, key, cost }: LimitQuery): Findings {
+  private ofLimit({ limit, key, cost, ip }: LimitQuery): Findings {
     const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
     const group = rules.map((rule) => ({ rule, origin: this.origins.ofNamed(rule, LOCATION), replaces: [] }));
     return {
@@ -122,6 +127,7 @@ export class Explainer {
       groups: [{ rules: group, failure: undefined }],
       leftOut: [],
       functions: [],
+      client: ip === undefined ? CODE : { address: ip, isChecked: true },
       ask: (rule) => askedFromCode(rule, key, cost ?? rule.fixedCost),
     };
   }
@@ -141,6 +147,7 @@ export class Explainer {
       subject: { kind: 'route', controller: classNameOf(type), handler: query.handler },
       ...groupsOf(plan, { inForce, leftOut }, {}),
       functions,
+      client: { address: identities.address, isChecked: looksAtAddresses(plan) },
       ask: (rule) => askedOfRoute(rule, identities, query.cost),
     };
   }
@@ -153,16 +160,18 @@ export class Explainer {
     const { answers, functions } = await askSources(plan, context);
     const traced = trace(plan.declared, answers, this.origins);
     const asksLater = plan.hasSources && plan.asksLater(parts);
+    const wasEarly = findEarly(parts.request) !== undefined;
     const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0] ?? handler.name;
     const subject = { kind: 'request', controller: classNameOf(type), handler: method } as const;
     return {
       subject: { ...subject, transport: context.getType<string>() },
       ...groupsOf(plan, traced, {
         asksLater,
-        wasEarly: findEarly(parts.request) !== undefined,
+        wasEarly,
         failure: functions.find(({ reason }) => reason !== undefined)?.reason,
       }),
       functions,
+      client: { address: addressOf(parts), isChecked: wasEarly || looksAtAddresses(plan) },
       ask: (rule) => askedOfRequest(rule, context, parts),
     };
   }
@@ -179,6 +188,11 @@ export class Explainer {
   private defined(limit: LimitDefinition): Rule {
     return this.registry.rule(limit, { location: LOCATION, namespace: '' });
   }
+}
+
+/** Whether the guard looks at addresses, which `@SkipRateLimit()` exempts a route from. */
+function looksAtAddresses({ isEmpty, skipsAll }: Plan): boolean {
+  return !isEmpty || !skipsAll;
 }
 
 /** The functions of a route that still hold, and where they stand. */

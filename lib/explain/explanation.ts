@@ -1,40 +1,8 @@
-import type { Type } from '@nestjs/common';
 import type { AlgorithmOptions } from '../algorithms/index.js';
-import type { LimitDefinition, Phase } from '../config/limit-definition.js';
+import type { Phase } from '../config/limit-definition.js';
 import type { Decision } from '../limits/decision.js';
+import type { ListedEntry } from '../overrides/lists/list.js';
 import type { LimitMode, ModeOverride, OverrideSource, RateOverride } from '../overrides/override.js';
-
-/** A question about a limit. */
-export interface LimitQuery {
-  /** The limit: its name, or its definition. */
-  limit: string | LimitDefinition;
-  /** The key of the counter, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` gives it. */
-  key: string;
-  /**
-   * Units: a whole number >= 1.
-   * @default the limit's own cost, or 1
-   */
-  cost?: number;
-}
-
-/** A question about a route, without a request. */
-export interface RouteQuery {
-  /** The class: a controller, a resolver or a gateway, or its name. */
-  controller: string | Type;
-  /** The name of its method. */
-  handler: string;
-  /**
-   * Whose request it is: an identity such as `'ip:203.0.113.7'`; or several, such as `['user:42', 'ip:203.0.113.7']`, of which each
-   * limit takes the first that its `key` can give; or those of limits by their names, such as `{ api: 'tenant:acme' }`.
-   * @default unknown: only limits with key `'global'` have a state
-   */
-  key?: string | readonly string[] | Readonly<Record<string, string>>;
-  /**
-   * Units, for limits whose `cost` is a function: a whole number >= 1.
-   * @default it depends on the request
-   */
-  cost?: number;
-}
 
 /** What was asked. */
 export interface ExplainedSubject {
@@ -75,6 +43,8 @@ export interface ExplainedRate {
   configured?: AlgorithmOptions;
   /** The override that is in force. */
   override?: RateOverride;
+  /** With source `'policy'`: where the policy says it, such as `'limits.yaml:12:3 limits.api'`. */
+  policy?: string;
 }
 
 /** The mode of a limit. */
@@ -85,6 +55,8 @@ export interface ExplainedMode {
   source: OverrideSource;
   /** The override that is in force. */
   override?: ModeOverride;
+  /** With source `'policy'`: where the policy says it. */
+  policy?: string;
 }
 
 /** Whom a limit counts. */
@@ -107,6 +79,8 @@ export interface CounterState {
   resetAfterMs: number;
   /** Milliseconds for which it is blocked, 0 if it is not; missing if the store cannot tell. */
   blockedForMs?: number;
+  /** Of a limit whose `blockFor` has steps: how many blocks the key earned that are not forgotten. */
+  offences?: number;
   /** Where it was read. */
   source: Decision['source'];
 }
@@ -120,17 +94,29 @@ export interface ExplainedDecision {
    * a counter that owes more than a quota, the wait can be longer.
    */
   retryAfterMs: number | null;
-  /** Whether the refusal would begin a block of the limit's `blockFor`. */
+  /** Whether the refusal would begin a block of the limit's `blockFor`: the step that is next, if it has steps. */
   blocks?: true;
   /** Milliseconds for which the request would be held (`leaky-bucket`), else 0. */
   delayMs: number;
 }
 
+/** A second version of a limit, which is counted beside it and never refuses. */
+export interface ExplainedCandidate {
+  /** Its algorithm and its options. */
+  options: AlgorithmOptions;
+  /** The most units that it would allow at once. */
+  quota: number;
+  /** Its counter; missing where that is not known, or a list decides. */
+  state?: CounterState;
+  /** What it would say; missing where that is not known. */
+  decision?: ExplainedDecision;
+}
+
 /**
- * What becomes of a limit: it is `'asked'`; it is `'off'`; the `'skip'` of its own leaves the request out; there is `'no key'` to
+ * What becomes of a limit: it is `'asked'`; a list decides in its place (`'listed'`); it is `'off'`; the `'skip'` of its own leaves the request out; there is `'no key'` to
  * count by; it `'depends on the request'`; or a function of its own `'fails'`, and the request with it.
  */
-export type LimitStatus = 'asked' | 'off' | 'skip' | 'no key' | 'depends on the request' | 'fails';
+export type LimitStatus = 'asked' | 'listed' | 'off' | 'skip' | 'no key' | 'depends on the request' | 'fails';
 
 /** A limit that holds. */
 export interface ExplainedLimit {
@@ -144,7 +130,7 @@ export interface ExplainedLimit {
   phase?: Phase;
   /** What becomes of it. */
   status: LimitStatus;
-  /** Why, unless it is asked and its state is known. */
+  /** Why, unless a list decides, or it is asked and its state is known. */
   reason?: string;
   /** Its rate. */
   rate: ExplainedRate;
@@ -156,14 +142,18 @@ export interface ExplainedLimit {
   key: ExplainedKey;
   /** The units of the request; missing where they depend on it. */
   cost?: number;
-  /** Milliseconds for which it blocks whom it refuses, if it does. */
-  blockForMs?: number;
+  /** The entry of a list that decides in its place: it exempts, and nothing is charged, or refuses. */
+  list?: ListedEntry;
+  /** Milliseconds for which it blocks whom it refuses, if it does; of the first offence, the second, and so on, if it has steps. */
+  blockForMs?: number | number[];
   /** What happens while the store fails, as now, if `state` is missing since it does. */
   onStoreError?: string;
   /** Its counter; missing where that is not known. */
   state?: CounterState;
   /** What it would say; missing where that is not known. */
   decision?: ExplainedDecision;
+  /** Its candidate, if it has one. */
+  candidate?: ExplainedCandidate;
 }
 
 /** A limit that does not hold for a route, though it is declared for it. */
@@ -195,12 +185,17 @@ export interface ExplainedFunction {
 /** What a request would get. */
 export interface ExplainedOutcome {
   /**
-   * The request would be `'allowed'`, or `'refused'`; it is `'unknown'`, since the store fails or it depends on the request; or a
+   * The request would be `'allowed'`, `'refused'` by limits, or `'denied'` by a list; it is `'unknown'`, since the store fails or it depends on the request; or a
    * function of the app `'fails'`, and the request with it.
    */
-  verdict: 'allowed' | 'refused' | 'unknown' | 'fails';
-  /** The names of the limits that would refuse it. Of phases that follow each other only the first one that refuses is told. */
+  verdict: 'allowed' | 'refused' | 'denied' | 'unknown' | 'fails';
+  /**
+   * The names of the limits that would refuse it. Of phases that follow each other only the first one that refuses is told. None
+   * if it is denied for its address before any limit is asked.
+   */
   refusedBy: string[];
+  /** The entry that denies it. */
+  list?: ListedEntry;
   /** 0 if it is allowed, else the shortest wait in milliseconds after which it would be, as far as these limits know; `null` if it never can be. */
   retryAfterMs: number | null;
   /** Milliseconds for which it would be held. */

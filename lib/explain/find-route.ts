@@ -3,7 +3,7 @@ import { messages } from '../errors/messages.js';
 import type { Handler, HandlerClasses } from '../rules/handler-classes.js';
 import { classNameOf, type HandlerClass } from '../rules/namespaces.js';
 import { isHandler } from '../rules/route-names.js';
-import type { RouteQuery } from './explanation.js';
+import type { RouteQuery } from './question.js';
 import { LOCATION } from './query.js';
 
 /** A method that requests call, and its class. */

@@ -1,7 +1,11 @@
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import type { ChangeCause } from '../overrides/change-cause.js';
+import type { ListedEntry } from '../overrides/lists/list.js';
 import type { Override } from '../overrides/override.js';
 import { columns, printable, showMs } from '../util/printable.js';
 import type {
+  ExplainedCandidate,
+  ExplainedDecision,
   ExplainedFunction,
   ExplainedLimit,
   ExplainedOutcome,
@@ -54,37 +58,72 @@ function row(limit: ExplainedLimit): string[] {
 }
 
 function says({ status, mode, decision }: ExplainedLimit): string {
+  const isShadow = mode.mode === 'shadow';
+  if (status === 'listed') return decision?.allowed === true ? 'exempts' : isShadow ? 'would deny (shadow)' : 'denies';
   if (status !== 'asked') return status === 'skip' ? 'skipped' : status;
   if (decision === undefined) return 'unknown';
-  const { allowed, delayMs, retryAfterMs, blocks } = decision;
-  const isShadow = mode.mode === 'shadow';
-  if (allowed) return delayMs > 0 && !isShadow ? `holds for ${showMs(delayMs)}` : 'allows';
-  const refuses = `${isShadow ? 'would refuse (shadow)' : 'refuses'}${blocks === true ? ' and blocks' : ''}`;
-  return `${refuses}, ${waitText(retryAfterMs)}`;
+  return decisionText(decision, isShadow ? 'would refuse (shadow)' : undefined);
+}
+
+/** A decision that only reports has another word for a refusal, and holds nobody. */
+function decisionText({ allowed, delayMs, retryAfterMs, blocks }: ExplainedDecision, wouldRefuse?: string): string {
+  if (allowed) return delayMs > 0 && wouldRefuse === undefined ? `holds for ${showMs(delayMs)}` : 'allows';
+  return `${wouldRefuse ?? 'refuses'}${blocks === true ? ' and blocks' : ''}, ${waitText(retryAfterMs)}`;
 }
 
 /** Whatever is not as usual. */
 function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
-  const { rate, mode, reason, key, phase, onStoreError, blockForMs } = limit;
+  const { rate, mode, reason, key, phase, onStoreError, list, candidate } = limit;
   const lines: string[] = [];
   if (phase !== undefined && phase !== 'guard') lines.push(`phase ${phase}`);
-  if (rate.override !== undefined) {
-    const configured = rate.configured === undefined ? '' : `, configured ${rateText(rate.configured)}`;
-    lines.push(`rate by the override of ${overrideText(rate.override)}${configured}`);
-  }
+  const configured = rate.configured === undefined ? '' : `, configured ${rateText(rate.configured)}`;
+  if (rate.override !== undefined) lines.push(`rate by the override of ${overrideText(rate.override)}${configured}`);
+  if (rate.policy !== undefined) lines.push(`rate by the policy, ${rate.policy}${configured}`);
   if (mode.override !== undefined) lines.push(`mode ${mode.mode} by the override of ${overrideText(mode.override)}`);
+  else if (mode.policy !== undefined) lines.push(`mode ${mode.mode} by the policy, ${mode.policy}`);
   else if (mode.mode !== 'enforce') lines.push(`mode ${mode.mode}`);
+  if (list !== undefined) lines.push(listText(list));
   if (key.note !== undefined) lines.push(key.note);
-  if (blockForMs !== undefined) lines.push(`blocks for ${showMs(blockForMs)}`);
+  lines.push(...blockTexts(limit));
+  if (candidate !== undefined) lines.push(candidateText(candidate));
   if (reason !== undefined && reason !== unread) lines.push(reason);
   if (onStoreError !== undefined) lines.push(`while the store fails: ${onStoreError}`);
   return lines;
 }
 
-function overrideText({ key, version, expiresAt, by, reason }: Override): string {
-  const until = expiresAt === undefined ? '' : ` until ${new Date(expiresAt).toISOString()}`;
+function blockTexts({ blockForMs, state }: ExplainedLimit): string[] {
+  if (blockForMs === undefined) return [];
+  const offences = state?.offences ?? 0;
+  const steps = [blockForMs].flat().map((ms) => showMs(ms));
+  return [`blocks for ${steps.join(', ')}${offences > 0 ? `; offences: ${offences}` : ''}`];
+}
+
+function candidateText({ options, quota, state, decision }: ExplainedCandidate): string {
+  const left = state === undefined ? '' : `, ${state.remaining}/${quota} left`;
+  const verdict = decision === undefined ? '' : `, ${decisionText(decision, 'would refuse')}`;
+  return `candidate ${rateText(options)}${left}${verdict}`;
+}
+
+/** The entry, as `'10.0.0.0/8'` or `'tenant:*'`, and why it is there. */
+function listText(entry: ListedEntry): string {
+  const { list, limit, version } = entry;
+  const [named = ''] = Object.values(entry.entry) as string[];
+  const of = limit === undefined ? 'all limits' : `'${limit}'`;
+  const change = version === undefined ? ", of the module's options" : `, change ${version}`;
+  return `'${named}' is on the list '${list}' of ${of}${untilText(entry)}${change}${causeText(entry)}`;
+}
+
+function overrideText({ key, version, ...rest }: Override): string {
+  return `${key === undefined ? 'all keys' : `'${key}'`}${untilText(rest)}, change ${version}${causeText(rest)}`;
+}
+
+function untilText({ expiresAt }: { expiresAt?: number | undefined }): string {
+  return expiresAt === undefined ? '' : ` until ${new Date(expiresAt).toISOString()}`;
+}
+
+function causeText({ by, reason }: ChangeCause): string {
   const cause = [by, reason].filter((text) => text !== undefined).join(': ');
-  return `${key === undefined ? 'all keys' : `'${key}'`}${until}, change ${version}${cause === '' ? '' : ` (${cause})`}`;
+  return cause === '' ? '' : ` (${cause})`;
 }
 
 function subjectText({ kind, limit = '', controller = '', handler = '', transport = '' }: ExplainedSubject): string {
@@ -92,7 +131,8 @@ function subjectText({ kind, limit = '', controller = '', handler = '', transpor
   return kind === 'route' ? `${controller}.${handler}` : `${controller}.${handler} (${transport})`;
 }
 
-function outcomeText({ verdict, refusedBy, retryAfterMs, delayMs, reason }: ExplainedOutcome): string {
+function outcomeText({ verdict, refusedBy, retryAfterMs, delayMs, reason, list }: ExplainedOutcome): string {
+  if (list !== undefined) return `${verdict}, ${listText(list)}`;
   if (reason !== undefined) return `${verdict}, ${reason}`;
   if (verdict !== 'refused') return delayMs > 0 ? `${verdict} after ${showMs(delayMs)}` : verdict;
   return `refused by ${refusedBy.map((name) => `'${name}'`).join(', ')}, ${waitText(retryAfterMs)}`;

@@ -2,7 +2,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { ipIdentity } from '../key-resolvers/ip.js';
 import type { Rule } from '../rules/rule.js';
-import type { RouteQuery } from './explanation.js';
+import type { RouteQuery } from './question.js';
 import { LOCATION } from './query.js';
 import { reasons } from './reasons.js';
 
@@ -26,6 +26,11 @@ export class Identities {
     const isByName = typeof key === 'object' && !Array.isArray(key);
     this.byName = isByName ? (key as Readonly<Record<string, string>>) : {};
     this.list = typeof key === 'string' ? [key] : Array.isArray(key) ? (key as readonly string[]) : [];
+  }
+
+  /** The address of the client, if one is among them. */
+  get address(): string | undefined {
+    return [...this.list, ...Object.values(this.byName)].find(isAddress)?.slice(ADDRESS.length);
   }
 
   /** Refuses identities of limits that do not hold. */

@@ -1,4 +1,4 @@
-import type { ExplainedLimit, ExplainedOutcome } from './explanation.js';
+import type { ExplainedLimit, ExplainedOutcome, LimitStatus } from './explanation.js';
 import { reasons } from './reasons.js';
 
 /** Limits that are checked together. */
@@ -27,6 +27,8 @@ export function outcomeOf(groups: readonly WeighedGroup[], unknown: boolean): Ex
     if (failure !== undefined) return { verdict: 'fails', ...STOPPED, reason: failure };
     const stopped = stoppedBy(group);
     if (stopped !== undefined) return stopped;
+    const denied = deniedBy(group);
+    if (denied !== undefined) return denied;
     const refusing = group.filter(({ limit }) => isEnforced(limit) && limit.decision?.allowed === false);
     const sure = refusing.filter(({ limit }) => limit.status === 'asked');
     if (sure.length > 0) {
@@ -44,6 +46,8 @@ export function outcomeOf(groups: readonly WeighedGroup[], unknown: boolean): Ex
   return open === undefined ? { verdict: 'allowed', ...passed } : { verdict: 'unknown', ...passed, reason: open };
 }
 
+/** What becomes of limits that say something. */
+const ENFORCED: readonly LimitStatus[] = ['asked', 'listed', 'depends on the request'];
 const STOPPED = { refusedBy: [], retryAfterMs: null, delayMs: 0 };
 
 /** What ends a request before its limits are asked: a function of the app that fails, or a key that it lacks. */
@@ -55,9 +59,18 @@ function stoppedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
   return status === 'fails' ? { verdict: 'fails', ...told } : { verdict: 'refused', ...told, refusedBy: [name] };
 }
 
+/** Where a list refuses in place of one limit, the others are not asked. */
+function deniedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
+  const denying = group
+    .map(({ limit }) => limit)
+    .filter((limit) => isEnforced(limit) && limit.status === 'listed' && limit.decision?.allowed === false);
+  const list = denying[0]?.list;
+  return list && { verdict: 'denied', ...STOPPED, refusedBy: denying.map(({ name }) => name), list };
+}
+
 /** Whether a limit can refuse or delay a request. */
 function isEnforced({ mode, status }: ExplainedLimit): boolean {
-  return mode.mode === 'enforce' && (status === 'asked' || status === 'depends on the request');
+  return mode.mode === 'enforce' && ENFORCED.includes(status);
 }
 
 /** Whether nobody knows what it says. */

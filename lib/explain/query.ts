@@ -1,12 +1,13 @@
+import { isIP } from 'node:net';
 import type { ExecutionContext } from '@nestjs/common';
 import { wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { LimitQuery, RouteQuery } from './explanation.js';
+import type { LimitQuery, RouteQuery } from './question.js';
 
 export const LOCATION = 'LimiterService.explain';
 
-const LIMIT_OPTIONS = ['limit', 'key', 'cost'];
+const LIMIT_OPTIONS = ['limit', 'key', 'cost', 'ip'];
 const ROUTE_OPTIONS = ['controller', 'handler', 'key', 'cost'];
 
 /** What an explanation is asked of. */
@@ -25,12 +26,15 @@ export function readQuestion(asked: unknown): Question {
 }
 
 function readLimitQuery(query: object): LimitQuery {
-  const { limit, key, cost } = query as { [option in keyof LimitQuery]: unknown };
+  const { limit, key, cost, ip } = query as { [option in keyof LimitQuery]: unknown };
   refuseUnknown(query, LIMIT_OPTIONS);
   const isLimit = (typeof limit === 'string' && limit !== '') || (typeof limit === 'object' && limit !== null);
   if (!isLimit) throw wrongOption('limit', limit, 'the name of a limit, or its definition');
   if (!isIdentity(key)) throw wrongOption('key', key, 'a string that is not empty');
   if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost);
+  if (ip !== undefined && (typeof ip !== 'string' || isIP(ip) === 0)) {
+    throw wrongOption('ip', ip, "an IP address such as '203.0.113.7'");
+  }
   return query as LimitQuery;
 }
 

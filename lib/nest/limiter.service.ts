@@ -1,18 +1,17 @@
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { assertCost, assertKey } from '../limits/arguments.js';
 import { answerWith, decide, decided } from '../stores/decide.js';
-import { PromisedAnswer } from '../stores/promised-answer.js';
-import { checkResultOf, openDecision } from '../stores/store-decision.js';
-import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { openDecision } from '../stores/store-decision.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { Explainer } from '../explain/explainer.js';
-import type { Explanation, LimitQuery, RouteQuery } from '../explain/explanation.js';
+import type { Explanation } from '../explain/explanation.js';
+import type { LimitQuery, RouteQuery } from '../explain/question.js';
 import type { ListEntry } from '../config/list-entry.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
-import { type LeasedCheckResult, withLease } from '../limiter/lease.js';
+import { CallerAnswers } from '../limiter/caller-answers.js';
+import { entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
+import type { LeasedCheckResult } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { ChangeCause } from '../overrides/change-cause.js';
@@ -39,31 +38,10 @@ import type {
   SetRateOptions,
 } from '../overrides/override.js';
 import { Overrides } from '../overrides/overrides.js';
-import { type CheckEntry, counterId } from '../limits/counter.js';
+import type { CheckEntry } from '../limits/counter.js';
 import type { CheckAnswer, Store, StoreDecision } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
-
-const CHECK = { location: 'LimiterService.check', namespace: '' };
-
-/** The most limits of one check. */
-const MAX_LIMITS = 1000;
-
-/** The entries of so few are compared with each other; those of more by their counters' ids. */
-const FEW_LIMITS = 8;
-
-/** One limit of a check made from code. */
-export interface LimitCheck {
-  /** The limit: its definition, the name of a defined one, or a `Limiter`. */
-  limit: LimitDefinition | string | Limiter;
-  /** The key of the counter, such as `user:42`: any string that is not empty. */
-  key: string;
-  /**
-   * Units: a whole number >= 1.
-   * @default the limit's own cost, or 1
-   */
-  cost?: number;
-}
 
 /** Limits for code that is not a route. Limits of one name share their counters, in code and on routes. */
 @Injectable()
@@ -105,7 +83,7 @@ export class LimiterService {
    */
   check(checks: readonly LimitCheck[]): Promise<LeasedCheckResult> {
     try {
-      const entries = this.entries(checks);
+      const entries = entriesOf(checks, this.registry);
       const answer = new CallerAnswers(entries, this.store, this.queues);
       this.decide(entries, answer);
       return answer.promise();
@@ -248,70 +226,8 @@ export class LimiterService {
     const decisions = asked.length === 0 ? [] : await decided(this.store, { entries: asked });
     return entries.map(({ limit }) => (limit.off ? openDecision(limit) : decisions.shift()!));
   }
-
-  private entries(checks: readonly LimitCheck[]): CheckEntry[] {
-    if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
-    if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
-    if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
-    const entries = (checks as readonly LimitCheck[]).map((check) => this.entry(check));
-    const twice = repeated(entries);
-    if (twice !== undefined) {
-      throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, twice.identity));
-    }
-    return entries;
-  }
-
-  private entry(check: LimitCheck): CheckEntry {
-    if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
-    const { limit: given, key, cost } = check;
-    const limiter = given instanceof Limiter ? given : undefined;
-    const rule = limiter?.rule ?? this.registry.rule(given as LimitDefinition | string, CHECK);
-    const units = cost === undefined ? rule.fixedCost : cost;
-    assertKey(key);
-    assertCost(units);
-    return { limit: rule.limitFor(key), identity: key, cost: units };
-  }
-}
-
-/** The first entry whose counter one before it has, too. */
-function repeated(entries: readonly CheckEntry[]): CheckEntry | undefined {
-  if (entries.length > FEW_LIMITS) {
-    const seen = new Set<string>();
-    return entries.find(({ limit, identity }) => seen.size === seen.add(counterId(limit, identity)).size);
-  }
-  for (let i = 1; i < entries.length; i++) {
-    const { limit, identity } = entries[i]!;
-    for (let j = 0; j < i; j++) {
-      const before = entries[j]!;
-      if (before.identity === identity && before.limit.id === limit.id) return entries[i];
-    }
-  }
-  return undefined;
 }
 
 function isOff({ limit }: CheckEntry): boolean {
   return limit.off;
-}
-
-/** The decisions of a check that code is told. */
-class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
-  constructor(
-    private readonly entries: readonly CheckEntry[],
-    private readonly store: Store,
-    private readonly queues: WaitQueues,
-  ) {
-    super();
-  }
-
-  protected made(answers: StoreDecision[]): LeasedCheckResult {
-    const result: LeasedCheckResult = checkResultOf(answers, this.entries);
-    if (!result.allowed) return result;
-    for (let i = 0; i < answers.length; i++) {
-      const { limit, identity, cost } = this.entries[i]!;
-      if (limit.algorithm.holding === undefined) continue;
-      const charge = { limit, identity, units: cost };
-      result.decisions[i] = withLease(result.decisions[i]!, answers[i]!, charge, this.store, this.queues);
-    }
-    return result;
-  }
 }

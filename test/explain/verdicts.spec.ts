@@ -25,7 +25,7 @@ afterAll(() => redis.quit());
 const definition = fc
   .record({
     options: anyOptions,
-    blockFor: fc.option(fc.constantFrom(100, '10s', '1h'), { nil: undefined }),
+    blockFor: fc.option(fc.constantFrom(100, '10s', '1h', [100, '10s'], ['10s', '1m', '1h']), { nil: undefined }),
     mode: fc.constantFrom('enforce' as const, 'enforce' as const, 'shadow' as const),
   })
   .map(({ options, blockFor, mode }): LimitDefinition => {
@@ -88,6 +88,10 @@ describe.each(Object.entries(storeKinds))(
             // A debt outlasts the block, and what it is only the store knows.
             if (owes && decision!.blocks === true) expect(wait).toBeLessThanOrEqual(got.retryAfterMs);
             else expect(wait).toBe(got.retryAfterMs);
+            const offences = state!.offences ?? 0;
+            expect(got.offences ?? 0).toBe(
+              decision!.blocks === true && Array.isArray(limit.blockFor) ? offences + 1 : offences,
+            );
             expect(outcome.delayMs).toBe(got.delayMs);
             if (limit.mode !== 'shadow') expect(decision!.allowed).toBe(got.allowed);
             if (state!.blockedForMs! > 0) expect([got.remaining, decision!.allowed]).toEqual([0, false]);

@@ -24,7 +24,7 @@ const MEASURED = specPaths({
     'start-up',
     'websockets',
   ],
-  explain: ['limits', 'redis', 'routes'],
+  explain: ['limits', 'lists', 'redis', 'routes', 'versions'],
   health: ['health-indicator'],
   nest: ['limit-types', 'limiter.service', 'limits-that-live', 'openapi'],
   overrides: ['history', 'keyed-rates', 'lists/configured-lists', 'lists/lists', 'redis-overrides'],

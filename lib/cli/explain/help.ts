@@ -9,7 +9,8 @@ which overrides, how much is left of them, and what the request would get.
 Charges nothing, and writes nothing to Redis.
 
 With --redis, without the app: a limit of its 'define', as it is configured
-there. With --module, of the app itself: it is started, without listening, with
+there, under the overrides and lists that Redis has; those of the module's
+options and of a policy are the app's alone. With --module, of the app itself: it is started, without listening, with
 all that its modules do at start-up, and closed again.
 
 Options:
@@ -28,6 +29,8 @@ Options:
   --key <key>         an identity, such as tenant:acme or ip:203.0.113.7; of a
                       route may be given several times, for limits of other keys
   --cost <units>      the units of the request
+  --ip <address>      the address of the client, for lists of addresses; of a
+                      route it is the first address among the keys
   --json              writes JSON
   --help              this text
 

@@ -18,6 +18,7 @@ const OPTIONS: KnownOptions = {
   handler: { type: 'string' },
   key: { type: 'string', multiple: true },
   cost: { type: 'string' },
+  ip: { type: 'string' },
   json: { type: 'boolean' },
 };
 
@@ -26,7 +27,7 @@ const OF_ROUTES = ['controller', 'handler'];
 
 /** What `LimiterService.explain` is asked. */
 export type CommandQuestion =
-  | { readonly limit: string; readonly key: string; readonly cost?: number }
+  | { readonly limit: string; readonly key: string; readonly cost?: number; readonly ip?: string }
   | { readonly controller: string; readonly handler: string; readonly key?: readonly string[]; readonly cost?: number };
 
 /** A limit on Redis, as an app would define it. */
@@ -101,6 +102,7 @@ function question({ values, lists }: ReadArguments, name: string | undefined): C
   const [controller, handler] = OF_ROUTES.map((option) => values.get(option));
   if (controller !== undefined || handler !== undefined) {
     if (values.has('name')) throw new UsageError(cliMessages.optionWithout('name', 'limits, not for routes'));
+    if (values.has('ip')) throw new UsageError(cliMessages.optionWithout('ip', 'limits, not for routes'));
     if (controller === undefined) throw new UsageError(cliMessages.missingOption('controller', 'the name of a class'));
     if (handler === undefined) throw new UsageError(cliMessages.missingOption('handler', 'the name of a method'));
     return { controller, handler, ...(keys.length > 0 ? { key: keys } : {}), ...cost };
@@ -111,7 +113,8 @@ function question({ values, lists }: ReadArguments, name: string | undefined): C
   const [key, ...others] = keys;
   if (key === undefined) throw new UsageError(cliMessages.missingOption('key', 'an identity such as tenant:acme'));
   if (others.length > 0) throw new UsageError(cliMessages.optionTwice('key'));
-  return { limit: name, key, ...cost };
+  const ip = values.get('ip');
+  return { limit: name, key, ...cost, ...(ip === undefined ? {} : { ip }) };
 }
 
 function units(text: string): number {

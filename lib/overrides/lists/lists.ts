@@ -2,7 +2,7 @@ import type { ListName } from '../../config/list-entry.js';
 import type { PolicyListEntry } from '../../config/policy.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { ListVerdicts } from '../../stores/layers/list.store.js';
-import { ClientAddresses } from './client-address.js';
+import { type ClientAddress, ClientAddresses } from './client-address.js';
 import type { ListedEntry } from './list.js';
 import type { ConfiguredEntry } from './list-options.js';
 import { ListScope, stricter } from './list-scope.js';
@@ -80,10 +80,17 @@ export class Lists implements ListVerdicts {
   }
 
   verdict(limit: CompiledLimit, identity: string, address: string | undefined): ListName | undefined {
-    const client = address === undefined || !this.hasNetworks ? undefined : this.addresses.of(address);
-    const ofAll = this.all.find(identity, client)?.list;
-    if (ofAll === 'deny') return ofAll;
-    return this.scopeOf(limit)?.find(identity, client)?.list ?? ofAll;
+    const client = this.client(address);
+    return this.decider(limit, identity, client, this.all.find(identity, client))?.list;
+  }
+
+  /** The entry that `verdict` is of, as users see it. */
+  deciding(limit: CompiledLimit, identity: string, address: string | undefined): ListedEntry | undefined {
+    if (this.isEmpty) return undefined;
+    const client = this.client(address);
+    const ofAll = this.all.find(identity, client);
+    const listed = this.decider(limit, identity, client, ofAll);
+    return listed && listedEntry(listed === ofAll ? ALL_LIMITS : limit.name, listed);
   }
 
   /** Whether some entry refuses addresses, whatever they ask for. */
@@ -94,6 +101,13 @@ export class Lists implements ListVerdicts {
   /** Whether an address is refused, whatever it asks for. */
   refuses(address: string): boolean {
     return this.all.find(undefined, this.addresses.of(address))?.list === 'deny';
+  }
+
+  /** The entry that refuses an address, whatever it asks for. */
+  refusing(address: string): ListedEntry | undefined {
+    if (!this.mayRefuseAddresses) return undefined;
+    const listed = this.all.find(undefined, this.addresses.of(address));
+    return listed?.list === 'deny' ? listedEntry(ALL_LIMITS, listed) : undefined;
   }
 
   /** The entry that decides, as users see it. */
@@ -117,6 +131,21 @@ export class Lists implements ListVerdicts {
       const from = last?.limit === name ? last.key : undefined;
       for (const listed of this.byLimit.get(name)?.after(from, list) ?? []) yield { limit: name, listed };
     }
+  }
+
+  private client(address: string | undefined): ClientAddress | undefined {
+    return address === undefined || !this.hasNetworks ? undefined : this.addresses.of(address);
+  }
+
+  /** Of the entry of all limits and the limit's own, the one that decides. */
+  private decider(
+    limit: CompiledLimit,
+    identity: string,
+    client: ClientAddress | undefined,
+    ofAll: Listed | undefined,
+  ): Listed | undefined {
+    if (ofAll?.list === 'deny') return ofAll;
+    return this.scopeOf(limit)?.find(identity, client) ?? ofAll;
   }
 
   /** The lists of a limit that code and the module's options refer to by its name: a route may have another one of that name. */

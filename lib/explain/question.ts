@@ -1,0 +1,40 @@
+import type { Type } from '@nestjs/common';
+import type { LimitDefinition } from '../config/limit-definition.js';
+
+/** A question about a limit. */
+export interface LimitQuery {
+  /** The limit: its name, or its definition. */
+  limit: string | LimitDefinition;
+  /** The key of the counter, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` gives it. */
+  key: string;
+  /**
+   * Units: a whole number >= 1.
+   * @default the limit's own cost, or 1
+   */
+  cost?: number;
+  /**
+   * The address of the client, for lists of addresses.
+   * @default none, as in calls from code
+   */
+  ip?: string;
+}
+
+/** A question about a route, without a request. */
+export interface RouteQuery {
+  /** The class: a controller, a resolver or a gateway, or its name. */
+  controller: string | Type;
+  /** The name of its method. */
+  handler: string;
+  /**
+   * Whose request it is: an identity such as `'ip:203.0.113.7'`; or several, such as `['user:42', 'ip:203.0.113.7']`, of which each
+   * limit takes the first that its `key` can give; or those of limits by their names, such as `{ api: 'tenant:acme' }`. The first
+   * address among them is that of the client, for lists, too.
+   * @default unknown: only limits with key `'global'` have a state
+   */
+  key?: string | readonly string[] | Readonly<Record<string, string>>;
+  /**
+   * Units, for limits whose `cost` is a function: a whole number >= 1.
+   * @default it depends on the request
+   */
+  cost?: number;
+}

@@ -1,0 +1,29 @@
+import type { CheckEntry } from '../limits/counter.js';
+import { PromisedAnswer } from '../stores/promised-answer.js';
+import { checkResultOf } from '../stores/store-decision.js';
+import type { Store, StoreDecision } from '../stores/store.js';
+import { type LeasedCheckResult, withLease } from './lease.js';
+import type { WaitQueues } from './wait-queues.js';
+
+/** The decisions of a check that code is told. */
+export class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
+  constructor(
+    private readonly entries: readonly CheckEntry[],
+    private readonly store: Store,
+    private readonly queues: WaitQueues,
+  ) {
+    super();
+  }
+
+  protected made(answers: StoreDecision[]): LeasedCheckResult {
+    const result: LeasedCheckResult = checkResultOf(answers, this.entries);
+    if (!result.allowed) return result;
+    for (let i = 0; i < answers.length; i++) {
+      const { limit, identity, cost } = this.entries[i]!;
+      if (limit.algorithm.holding === undefined) continue;
+      const charge = { limit, identity, units: cost };
+      result.decisions[i] = withLease(result.decisions[i]!, answers[i]!, charge, this.store, this.queues);
+    }
+    return result;
+  }
+}

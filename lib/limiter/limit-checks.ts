@@ -1,0 +1,68 @@
+import type { LimitDefinition } from '../config/limit-definition.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { assertCost, assertKey } from '../limits/arguments.js';
+import { type CheckEntry, counterId } from '../limits/counter.js';
+import type { LimitRegistry } from '../rules/limit-registry.js';
+import { Limiter } from './limiter.js';
+
+const CHECK = { location: 'LimiterService.check', namespace: '' };
+
+/** The most limits of one check. */
+const MAX_LIMITS = 1000;
+
+/** The entries of so few are compared with each other; those of more by their counters' ids. */
+const FEW_LIMITS = 8;
+
+/** One limit of a check made from code. */
+export interface LimitCheck {
+  /** The limit: its definition, the name of a defined one, or a `Limiter`. */
+  limit: LimitDefinition | string | Limiter;
+  /** The key of the counter, such as `user:42`: any string that is not empty. */
+  key: string;
+  /**
+   * Units: a whole number >= 1.
+   * @default the limit's own cost, or 1
+   */
+  cost?: number;
+}
+
+/** Reads what a check asks of each limit. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
+export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry): CheckEntry[] {
+  if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
+  if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
+  if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
+  const entries = (checks as readonly LimitCheck[]).map((check) => entryOf(check, registry));
+  const twice = repeated(entries);
+  if (twice !== undefined) {
+    throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, twice.identity));
+  }
+  return entries;
+}
+
+function entryOf(check: LimitCheck, registry: LimitRegistry): CheckEntry {
+  if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
+  const { limit: given, key, cost } = check;
+  const limiter = given instanceof Limiter ? given : undefined;
+  const rule = limiter?.rule ?? registry.rule(given as LimitDefinition | string, CHECK);
+  const units = cost === undefined ? rule.fixedCost : cost;
+  assertKey(key);
+  assertCost(units);
+  return { limit: rule.limitFor(key), identity: key, cost: units };
+}
+
+/** The first entry whose counter one before it has, too. */
+function repeated(entries: readonly CheckEntry[]): CheckEntry | undefined {
+  if (entries.length > FEW_LIMITS) {
+    const seen = new Set<string>();
+    return entries.find(({ limit, identity }) => seen.size === seen.add(counterId(limit, identity)).size);
+  }
+  for (let i = 1; i < entries.length; i++) {
+    const { limit, identity } = entries[i]!;
+    for (let j = 0; j < i; j++) {
+      const before = entries[j]!;
+      if (before.identity === identity && before.limit.id === limit.id) return entries[i];
+    }
+  }
+  return undefined;
+}
