@@ -1,11 +1,12 @@
 /**
- * A Nest app in a process of its own: `node http-server.mjs <variant> <redis url>`. Tells its port, and when it is asked the
+ * A Nest app in a process of its own: `node http-server.mjs <Express | Fastify> <variant> <redis url>`. Tells its port, and when it is asked the
  * processor time that it has used, or where that goes.
  */
 import { createRequire } from 'node:module';
 import 'reflect-metadata';
 import { Controller, Get, Module } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
 import { RateLimitModule } from 'nestjs-sluice';
 import { BARE } from '../contenders/ours.mjs';
@@ -13,7 +14,7 @@ import { profiled } from '../profile.mjs';
 
 const { ThrottlerGuard, ThrottlerModule } = createRequire(import.meta.url)('@nestjs/throttler');
 
-const [variant, url] = process.argv.slice(2);
+const [framework, variant, url] = process.argv.slice(2);
 const started = performance.now();
 
 /** Of one address, so much that nobody is refused, and so little that the counters are alive: 125 to 170 come back in a second. */
@@ -51,8 +52,9 @@ function imports() {
 const headersOnly = {
   canActivate(context) {
     const response = context.switchToHttp().getResponse();
-    response.setHeader('RateLimit-Policy', '"limit-0";q=1000000;w=6000');
-    response.setHeader('RateLimit', '"limit-0";r=999999;t=1');
+    const set = framework === 'Fastify' ? 'header' : 'setHeader';
+    response[set]('RateLimit-Policy', '"limit-0";q=1000000;w=6000');
+    response[set]('RateLimit', '"limit-0";r=999999;t=1');
     return true;
   },
 };
@@ -69,7 +71,8 @@ Module({
   providers: providers(),
 })(AppModule);
 
-const app = await NestFactory.create(AppModule, { logger: false });
+const adapter = framework === 'Fastify' ? [new FastifyAdapter()] : [];
+const app = await NestFactory.create(AppModule, ...adapter, { logger: false });
 await app.listen(0, '127.0.0.1');
 let stopProfile;
 let profile;

@@ -1,5 +1,5 @@
 /**
- * Requests a second of a Nest app on Express, the processor time that the app and Redis take for each, and how long the app takes
+ * Requests a second of a Nest app on Express or Fastify, the processor time that the app and Redis take for each, and how long the app takes
  * to start. Client, app and Redis share the processors, so the processor time tells more than the requests a second.
  */
 import { fork } from 'node:child_process';
@@ -33,8 +33,8 @@ const VARIANTS = {
   'throttler-3': '@nestjs/throttler, 3 limits, Redis',
 };
 
-async function start(variant, url) {
-  const child = fork(SERVER, [variant, url], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+async function start(framework, variant, url) {
+  const child = fork(SERVER, [framework, variant, url], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const [{ url: at, startMs }] = await once(child, 'message');
   const stop = async () => {
     child.kill();
@@ -63,11 +63,11 @@ async function round(app, redis, seconds) {
   };
 }
 
-async function measure({ url, httpRounds: rounds, seconds, profile }) {
+async function measure(framework, { url, httpRounds: rounds, seconds, profile }) {
   const redis = new Redis(url);
   const apps = [];
   for (const [variant, name] of Object.entries(VARIANTS)) {
-    apps.push({ name, results: [], ...(await start(variant, url)) });
+    apps.push({ name, results: [], ...(await start(framework, variant, url)) });
   }
   const cores = await keepApart(
     apps.map(({ pid }) => pid),
@@ -105,7 +105,7 @@ async function measure({ url, httpRounds: rounds, seconds, profile }) {
   });
 }
 
-function section(apps, { profileOf }) {
+function section(framework, apps, { profileOf }) {
   const [unguarded] = apps;
   const head = [
     '',
@@ -130,11 +130,18 @@ function section(apps, { profileOf }) {
     `${startMs.toFixed(0)} ms`,
   ]);
   return [
-    '## Requests of a Nest app on Express',
+    `## Requests of a Nest app on ${framework}`,
     `${CONNECTIONS} connections, from another process. ${unguarded.hasOwnCore ? OWN_CORE : SHARED_CORES} What two more headers cost, however little is counted, the second row tells.`,
     table(head, rows),
     ...apps.flatMap(({ name, profile }) => profileOf(name, profile)),
   ];
 }
 
-export const http = { name: 'requests', measure, section };
+const onFramework = (name, framework) => ({
+  name,
+  measure: (settings) => measure(framework, settings),
+  section: (apps, page) => section(framework, apps, page),
+});
+
+export const onExpress = onFramework('requests', 'Express');
+export const onFastify = onFramework('requests:fastify', 'Fastify');
