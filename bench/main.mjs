@@ -25,7 +25,9 @@ const isWhole = !quick && options.only === undefined;
 const folder =
   options.out ?? (isWhole ? fileURLToPath(new URL('../docs', import.meta.url)) : join(tmpdir(), 'sluice-bench'));
 const settings = {
-  ...(quick ? { rounds: 1, ms: 400, seconds: 1, httpRounds: 1 } : { rounds: 3, ms: 1000, seconds: 1, httpRounds: 9 }),
+  ...(quick
+    ? { rounds: 1, ms: 400, seconds: 1, httpRounds: 1, processes: 1 }
+    : { rounds: 3, ms: 1000, seconds: 1, httpRounds: 3, processes: 3 }),
   quick,
   profile: options.profile ?? !quick,
 };
@@ -63,7 +65,8 @@ await installPackage();
 const { CASES } = await import('./cases/index.mjs');
 const { write } = await import('./report/page.mjs');
 
-const chosen = CASES.filter(({ name }) => name.includes(onlyCase));
+const exact = CASES.filter(({ name }) => name === onlyCase);
+const chosen = exact.length > 0 ? exact : CASES.filter(({ name }) => name.includes(onlyCase));
 if (chosen.length === 0)
   throw new Error(`no case is called ${onlyCase}; there are ${CASES.map(({ name }) => name).join(', ')}`);
 

@@ -21,15 +21,16 @@ const machine = (versions) =>
     ],
   );
 
+/** Processes of one app on Express differ by more than what is wanted of them. */
+const verdict = (what, reached) => {
+  if (!reached) return 'not reached';
+  return / of (an|the) app /.test(`${what.replace(',', ' ')} `) ? 'within the scatter' : 'reached';
+};
+
 const goals = (reached) =>
   table(
     ['', 'wanted', 'measured', ''],
-    reached.map(({ what, target, value, reached: yes }) => [
-      what,
-      target,
-      value.toFixed(2),
-      yes ? 'reached' : 'not reached',
-    ]),
+    reached.map(({ what, target, value, reached: yes }) => [what, target, value.toFixed(2), verdict(what, yes)]),
   );
 
 /** Where the processor time of a case goes, if it misses a target. */
