@@ -2,7 +2,7 @@ import { cliMessages } from '../errors/cli-messages.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
 import { VERSION } from '../telemetry/version.js';
 import { type Command, InputError, type Terminal, UsageError } from './command.js';
-import { printable } from './printable.js';
+import { printable } from '../util/printable.js';
 
 /** A command that is loaded when it is asked for, and nothing of the others. */
 interface Listed {

@@ -5,7 +5,7 @@ import { showProblem } from '../../policy/problems.js';
 import type { PolicyReading } from '../../policy/read-policy.js';
 import { type Command, UsageError } from '../command.js';
 import { readArguments } from '../options.js';
-import { printable, printableJson } from '../printable.js';
+import { printable, printableJson } from '../../util/printable.js';
 
 const HELP = `Usage: nestjs-sluice check [options] <file...>
 

@@ -1,7 +1,7 @@
 import type { Explanation } from '../../explain/explanation.js';
 import { formatExplanation } from '../../explain/format.js';
 import { type Command, UsageError } from '../command.js';
-import { printableJson } from '../printable.js';
+import { printableJson } from '../../util/printable.js';
 import { type ExplainedApp, startModule, startOnRedis } from './explained-app.js';
 import { HELP } from './help.js';
 import { type CommandQuestion, readSettings } from './settings.js';

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
 import { cliMessages } from '../../errors/cli-messages.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
-import { printableJson } from '../printable.js';
+import { printableJson } from '../../util/printable.js';
 import { chartOf } from './chart.js';
 import { generate } from './generator.js';
 import { HELP } from './help.js';

@@ -1,4 +1,4 @@
-import { columns, printable, showCount, showMs, showShare } from '../printable.js';
+import { columns, printable, showCount, showMs, showShare } from '../../util/printable.js';
 import type { LimitReport, Report } from './report.js';
 
 /** A report as text for a terminal. */

@@ -1,1 +1,0 @@
-export { columns, printable, printableJson, showCount, showMs, showShare, showTime } from '../util/printable.js';
