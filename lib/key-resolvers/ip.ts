@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { flatCopy } from '../util/flat-copy.js';
+import { RecentMap } from '../util/recent-map.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { KeyScheme } from './key-scheme.js';
 import type { ProxyWarning } from './proxy-warning.js';
@@ -30,34 +31,25 @@ export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress
   };
 }
 
-/** How many addresses are remembered, and then as many again before the first are forgotten. */
-const MAX_RECENT = 1000;
 /** The longest text of an address; what a trusted proxy made of others may be any text. */
 const LONGEST_ADDRESS = 45;
 
-/** Remembers what became of the addresses that came last: a client seldom sends one request alone. */
+/** Remembers what became of the addresses that came last. */
 class RecentIdentities {
-  private recent = new Map<string, string>();
-  private before = new Map<string, string>();
+  private readonly recent = new RecentMap<string>();
+  private readonly identify: (address: string) => string | undefined;
 
-  constructor(private readonly ipv6Prefix: number) {}
+  constructor(private readonly ipv6Prefix: number) {
+    this.identify = (address) => {
+      const identity = ipIdentity(address, ipv6Prefix);
+      // It may be a part of the address.
+      return identity === undefined ? undefined : flatCopy(identity);
+    };
+  }
 
   of(address: unknown): string | undefined {
     if (typeof address !== 'string' || address.length > LONGEST_ADDRESS) return ipIdentity(address, this.ipv6Prefix);
-    return this.recent.get(address) ?? this.remember(address);
-  }
-
-  private remember(address: string): string | undefined {
-    const identity = this.before.get(address) ?? ipIdentity(address, this.ipv6Prefix);
-    if (identity === undefined) return undefined;
-    if (this.recent.size === MAX_RECENT) {
-      this.before = this.recent;
-      this.recent = new Map();
-    }
-    // An address from a header is cut out of it, and would keep all of it alive.
-    const kept = flatCopy(identity);
-    this.recent.set(flatCopy(address), kept);
-    return kept;
+    return this.recent.of(address, this.identify);
   }
 }
 

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { embeddedIPv4, withoutPort } from '../../key-resolvers/ip.js';
-import { flatCopy } from '../../util/flat-copy.js';
+import { RecentMap } from '../../util/recent-map.js';
 import { partsOf } from './network.js';
 import type { AddressParts } from './prefix-table.js';
 
@@ -32,27 +32,15 @@ function partsOfIPv4(text: string): AddressParts {
   return [(first << 8) | second, (third << 8) | fourth];
 }
 
-/** How many addresses are remembered, and then as many again before the first are forgotten. */
-const MAX_RECENT = 1000;
 /** The longest text of an address and a port; what a trusted proxy made of others may be any text. */
 const LONGEST_ADDRESS = 64;
 
-/** Remembers the addresses that were read last: a client seldom sends one request alone. */
+/** Remembers the addresses that were read last. */
 export class ClientAddresses {
-  private recent = new Map<string, ClientAddress>();
-  private before = new Map<string, ClientAddress>();
+  private readonly recent = new RecentMap<ClientAddress>();
 
   of(text: string): ClientAddress {
-    const known = this.recent.get(text);
-    if (known !== undefined) return known;
     if (text.length > LONGEST_ADDRESS) return NONE;
-    const read = this.before.get(text) ?? readClientAddress(text);
-    if (this.recent.size === MAX_RECENT) {
-      this.before = this.recent;
-      this.recent = new Map();
-    }
-    // An address from a header is cut out of it, and would keep all of it alive.
-    this.recent.set(flatCopy(text), read);
-    return read;
+    return this.recent.of(text, readClientAddress) ?? NONE;
   }
 }
