@@ -4,7 +4,7 @@ import { modeOverride, rateOverride } from './key-override.js';
 import { listedBy, listedEntry, entryOf } from './lists/listed.js';
 import { fieldOf, VALUE_FIELDS } from './override-address.js';
 import { asRecord, isDamaged, isInForce, type OverrideRecord } from './override-record.js';
-import type { ChangedOverride, OverrideItem, StoredChange } from './override-store.js';
+import { type ChangedOverride, type OverrideItem, type StoredChange, WITHOUT_QUOTA } from './override-store.js';
 import type { ChangedList } from './lists/list.js';
 import type { ChangedMode, ChangedRate, RecordedChange } from './override.js';
 import { isKnownKind } from './overrides-reply.js';
@@ -44,7 +44,7 @@ function itemBefore({ kind, limit, key, before }: ChangedOverride): OverrideItem
   const address = { kind, limit, key };
   const record = recordOf(before);
   if (record === undefined) {
-    return { ...address, value: 'null', inherit: 'keep', ends: 'null', quota: 0, previousQuota: 0 };
+    return { ...address, ...WITHOUT_QUOTA, value: 'null', ends: 'null' };
   }
   const { inherit, expiresAt, quota, previousQuota } = record;
   const value = JSON.stringify(record[VALUE_FIELDS[kind]] ?? null);

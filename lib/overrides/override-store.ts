@@ -25,6 +25,9 @@ export interface OverrideItem extends OverrideAddress {
   readonly previousQuota: number;
 }
 
+/** What a change has besides its value where that is no rate: quotas are of rates. */
+export const WITHOUT_QUOTA = { inherit: 'keep', quota: 0, previousQuota: 0 } as const;
+
 /** A change that is made as a whole. */
 export interface OverrideChange {
   /**

@@ -20,12 +20,12 @@ import { recordedChange, undone } from './history.js';
 import { ListChanges } from './lists/list-changes.js';
 import { Lists } from './lists/lists.js';
 import { LiveOverrides } from './live-overrides.js';
-import { MAX_CHANGES, type OverrideStore } from './override-store.js';
+import { MAX_CHANGES, type OverrideStore, WITHOUT_QUOTA } from './override-store.js';
 import type { CurrentMode, CurrentRate, OverridePage, RecordedChange } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
 
-/** What a change of a mode has besides its value: quotas are of rates. */
-const OF_MODE = { kind: 'mode', inherit: 'keep', quota: 0, previousQuota: 0 } as const;
+/** What a change of a mode has besides its value. */
+const OF_MODE = { kind: 'mode', ...WITHOUT_QUOTA } as const;
 
 /** How often a rollback is tried that other changes overtake. */
 const MAX_ROLLBACKS = 10;

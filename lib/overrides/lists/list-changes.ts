@@ -1,13 +1,13 @@
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import type { LiveOverrides } from '../live-overrides.js';
-import type { OverrideStore } from '../override-store.js';
+import { type OverrideStore, WITHOUT_QUOTA } from '../override-store.js';
 import type { ListedEntry, ListPage } from './list.js';
 import { listedEntry } from './listed.js';
 import { readEntry, readListOptions, readListPage, readListQuery } from './list-options.js';
 import { ALL_LIMITS, type Lists } from './lists.js';
 
-/** What an entry of a list has besides its value: quotas are of rates. */
-const OF_LIST = { kind: 'list', inherit: 'keep', quota: 0, previousQuota: 0 } as const;
+/** What an entry of a list has besides its value. */
+const OF_LIST = { kind: 'list', ...WITHOUT_QUOTA } as const;
 
 /** Puts entries on lists and takes them off while the app runs, and tells of them. */
 export class ListChanges {
