@@ -23,6 +23,7 @@ const LAYERS = [
   'request',
   'explain',
   'nest',
+  'console',
   'testing',
   'cli',
 ];
