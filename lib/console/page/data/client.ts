@@ -2,7 +2,7 @@ import type { FieldError, Problem } from '../../api.js';
 
 /** Where the console lies. The page's own address need not end in a slash. */
 const BASE = new URL(
-  document.querySelector<HTMLMetaElement>('meta[name="console-base"]')?.content ?? './',
+  document.querySelector<HTMLMetaElement>('meta[name="console-base"]')?.content || './',
   document.baseURI,
 );
 

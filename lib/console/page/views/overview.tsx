@@ -60,7 +60,7 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
       </ViewHead>
       {data ? (
         <>
-          <Tiles overview={data} />
+          <Tiles overview={data} instances={(now ?? data).instances} />
           <Panel id="traffic" title="Decisions a second">
             <Traffic overview={data} />
           </Panel>

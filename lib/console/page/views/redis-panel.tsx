@@ -47,7 +47,7 @@ export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: b
           ) : (
             <>
               about {bytes(ourKeysBytes)}
-              {usedMemory !== null && <span class="soft">, {percent(ourKeysBytes, usedMemory)} of it</span>}
+              {usedMemory !== null && <span class="soft"> ({percent(ourKeysBytes, usedMemory)})</span>}
             </>
           )}
         </dd>

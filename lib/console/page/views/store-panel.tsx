@@ -40,7 +40,7 @@ export function AnswersPanel({ overview }: { overview: Omit<Overview, 'range'> }
   const { store } = overview.series;
   const checks = sum(store.checks);
   return (
-    <Panel id="answers" title="Answers" note={`What answered ${plural(checks, 'check')} in place of the store.`}>
+    <Panel id="answers" title="Without the store" note={`What answered instead, of ${plural(checks, 'check')}.`}>
       <div class="shares">
         {SHARES.map(({ field, label, note }) => {
           const count = sum(store[field]);

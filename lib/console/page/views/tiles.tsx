@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { Overview } from '../../api.js';
+import type { InstanceInfo, Overview } from '../../api.js';
 import { milliseconds, percent, perSecond, plural, whole } from '../data/format.js';
 import { lastKnown, lately, sum, summed } from '../data/series.js';
 
@@ -7,8 +7,15 @@ import { lastKnown, lately, sum, summed } from '../data/series.js';
 const NOW_MS = 5_000;
 
 /** The numbers that one looks at first. */
-export function Tiles({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
-  const { series, stepMs, instances } = overview;
+export function Tiles({
+  overview,
+  instances,
+}: {
+  overview: Omit<Overview, 'range'>;
+  instances: readonly InstanceInfo[];
+}): JSX.Element {
+  const { series, stepMs } = overview;
+  const half = lastKnown(series.store.p50);
   const allowed = summed(series, 'allowed');
   const refused = summed(series, 'refused');
   const steps = Math.max(1, Math.round(NOW_MS / stepMs));
@@ -30,7 +37,7 @@ export function Tiles({ overview }: { overview: Omit<Overview, 'range'> }): JSX.
       <Tile
         name="Store, p99"
         value={milliseconds(lastKnown(series.store.p99))}
-        note={`half within ${milliseconds(lastKnown(series.store.p50))}`}
+        note={half === null ? 'no check yet' : `half within ${milliseconds(half)}`}
       />
       <Tile name="Answered by fallback" value={percent(fallback, checks)} note={`of ${plural(checks, 'check')}`} />
       <Tile
