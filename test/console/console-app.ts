@@ -6,6 +6,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { Overview, Range } from '../../lib/console/api.js';
 import { type RateLimitConsoleOptions, RateLimitConsoleModule } from '../../lib/console/index.js';
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
@@ -85,7 +86,7 @@ export class ConsoleApp {
         ...(metadata.imports ?? []),
       ],
     }).compile();
-    testing.useLogger(false);
+    testing.useLogger(process.env['SHOW'] ? ['error'] : false);
     const app = fastify
       ? testing.createNestApplication(new FastifyAdapter(), { bodyParser, forceCloseConnections: true })
       : testing.createNestApplication({ bodyParser, forceCloseConnections: true });
@@ -97,6 +98,11 @@ export class ConsoleApp {
 
   get console(): RateLimitConsole {
     return this.nest.get(RateLimitConsole, { strict: false });
+  }
+
+  /** What the console shows, without a request: those are limited, and tests ask often. */
+  overview(range: Range = '5m'): Promise<Overview> {
+    return this.console.overviews.overview(range);
   }
 
   get service(): LimiterService {

@@ -59,7 +59,7 @@ describe.each([
     await start();
     for (let request = 0; request < 12; request++) await app.get('things', { 'x-client': 'anna' });
     await until(async () => {
-      const { totals } = await app.read<Overview>('overview?range=5m');
+      const { totals } = await app.overview();
       return totals['things']?.refused === 2;
     });
     const { totals } = await app.read<Overview>('overview');

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ExecutionContext, Get, Inject, Post } from '@nestjs/common';
+import { type ExecutionContext, Get, Inject, Injectable, Post } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { consoleMessages } from '../../errors/console-messages.js';
 import type { ReadRoutes } from '../console-options.js';
@@ -14,6 +14,7 @@ import { assetNamed, pageOf, policyOf } from './page.js';
 const RANGES = ['5m', '1h', '1d'] as const;
 
 /** What the page shows. Each handler writes its answer itself, so that no interceptor of the app changes its form. */
+@Injectable()
 export abstract class ReadController {
   constructor(
     private readonly console: RateLimitConsole,

@@ -1,4 +1,4 @@
-import { type ExecutionContext, Get, Post } from '@nestjs/common';
+import { type ExecutionContext, Get, Injectable, Post } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { LIMIT_MODES } from '../../overrides/override.js';
 import type { Changed } from '../api.js';
@@ -11,6 +11,7 @@ import { Context } from './context.decorator.js';
 import { Exchange } from './exchange.js';
 
 /** What the page changes. All of a request is checked before anything is done. */
+@Injectable()
 export abstract class WriteController {
   constructor(
     private readonly console: RateLimitConsole,
