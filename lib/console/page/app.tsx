@@ -35,13 +35,16 @@ const VIEWS = {
 export function App(): JSX.Element {
   const now = useStore(route);
   const { session: about, error } = useStore(session);
-  const { epoch } = useStore(connection);
+  const { epoch, state } = useStore(connection);
   const first = useRef(true);
   const watched = now.view === 'limit' ? now.limit : undefined;
 
   useEffect(() => listen(watched), [watched]);
   // What the app tells of itself may be new when it comes back.
   useEffect(() => void loadSession(), [epoch]);
+  useEffect(() => {
+    if (state === 'live' && !about) void loadSession();
+  }, [state]);
   useEffect(() => {
     document.title = `${now.limit ?? TITLES[now.view]} – rate limits`;
     // Another view begins at its heading, for the keyboard and for readers of the screen.

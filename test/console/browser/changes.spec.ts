@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { browserOfSpec } from '../../support/browser.js';
+import { until } from '../../support/until.js';
 import { ConsolePage, FRAMEWORKS, Instances } from './console-page.js';
 
 const REDIS = process.env['TEST_REDIS_URL'] as string;
@@ -126,6 +127,70 @@ describe.each(FRAMEWORKS)('changes on the page of the console on %s', (_framewor
     await opened.show('changes');
     await page.getByText('<b>bold</b>').waitFor();
     expect(await page.locator('img, main b').count()).toBe(0);
+    expect(complaints.slice(before)).toEqual([]);
+  });
+
+  it('are not offered to those who may only look', async () => {
+    const looking = await ConsolePage.open(browser, app.url, { extraHTTPHeaders: { 'x-user': 'ops' } });
+    const { page } = looking;
+    await looking.lookUp('bert');
+    await page.getByText(/You may look, but not change/).waitFor();
+    expect(await looking.card('things').getByRole('button').count()).toBe(0);
+    await looking.show('rates');
+    expect(await looking.card('things').getByRole('button').count()).toBe(0);
+    await looking.show('lists');
+    expect(await page.getByRole('button', { name: 'Add an entry' }).count()).toBe(0);
+  });
+
+  it('of lists and candidates do what they say', async () => {
+    const { page, dialog, complaints } = opened;
+    const before = complaints.length;
+    await opened.show('lists');
+    await page.getByRole('button', { name: 'Add an entry' }).click();
+    await dialog.getByLabel('Identity').fill('gustav');
+    await dialog.getByLabel('Reason').fill('Abuse');
+    await dialog.getByRole('button', { name: 'Add it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByRole('row').filter({ hasText: 'Abuse' }).waitFor();
+    await until(async () => (await app.send(1, 'gustav'))[0] === 403);
+
+    await page.getByRole('button', { name: /^Remove / }).click();
+    await dialog.getByLabel('Reason').fill('He said sorry');
+    await dialog.getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('Nobody is on a list').waitFor();
+    await until(async () => (await app.send(1, 'gustav'))[0] === 200);
+
+    await opened.show('rates');
+    await opened.card('things').getByRole('button', { name: 'Preview a rate' }).click();
+    await dialog.getByLabel('Rate (units)').fill('1');
+    await dialog.getByLabel('Reason').fill('What if?');
+    await dialog.getByRole('button', { name: 'Preview' }).click();
+    await opened.card('things').getByText('has a candidate').waitFor();
+    await until(async () => {
+      await app.send(2, 'helga');
+      return (
+        (await opened
+          .card('things')
+          .getByText(/of \d+ decisions? in the last hour/)
+          .count()) === 1
+      );
+    }, 30_000);
+    await opened
+      .card('things')
+      .getByRole('button', { name: /^Enforce / })
+      .click();
+    await dialog.getByLabel('Reason').fill('It is right');
+    await dialog.getByRole('button', { name: 'Enforce' }).click();
+    await opened.card('things').getByText('has a candidate').waitFor({ state: 'detached' });
+
+    await opened.show('changes');
+    await page
+      .getByRole('button', { name: /^Roll back/ })
+      .first()
+      .click();
+    await dialog.getByLabel('Reason').fill('It was not');
+    await dialog.getByRole('button', { name: 'Roll back' }).click();
+    await page.getByText('It was not').waitFor();
     expect(complaints.slice(before)).toEqual([]);
   });
 });

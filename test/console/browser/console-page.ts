@@ -22,7 +22,7 @@ export class Instances {
   ) {}
 
   static async start(count: number, redis: string, options: ConsoleAppOptions): Promise<Instances> {
-    const prefix = freshPrefix();
+    const prefix = options.limits?.prefix ?? freshPrefix();
     const limits = { redis, prefix, timeout: '5s', ...options.limits } as const;
     const apps = await Promise.all(Array.from({ length: count }, () => ConsoleApp.start({ ...options, limits })));
     return new Instances(apps, prefix);
@@ -54,13 +54,12 @@ export class ConsolePage {
     readonly page: Page,
     /** What the browser complained of. */
     readonly complaints: readonly string[],
-    private readonly url: string,
   ) {}
 
   static async open(browser: SpecBrowser, url: string, options: BrowserContextOptions = {}): Promise<ConsolePage> {
     const { page, complaints } = await browser.open(url, { ...ADMIN, ...options });
     await page.getByRole('heading', { level: 1 }).waitFor();
-    return new ConsolePage(page, complaints, url);
+    return new ConsolePage(page, complaints);
   }
 
   /** Shows a view, with its data. */

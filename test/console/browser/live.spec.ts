@@ -28,7 +28,7 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     expect(refused).toBe(20);
     await until(async () => /^20\s/.test(await opened.cell('things', 'Refused')), 20_000);
     expect(await opened.cell('things', 'Allowed')).toMatch(/^10\s/);
-    expect(await opened.cell('things', 'Share refused')).toBe('67%');
+    expect(await opened.cell('things', 'Share refused')).toBe('67% of 30');
 
     // The same is told to who comes later.
     const later = await ConsolePage.open(browser, app.url);

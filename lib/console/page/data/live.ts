@@ -14,6 +14,8 @@ export interface Live extends Omit<Overview, 'range'> {
 const LENGTH = 300;
 /** The server says something each second. */
 const SILENCE_MS = 8_000;
+/** How long a page may be hidden and still listen. */
+const REST_MS = 60_000;
 const RETRY_MS = [500, 1_000, 2_000, 4_000, 5_000];
 
 export const live = new Store<Live | undefined>(undefined);
@@ -23,6 +25,7 @@ let watched: string | undefined;
 let retries = 0;
 let timer = 0;
 let paused = false;
+let hidden = 0;
 
 /** Begins to listen. Top keys come for the limit that is watched. */
 export function listen(limit?: string): void {
@@ -62,15 +65,29 @@ function connect(): void {
   opened.addEventListener('error', () => lose());
 }
 
+/** A page that nobody sees takes no place among those that look. */
+function rest(): void {
+  window.clearTimeout(hidden);
+  if (document.hidden) {
+    hidden = window.setTimeout(() => {
+      if (paused || source === undefined) return;
+      close();
+      connection.value = { ...connection.value, state: 'connecting' };
+    }, REST_MS);
+  } else if (!paused && connection.value.state === 'connecting' && source === undefined) connect();
+}
+
+document.addEventListener('visibilitychange', rest);
+
 /** What is silent for long is as good as closed, even if nobody closed it. */
 function expectWords(): void {
   window.clearTimeout(timer);
-  timer = window.setTimeout(lose, SILENCE_MS);
+  timer = window.setTimeout(() => lose(), SILENCE_MS);
 }
 
-function lose(): void {
+function lose(answers = connection.value.answers === true): void {
   close();
-  connection.value = { ...connection.value, state: 'lost' };
+  connection.value = { ...connection.value, state: 'lost', answers };
   const wait = RETRY_MS[Math.min(retries++, RETRY_MS.length - 1)]!;
   timer = window.setTimeout(() => void knock(), wait);
 }
@@ -81,11 +98,12 @@ async function knock(): Promise<void> {
     await get('api/session');
   } catch (error) {
     const status = error instanceof RequestError ? error.status : 0;
-    if (status !== 401 && status !== 403) return lose();
+    if (status !== 401 && status !== 403) return lose(false);
     connection.value = { ...connection.value, state: 'denied' };
     timer = window.setTimeout(() => void knock(), RETRY_MS.at(-1));
     return;
   }
+  connection.value = { ...connection.value, answers: true };
   if (!paused) connect();
 }
 

@@ -26,7 +26,7 @@ const REASON: FieldSpec = {
 /** Asks for what an action needs, and for its reason. Escape closes it, and the focus goes back to where it was. */
 export function ActionDialog({ action, onClose }: { action: Action; onClose: () => void }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
-  const done = useRef(false);
+  const opener = useRef<Element | null>(null);
   const fields = [...action.fields, REASON];
   const [values, setValues] = useState(() => Object.fromEntries(fields.map(({ name, value }) => [name, value ?? ''])));
   const [errors, setErrors] = useState<Readonly<Record<string, string>>>({});
@@ -35,15 +35,19 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
 
   useEffect(() => {
     const element = dialog.current!;
-    const opener = document.activeElement;
+    opener.current = document.activeElement;
     element.showModal();
     element.querySelector<HTMLElement>('input, select')?.focus();
-    return () => {
-      element.close();
-      const lasts = opener instanceof HTMLElement && opener.isConnected && !(done.current && action.gone);
-      (lasts ? opener : document.querySelector<HTMLElement>('main h1'))?.focus();
-    };
+    return () => element.close();
   }, []);
+
+  const close = (isDone: boolean): void => {
+    const { current: from } = opener;
+    dialog.current?.close();
+    const lasts = from instanceof HTMLElement && from.isConnected && !(isDone && action.gone);
+    (lasts ? from : document.querySelector<HTMLElement>('main h1'))?.focus();
+    onClose();
+  };
 
   const fail = (wrong: Readonly<Record<string, string>>, text: string): void => {
     setErrors(wrong);
@@ -53,6 +57,7 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
 
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
+    if (busy) return;
     const missing = fields.filter(({ name, required }) => required && values[name]?.trim() === '');
     if (missing.length > 0) {
       fail(Object.fromEntries(missing.map(({ name, label }) => [name, `${label} is missing.`])), '');
@@ -61,8 +66,7 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
     setBusy(true);
     try {
       await action.run(values);
-      done.current = true;
-      onClose();
+      close(true);
     } catch (error) {
       const told = error instanceof RequestError ? error.fields : [];
       const known = told.filter(({ field }) => fields.some(({ name }) => name === field));
@@ -83,7 +87,7 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
       aria-labelledby="dialog-title"
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        close(false);
       }}
     >
       <form noValidate autoComplete="off" onSubmit={(event) => void submit(event)}>
@@ -104,10 +108,10 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
           </p>
         )}
         <div class="dialog-buttons">
-          <button type="button" class="button" onClick={onClose}>
+          <button type="button" class="button" onClick={() => close(false)}>
             Cancel
           </button>
-          <button type="submit" class={action.danger ? 'button main danger' : 'button main'} disabled={busy}>
+          <button type="submit" class={action.danger ? 'button main danger' : 'button main'} aria-disabled={busy}>
             {action.confirm}
           </button>
         </div>

@@ -83,11 +83,13 @@ function ThemeChoice(): JSX.Element {
 
 /** Says that the app or its Redis does not answer, as long as that is so. */
 function Banner(): JSX.Element {
-  const { state, problem } = useStore(connection);
+  const { state, problem, answers } = useStore(connection);
   const { error, session: about } = useStore(session);
   const told =
     state === 'lost'
-      ? ['danger', 'The app does not answer. What is shown is old; the page connects again by itself.']
+      ? answers
+        ? ['warning', 'Live numbers do not come: perhaps too many look at once. The page tries again by itself.']
+        : ['danger', 'The app does not answer. What is shown is old; the page connects again by itself.']
       : state === 'denied'
         ? ['danger', 'You are not signed in any more. Sign in, and load this page again.']
         : problem !== undefined

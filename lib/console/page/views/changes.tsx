@@ -149,9 +149,9 @@ function Log({
 function Difference({ change: { before, after, rollbackTo, version } }: { change: ChangeInfo }): JSX.Element {
   return (
     <>
-      {before !== undefined && <span class="soft">{before}</span>}
+      {before !== undefined && <span class="soft">{withMoments(before)}</span>}
       {before !== undefined && after !== undefined && <span aria-label="to"> → </span>}
-      {after}
+      {after !== undefined && withMoments(after)}
       {version !== null && (
         <span class="sub">
           version {version}
@@ -160,6 +160,11 @@ function Difference({ change: { before, after, rollbackTo, version } }: { change
       )}
     </>
   );
+}
+
+/** Times as this browser's clock shows them. */
+function withMoments(text: string): string {
+  return text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => moment(Date.parse(time)));
 }
 
 function rollingBack({ version }: ChangeInfo, onChanged: () => void): Action {

@@ -72,7 +72,12 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
               value={whole(refused)}
               note={`${percent(refused, all)} of ${whole(all)}`}
             />
-            <Tile name="Near the limit" colour="near" value={percent(near, all)} note={`${whole(near)} decisions`} />
+            <Tile
+              name="Came near the limit"
+              colour="near"
+              value={whole(near)}
+              note={`${near === 1 ? 'time' : 'times'}, ${percent(near, all)} of decisions`}
+            />
             {shadowRefused > 0 && (
               <Tile
                 name="Refused in shadow"

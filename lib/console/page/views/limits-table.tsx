@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { LimitInfo, LimitTotals, Overview } from '../../api.js';
-import { percent, perSecond, whole } from '../data/format.js';
+import { percent, perSecond, plural, whole } from '../data/format.js';
 import { hrefOf } from '../data/route.js';
 import { lately } from '../data/series.js';
 import { Icon } from '../parts/icons.js';
@@ -105,10 +105,10 @@ function LimitRow({ row: { limit, totals }, overview }: { row: Row; overview: Om
         {whole(totals.refused)} <span class="sub">{now(series?.refused)}</span>
       </td>
       <td class="number" data-label="Share refused">
-        {percent(totals.refused, all)}
+        {percent(totals.refused, all)} <span class="sub">of {whole(all)}</span>
       </td>
       <td class="number" data-label="Near the limit">
-        {percent(totals.near, all)}
+        {percent(totals.near, all)} <span class="sub">{plural(totals.near, 'time')}</span>
       </td>
       <td class="whole">{series && <Spark allowed={series.allowed} refused={series.refused} />}</td>
     </tr>

@@ -32,6 +32,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
   const [action, setAction] = useState<Action>();
 
   const ask = async (wanted: string): Promise<void> => {
+    if (busy) return;
     if (wanted === '') {
       setError('Type the identity to look up.');
       return;
@@ -71,7 +72,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
           }}
         >
           <Field spec={FIELD} value={text} error={error || undefined} onChange={setText} />
-          <button type="submit" class="button main" disabled={busy}>
+          <button type="submit" class="button main" aria-disabled={busy}>
             Look up
           </button>
         </form>

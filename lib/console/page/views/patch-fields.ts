@@ -9,6 +9,9 @@ const LABELS: Readonly<Record<string, string>> = {
   ttl: 'Longest hold',
 };
 
+/** Options that the text of a rate says. */
+const SAID = new Set(['algo', 'rate', 'interval', 'limit']);
+
 const HINTS: Readonly<Record<string, string>> = {
   interval: 'Such as 1s, 10s, 1m or 1h.',
   ttl: 'Such as 30s or 5m.',
@@ -25,6 +28,14 @@ export function patchFields(names: readonly string[], options: object): FieldSpe
       ...(typeof now === 'number' || typeof now === 'string' ? { placeholder: String(now) } : {}),
     };
   });
+}
+
+/** A rate with the options that its text leaves out, such as a burst. */
+export function fullRate(rate: string, options: object): string {
+  const rest = Object.entries(options)
+    .filter(([name, value]) => !SAID.has(name) && (typeof value === 'number' || typeof value === 'string'))
+    .map(([name, value]) => `${name} ${value}`);
+  return [rate, ...rest].join(', ');
 }
 
 /** The values of the fields that were filled; `undefined` if a form has no such fields. */

@@ -5,7 +5,7 @@ import { say } from '../data/toasts.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { EXPIRY } from './key-actions.js';
-import { patchFields, patchOf } from './patch-fields.js';
+import { fullRate, patchFields, patchOf } from './patch-fields.js';
 
 export interface Offered {
   readonly label: string;
@@ -43,7 +43,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
     offer('Change the rate', {
       path: 'rates/set',
       title: 'Change the rate',
-      intro: `It is ${current.rate} now. What is left empty stays as it is. Whoever has used something keeps the share that is left.`,
+      intro: `It is ${fullRate(current.rate, current.options)} now. What is left empty stays as it is. Whoever has used something keeps the share that is left.`,
       fields: [...fields, EXPIRY],
       confirm: 'Change the rate',
       done: 'has another rate.',

@@ -5,6 +5,7 @@ import { useNow } from '../data/now.js';
 import { hrefOf } from '../data/route.js';
 import type { Action } from '../parts/dialog.js';
 import { Badge, Bar, ModeBadge } from '../parts/small.js';
+import { fullRate } from './patch-fields.js';
 import { rateActions } from './rate-actions.js';
 
 interface Props {
@@ -35,10 +36,10 @@ export function RateCard({ id, rate, canWrite, onAct, onChanged }: Props): JSX.E
       </header>
       <div class="body one">
         <div class="versions">
-          <Version title="Configured" rate={configured.rate}>
+          <Version title="Configured" rate={fullRate(configured.rate, configured.options)}>
             {configured.mode}
           </Version>
-          <Version title="Holds now" rate={current.rate}>
+          <Version title="Holds now" rate={fullRate(current.rate, current.options)}>
             {current.override ? (
               <Until override={current.override} />
             ) : current.source === 'policy' ? (
@@ -65,7 +66,7 @@ export function RateCard({ id, rate, canWrite, onAct, onChanged }: Props): JSX.E
             {candidate ? (
               <Candidate limit={limit} candidate={candidate} />
             ) : (
-              <span class="soft">none{canWrite ? ': preview a rate to see what it would refuse' : ''}</span>
+              <span class="soft small">none{canWrite ? ': preview a rate to see what it would refuse' : ''}</span>
             )}
           </div>
         </div>
@@ -112,12 +113,18 @@ function Until({ override: { expiresAt, by, reason } }: { override: OverrideInfo
 }
 
 /** What the candidate would have refused, beside what the limit did. */
-function Candidate({ limit, candidate: { rate, lastHour } }: { limit: string; candidate: CandidateInfo }): JSX.Element {
+function Candidate({
+  limit,
+  candidate: { rate, options, lastHour },
+}: {
+  limit: string;
+  candidate: CandidateInfo;
+}): JSX.Element {
   const { decisions, refused, candidateRefused } = lastHour;
   const share = (count: number): number => (decisions === 0 ? 0 : count / decisions);
   return (
     <>
-      <span class="rate">{rate}</span>
+      <span class="rate">{fullRate(rate, options)}</span>
       {decisions === 0 ? (
         <span class="soft small">nothing was counted in the last hour</span>
       ) : (
