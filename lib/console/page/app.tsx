@@ -37,7 +37,7 @@ export function App(): JSX.Element {
   const { session: about, error } = useStore(session);
   const { epoch, state } = useStore(connection);
   const first = useRef(true);
-  const watched = now.view === 'limit' ? now.limit : undefined;
+  const watched = now.view === 'limit' && about?.limits.some(({ name }) => name === now.limit) ? now.limit : undefined;
 
   useEffect(() => listen(watched), [watched]);
   // What the app tells of itself may be new when it comes back.

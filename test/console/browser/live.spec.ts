@@ -56,6 +56,37 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     expect(complaints).toEqual([]);
   });
 
+  it('says that an address names a limit that is not there', async () => {
+    const { page, complaints } = await ConsolePage.open(browser, `${app.url}#/limit/%3Cimg%3E`);
+    await page.getByText('There is no limit of this name').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows limits that code gives, and identities as text', async () => {
+    const hostile = '<img src=x onerror="document.title=1">';
+    const plain = await Instances.start(1, REDIS, { fastify, console: { identities: 'plain', topKeys: 'always' } });
+    try {
+      const { service } = plain.apps[0]!;
+      await service.for({ name: 'mails', algo: 'gcra', rate: 5, interval: '1h' }).consume('anna');
+      const opened = await ConsolePage.open(browser, plain.url);
+      const { page, complaints } = opened;
+      await page.getByRole('row').filter({ hasText: 'mails' }).waitFor();
+      await opened.show('limit/things');
+      const used = page.getByRole('region', { name: 'Uses most' });
+      await until(async () => {
+        await service.for('things').consume(hostile);
+        return (await used.getByRole('link', { name: hostile }).count()) === 1;
+      }, 20_000);
+      await used.getByRole('link', { name: hostile }).click();
+      await page.getByRole('heading', { name: hostile, level: 2 }).waitFor();
+      expect(await opened.kept()).not.toMatch(/onerror|%3Cimg/i);
+      expect(await page.locator('img').count()).toBe(0);
+      expect(complaints).toEqual([]);
+    } finally {
+      await plain.close();
+    }
+  });
+
   it('stops and goes on', async () => {
     const { page } = await ConsolePage.open(browser, app.url);
     await page.getByText('Live', { exact: true }).waitFor();

@@ -110,9 +110,9 @@ async function knock(): Promise<void> {
 function hear(tick: Tick): void {
   retries = 0;
   const { state, epoch } = connection.value;
-  // What came in between is missing in the series, so all of it is loaded again.
-  if (state !== 'live' || live.value === undefined) void load();
   const { problem } = tick;
+  // What came in between is missing in the series, and so is what others did while Redis was gone: all of it is loaded again.
+  if (state !== 'live' || live.value === undefined || problem !== connection.value.problem) void load();
   if (state !== 'live' || problem !== connection.value.problem) {
     connection.value = {
       state: 'live',

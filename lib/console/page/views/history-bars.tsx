@@ -5,7 +5,7 @@ import { clock, moment, whole } from '../data/format.js';
 /** What past windows used, the oldest first. */
 export function HistoryBars({ windows, quota }: { windows: readonly HistoryWindow[]; quota: number }): JSX.Element {
   const ordered = windows.toSorted((one, other) => one.startsAt - other.startsAt);
-  const top = Math.max(1, quota, ...ordered.map(({ used }) => used));
+  const top = Math.max(1, ...ordered.map(({ used }) => used));
   return (
     <figure>
       <ul class="windows">

@@ -11,7 +11,9 @@ import { Spark } from '../parts/spark.js';
 const NONE: LimitTotals = { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0 };
 
 interface Row {
-  readonly limit: LimitInfo;
+  readonly name: string;
+  /** What is known of it: nothing of limits that functions and code give. */
+  readonly limit: LimitInfo | undefined;
   readonly totals: LimitTotals;
 }
 
@@ -37,8 +39,10 @@ export function LimitsTable({
   overview: Omit<Overview, 'range'>;
 }): JSX.Element {
   const [sorting, setSorting] = useState<Sorting>({ by: 'name', down: false });
+  const known = new Map(limits.map((limit) => [limit.name, limit]));
+  const names = new Set([...known.keys(), ...Object.keys(overview.totals)]);
   const rows = sorted(
-    limits.map((limit) => ({ limit, totals: overview.totals[limit.name] ?? NONE })),
+    [...names].map((name) => ({ name, limit: known.get(name), totals: overview.totals[name] ?? NONE })),
     sorting,
   );
   const sort = (by: Sorting['by']): void =>
@@ -73,7 +77,7 @@ export function LimitsTable({
         </thead>
         <tbody>
           {rows.map((row) => (
-            <LimitRow key={row.limit.name} row={row} overview={overview} />
+            <LimitRow key={row.name} row={row} overview={overview} />
           ))}
         </tbody>
       </table>
@@ -81,8 +85,14 @@ export function LimitsTable({
   );
 }
 
-function LimitRow({ row: { limit, totals }, overview }: { row: Row; overview: Omit<Overview, 'range'> }): JSX.Element {
-  const series = overview.series.limits[limit.name];
+function LimitRow({
+  row: { name, limit, totals },
+  overview,
+}: {
+  row: Row;
+  overview: Omit<Overview, 'range'>;
+}): JSX.Element {
+  const series = overview.series.limits[name];
   const steps = Math.max(1, Math.round(5_000 / overview.stepMs));
   const now = (values: readonly number[] = []): string =>
     `${perSecond((lately(values, steps) * 1_000) / overview.stepMs)} /s`;
@@ -90,13 +100,15 @@ function LimitRow({ row: { limit, totals }, overview }: { row: Row; overview: Om
   return (
     <tr>
       <th scope="row">
-        <a class="main-text" href={hrefOf('limit', limit.name)}>
-          {limit.name}
-        </a>{' '}
-        {limit.mode !== 'enforce' && <ModeBadge mode={limit.mode} />}
-        <span class="sub">
-          {limit.rate}, by {limit.key}
-        </span>
+        {limit ? (
+          <a class="main-text" href={hrefOf('limit', name)}>
+            {name}
+          </a>
+        ) : (
+          <span class="main-text">{name}</span>
+        )}{' '}
+        {limit && limit.mode !== 'enforce' && <ModeBadge mode={limit.mode} />}
+        <span class="sub">{limit ? `${limit.rate}, by ${limit.key}` : 'given by a function or by code'}</span>
       </th>
       <td class="number" data-label="Allowed">
         {whole(totals.allowed)} <span class="sub">{now(series?.allowed)}</span>
@@ -141,7 +153,7 @@ function Heading({
 }
 
 function sorted(rows: readonly Row[], { by, down }: Sorting): Row[] {
-  const byName = rows.toSorted((one, other) => one.limit.name.localeCompare(other.limit.name));
+  const byName = rows.toSorted((one, other) => one.name.localeCompare(other.name));
   const ascending =
     by === 'name' ? byName : byName.toSorted((one, other) => COLUMNS[by].by(one) - COLUMNS[by].by(other));
   return down ? ascending.toReversed() : ascending;

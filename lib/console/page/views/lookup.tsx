@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { LimitState, Lookup, Rates } from '../../api.js';
 import { post, RequestError } from '../data/client.js';
+import { connection } from '../data/connection.js';
 import { plural } from '../data/format.js';
 import { useResource } from '../data/resource.js';
 import { session } from '../data/session.js';
@@ -12,6 +13,8 @@ import { Field } from '../parts/field.js';
 import { Badge, Empty, Note, ViewHead } from '../parts/small.js';
 import { StateCard } from './state-card.js';
 import type { ViewProps } from './view.js';
+
+const EVERY_MS = 5_000;
 
 const FIELD = {
   name: 'identity',
@@ -56,6 +59,8 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
   // Who comes from the top keys of a limit wants to see this key at once.
   useEffect(() => {
     if (identity !== '') void ask(identity);
+    const timer = window.setInterval(() => void refresh(), EVERY_MS);
+    return () => window.clearInterval(timer);
   }, []);
 
   return (
@@ -128,6 +133,15 @@ function Summary({ limits }: { limits: readonly LimitState[] }): JSX.Element | n
       {blocked + empty === 0 && limits.length > 0 && <Badge tone="good">free</Badge>}
     </span>
   );
+}
+
+/** Asks again for what is shown, so that it goes with the time. */
+async function refresh(): Promise<void> {
+  const { identity, found } = subject.value;
+  if (!found || document.hidden || connection.value.state !== 'live') return;
+  const { limits } = await post<Lookup>('api/lookup', { identity }).catch(() => ({ limits: [] }));
+  // Somebody else may be looked up by now.
+  if (subject.value.found === found) limits.forEach(replace);
 }
 
 /** Puts the new state of a limit in the place of the old one. */
