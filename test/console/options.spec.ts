@@ -84,8 +84,8 @@ describe('the options of the console', () => {
   });
 
   it('is there once', async () => {
-    const console = (path: string) => RateLimitConsoleModule.forRoot({ guards: [OpsGuard], path });
-    await expect(startUp([RateLimitModule.forRoot({}), console('one'), console('other')])).rejects.toThrow(
+    const consoles = ['one', 'other'].map((path) => RateLimitConsoleModule.forRoot({ guards: [OpsGuard], path }));
+    await expect(startUp([RateLimitModule.forRoot({}), ...consoles])).rejects.toThrow(
       'the console is imported more than once in this app, wants one console for the whole app',
     );
   });

@@ -15,6 +15,11 @@ const shown = async (app: ConsoleApp): Promise<number> => {
   return allowed + refused;
 };
 
+const consume = async (app: ConsoleApp, key: string, times: number) => {
+  const limiter = app.service.for('things');
+  await Promise.all(Array.from({ length: times }, () => limiter.consume(key)));
+};
+
 describe('several instances of a console on one Redis', () => {
   const url = process.env['TEST_REDIS_URL'] as string;
   const apps: ConsoleApp[] = [];
@@ -30,11 +35,6 @@ describe('several instances of a console on one Redis', () => {
   };
   const threeOf = (prefix: string, options: ConsoleAppOptions = {}) =>
     Promise.all([start(prefix, options), start(prefix, { ...options, fastify: true }), start(prefix, options)]);
-  const consume = async (app: ConsoleApp, key: string, times: number) => {
-    const limiter = app.service.for('things');
-    await Promise.all(Array.from({ length: times }, () => limiter.consume(key)));
-  };
-
   beforeAll(async () => {
     redis = await connectRedis();
   });
