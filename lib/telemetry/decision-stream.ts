@@ -8,7 +8,7 @@ import type { DecisionTap } from './decision-tap.js';
 export class DecisionStream {
   private readonly subject = new Subject<DecisionEvent>();
   readonly events: Observable<DecisionEvent> = this.subject.asObservable();
-  /** Counts all decisions, if somebody wants to know how many there are. */
+  /** Has all decisions counted, if somebody wants to know how many there are. */
   tap: DecisionTap | undefined;
 
   /** Whether anyone listens. */

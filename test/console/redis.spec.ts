@@ -15,6 +15,11 @@ const shown = async (app: ConsoleApp): Promise<number> => {
   return allowed + refused;
 };
 
+const consume = async (app: ConsoleApp, key: string, times: number) => {
+  const limiter = app.service.for('things');
+  await Promise.all(Array.from({ length: times }, () => limiter.consume(key)));
+};
+
 describe('several instances of a console on one Redis', () => {
   const url = process.env['TEST_REDIS_URL'] as string;
   const apps: ConsoleApp[] = [];
@@ -30,11 +35,6 @@ describe('several instances of a console on one Redis', () => {
   };
   const threeOf = (prefix: string, options: ConsoleAppOptions = {}) =>
     Promise.all([start(prefix, options), start(prefix, { ...options, fastify: true }), start(prefix, options)]);
-  const consume = async (app: ConsoleApp, key: string, times: number) => {
-    const limiter = app.service.for('things');
-    await Promise.all(Array.from({ length: times }, () => limiter.consume(key)));
-  };
-
   beforeAll(async () => {
     redis = await connectRedis();
   });
@@ -107,14 +107,14 @@ describe('several instances of a console on one Redis', () => {
 
   it('finds the most active keys of all instances, once somebody looks', async () => {
     const [first, second] = await threeOf(freshPrefix());
-    await consume(first!, 'before', 100);
-    expect(await first!.read<TopKeys>('top?limit=things')).toMatchObject({ refused: [], used: [] });
-    await second!.console.recorder.flush();
-    await consume(first!, 'anna', 30);
-    await consume(second!, 'anna', 10);
-    await consume(second!, 'bert', 15);
-    await Promise.all([first!, second!].map((app) => app.console.recorder.flush()));
-    const { refused, used, since } = await second!.read<TopKeys>('top?limit=things');
+    await consume(first, 'before', 100);
+    expect(await first.read<TopKeys>('top?limit=things')).toMatchObject({ refused: [], used: [] });
+    await second.console.recorder.flush();
+    await consume(first, 'anna', 30);
+    await consume(second, 'anna', 10);
+    await consume(second, 'bert', 15);
+    await Promise.all([first, second].map((app) => app.console.recorder.flush()));
+    const { refused, used, since } = await second.read<TopKeys>('top?limit=things');
     expect(refused).toEqual([
       { id: hashOf('anna'), count: 30, error: 0 },
       { id: hashOf('bert'), count: 5, error: 0 },
@@ -137,9 +137,9 @@ describe('several instances of a console on one Redis', () => {
 
   it('shares the log of changes', async () => {
     const [first, second] = await threeOf(freshPrefix(), { console: { actor: () => 'ops@example.com' } });
-    await first!.change('keys/block', { limit: 'things', identity: 'anna', duration: '1h', reason: 'abuse' });
-    await second!.change('rates/set', { limit: 'things', patch: { rate: 20 }, reason: 'launch' });
-    const { changes } = await second!.read<Changes>('changes?limit=things');
+    await first.change('keys/block', { limit: 'things', identity: 'anna', duration: '1h', reason: 'abuse' });
+    await second.change('rates/set', { limit: 'things', patch: { rate: 20 }, reason: 'launch' });
+    const { changes } = await second.read<Changes>('changes?limit=things');
     expect(changes).toEqual([
       expect.objectContaining({
         action: 'rate',
@@ -156,7 +156,7 @@ describe('several instances of a console on one Redis', () => {
         key: hashOf('anna'),
       }),
     ]);
-    const decision = await second!.service.for('things').consume('anna');
+    const decision = await second.service.for('things').consume('anna');
     expect(decision.allowed).toBe(false);
   });
 });
@@ -216,7 +216,7 @@ describe('a console on a Cluster', () => {
     const client = new Cluster(cluster.nodes, { redisOptions: { autoResendUnfulfilledCommands: false } });
     const start = () => ConsoleApp.start({ limits: { redis: client, prefix, timeout: '5s' } });
     const apps = await Promise.all([start(), start()]);
-    const [first, second] = apps as [ConsoleApp, ConsoleApp];
+    const [first, second] = apps;
     for (const key of ['anna', 'bert', 'carl', 'dora']) await first.service.for('things').consume(key);
     await first.console.recorder.flush();
     await second.console.recorder.flush();

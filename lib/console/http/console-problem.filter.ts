@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ConsoleProblem } from '../problem.js';
-import { Exchange } from './exchange.js';
+import { type ConsoleRequest, Exchange } from './exchange.js';
 
 /** Answers with problem details. What the app's own guards throw is for the app's filters. */
 @Catch(ConsoleProblem)
@@ -9,6 +9,7 @@ export class ConsoleProblemFilter implements ExceptionFilter<ConsoleProblem> {
   constructor(private readonly host: HttpAdapterHost) {}
 
   catch(problem: ConsoleProblem, host: ArgumentsHost): void {
-    Exchange.of(host, this.host.httpAdapter).problem(problem);
+    const http = host.switchToHttp();
+    new Exchange(this.host.httpAdapter, http.getRequest<ConsoleRequest>(), http.getResponse<object>()).problem(problem);
   }
 }

@@ -8,7 +8,7 @@ import { LimiterService } from '../../nest/limiter.service.js';
 import { CONSOLE_HEADER } from '../api.js';
 import { OWN_LIMIT } from '../limit-catalog.js';
 import { ConsoleProblem } from '../problem.js';
-import type { ConsoleRequest } from './exchange.js';
+import { type ConsoleRequest, keepContext } from './exchange.js';
 
 /** What one address may ask of the console of one instance: far more than a page does, and little enough to slow nothing down. */
 const LIMIT = { name: OWN_LIMIT, algo: 'gcra', rate: 50, interval: '1s', burst: 200, scope: 'instance' } as const;
@@ -40,6 +40,7 @@ export class ConsoleRequestGuard implements CanActivate {
       if (!isSameOrigin(request)) throw new ConsoleProblem(403, consoleMessages.crossOrigin());
       if (request.method === 'POST') assertPage(request);
     }
+    keepContext(context);
     return true;
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ArgumentsHost } from '@nestjs/common';
+import type { ExecutionContext } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import type { ConsoleProblem } from '../problem.js';
 import { PROBLEM_TYPE } from '../../http/problem.js';
@@ -26,18 +26,25 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
+/** The contexts of the requests that are under way. A handler is not given its own, but through pipes, which may be the app's. */
+const contexts = new WeakMap<object, ExecutionContext>();
+
+export function keepContext(context: ExecutionContext): void {
+  contexts.set(context.switchToHttp().getRequest<object>(), context);
+}
+
+/** The context of a request that has passed the first guard of the console. */
+export function contextOf(request: ConsoleRequest): ExecutionContext {
+  return contexts.get(request)!;
+}
+
 /** A request and its answer, which is written past all interceptors: the page understands no other form. */
 export class Exchange {
-  private constructor(
+  constructor(
     private readonly adapter: AbstractHttpAdapter,
     readonly request: ConsoleRequest,
     private readonly response: object,
   ) {}
-
-  static of(host: ArgumentsHost, adapter: AbstractHttpAdapter): Exchange {
-    const http = host.switchToHttp();
-    return new Exchange(adapter, http.getRequest<ConsoleRequest>(), http.getResponse<object>());
-  }
 
   /** The path of the request, as it was sent. */
   get path(): string {

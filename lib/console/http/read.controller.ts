@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ExecutionContext, Get, Inject, Injectable, Post, Res } from '@nestjs/common';
+import { Get, Inject, Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { consoleMessages } from '../../errors/console-messages.js';
 import type { ReadRoutes } from '../console-options.js';
@@ -7,8 +7,7 @@ import { CONSOLE_ROUTES } from '../console-tokens.js';
 import { Fields } from '../fields.js';
 import { ConsoleProblem } from '../problem.js';
 import { RateLimitConsole } from '../rate-limit-console.js';
-import { Context } from './context.decorator.js';
-import { Exchange, SECURITY_HEADERS } from './exchange.js';
+import { type ConsoleRequest, Exchange, SECURITY_HEADERS } from './exchange.js';
 import { assetNamed, pageOf, policyOf } from './page.js';
 
 const RANGES = ['5m', '1h', '1d'] as const;
@@ -23,8 +22,8 @@ export abstract class ReadController {
   ) {}
 
   @Get()
-  page(@Context() context: ExecutionContext): void {
-    const exchange = this.exchange(context);
+  page(@Req() request: ConsoleRequest, @Res() response: object): void {
+    const exchange = this.exchange(request, response);
     const nonce = randomBytes(16).toString('base64');
     // Links are relative to the folder in which the page stands.
     const base = exchange.path.endsWith('/') ? '' : `${this.routes.path.split('/').at(-1)!}/`;
@@ -35,8 +34,8 @@ export abstract class ReadController {
   }
 
   @Get('assets/:file')
-  asset(@Context() context: ExecutionContext): void {
-    const exchange = this.exchange(context);
+  asset(@Req() request: ConsoleRequest, @Res() response: object): void {
+    const exchange = this.exchange(request, response);
     const { params, headers } = exchange.request;
     const asset = assetNamed(params?.['file'] ?? '');
     if (asset === undefined) throw new ConsoleProblem(404, consoleMessages.noFile());
@@ -51,23 +50,22 @@ export abstract class ReadController {
   }
 
   @Get('api/session')
-  session(@Context() context: ExecutionContext): void {
-    this.exchange(context).json(this.console.session);
+  session(@Req() request: ConsoleRequest, @Res() response: object): void {
+    this.exchange(request, response).json(this.console.session);
   }
 
   @Get('api/overview')
-  async overview(@Context() context: ExecutionContext): Promise<void> {
-    const exchange = this.exchange(context);
+  async overview(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
     const fields = Fields.ofQuery(exchange.request.query, 'range');
     const range = fields.optional('range', (field) => fields.oneOf(field, RANGES)) ?? '5m';
     fields.check();
     exchange.json(await this.console.overviews.overview(range));
   }
 
-  /** That it takes the response tells Nest not to end it. */
   @Get('api/live')
-  live(@Context() context: ExecutionContext, @Res() _response: object): void {
-    const exchange = this.exchange(context);
+  live(@Req() request: ConsoleRequest, @Res() response: object): void {
+    const exchange = this.exchange(request, response);
     const fields = Fields.ofQuery(exchange.request.query, 'limit', 'top');
     const isTop = fields.optional('top', (field) => fields.oneOf(field, ['0', '1'])) === '1';
     const limit = isTop || fields.has('limit') ? this.limit(fields) : undefined;
@@ -77,8 +75,8 @@ export abstract class ReadController {
   }
 
   @Get('api/top')
-  async top(@Context() context: ExecutionContext): Promise<void> {
-    const exchange = this.exchange(context);
+  async top(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
     const fields = Fields.ofQuery(exchange.request.query, 'limit');
     const limit = this.limit(fields);
     fields.check();
@@ -86,8 +84,8 @@ export abstract class ReadController {
   }
 
   @Post('api/lookup')
-  async lookup(@Context() context: ExecutionContext): Promise<void> {
-    const exchange = this.exchange(context);
+  async lookup(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
     const fields = Fields.ofBody(exchange.request.body, 'identity');
     const identity = fields.identity();
     fields.check();
@@ -95,8 +93,8 @@ export abstract class ReadController {
   }
 
   @Get('api/lists')
-  async lists(@Context() context: ExecutionContext): Promise<void> {
-    const exchange = this.exchange(context);
+  async lists(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
     const fields = Fields.ofQuery(exchange.request.query, 'cursor');
     const cursor = fields.optional('cursor', (field) =>
       fields.text(field, "the 'next' of a page", (text) => /^\d{1,9}$/.test(text)),
@@ -106,22 +104,22 @@ export abstract class ReadController {
   }
 
   @Get('api/rates')
-  async rates(@Context() context: ExecutionContext): Promise<void> {
+  async rates(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
     const lastHour = await this.console.overviews.lastHour();
-    this.exchange(context).json(await this.console.rates.all(lastHour));
+    this.exchange(request, response).json(await this.console.rates.all(lastHour));
   }
 
   @Get('api/changes')
-  async changes(@Context() context: ExecutionContext): Promise<void> {
-    const exchange = this.exchange(context);
+  async changes(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
     const fields = Fields.ofQuery(exchange.request.query, 'limit');
     const limit = fields.has('limit') ? this.limit(fields) : undefined;
     fields.check();
     exchange.json(await this.console.changes.read(limit));
   }
 
-  private exchange(context: ExecutionContext): Exchange {
-    return Exchange.of(context, this.host.httpAdapter);
+  private exchange(request: ConsoleRequest, response: object): Exchange {
+    return new Exchange(this.host.httpAdapter, request, response);
   }
 
   /** The label of a limit that has a place in the app. */

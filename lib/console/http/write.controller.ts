@@ -1,4 +1,4 @@
-import { type ExecutionContext, Get, Injectable, Post } from '@nestjs/common';
+import { Get, Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { LIMIT_MODES } from '../../overrides/override.js';
 import type { Changed } from '../api.js';
@@ -7,8 +7,7 @@ import type { Ends } from '../changes/rate-changes.js';
 import { Fields } from '../fields.js';
 import type { CatalogEntry } from '../limit-catalog.js';
 import { RateLimitConsole } from '../rate-limit-console.js';
-import { Context } from './context.decorator.js';
-import { Exchange } from './exchange.js';
+import { type ConsoleRequest, contextOf, Exchange } from './exchange.js';
 
 /** What the page changes. All of a request is checked before anything is done. */
 @Injectable()
@@ -20,13 +19,13 @@ export abstract class WriteController {
 
   /** Answers only to those who may change something. */
   @Get('api/write')
-  write(@Context() context: ExecutionContext): void {
-    this.exchange(context).send(204, undefined, {});
+  write(@Req() request: ConsoleRequest, @Res() response: object): void {
+    this.exchange(request, response).send(204, undefined, {});
   }
 
   @Post('api/keys/block')
-  async block(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit', 'identity', 'duration');
+  async block(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'duration');
     const target = this.console.keys.target(fields);
     const duration = fields.duration('duration');
     fields.check();
@@ -38,8 +37,8 @@ export abstract class WriteController {
   }
 
   @Post('api/keys/unblock')
-  async unblock(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit', 'identity');
+  async unblock(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity');
     const target = this.console.keys.target(fields);
     fields.check();
     const { keys } = this.console;
@@ -49,8 +48,8 @@ export abstract class WriteController {
   }
 
   @Post('api/keys/reset')
-  async reset(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit', 'identity');
+  async reset(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity');
     const target = this.console.keys.target(fields);
     fields.check();
     const { keys } = this.console;
@@ -58,18 +57,18 @@ export abstract class WriteController {
   }
 
   @Post('api/keys/refund')
-  refund(@Context() context: ExecutionContext): Promise<void> {
-    return this.charge(context, 'refund');
+  refund(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    return this.charge(request, response, 'refund');
   }
 
   @Post('api/keys/penalize')
-  penalize(@Context() context: ExecutionContext): Promise<void> {
-    return this.charge(context, 'penalize');
+  penalize(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    return this.charge(request, response, 'penalize');
   }
 
   @Post('api/keys/override')
-  async override(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit', 'identity', 'patch', 'expiresIn');
+  async override(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'patch', 'expiresIn');
     this.console.rates.limit(fields);
     const target = this.console.keys.target(fields);
     const patch = fields.patch();
@@ -79,8 +78,8 @@ export abstract class WriteController {
   }
 
   @Post('api/keys/clear-override')
-  async clearOverride(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit', 'identity');
+  async clearOverride(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity');
     this.console.rates.limit(fields);
     const target = this.console.keys.target(fields);
     fields.check();
@@ -88,8 +87,8 @@ export abstract class WriteController {
   }
 
   @Post('api/lists')
-  async list(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'list', 'identity', 'ip', 'limit', 'expiresIn');
+  async list(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'list', 'identity', 'ip', 'limit', 'expiresIn');
     const list = fields.oneOf('list', ['allow', 'deny']);
     const listing = this.console.lists.listing(fields);
     const ends = endsOf(fields);
@@ -98,8 +97,8 @@ export abstract class WriteController {
   }
 
   @Post('api/lists/remove')
-  async unlist(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'id', 'identity', 'ip', 'limit');
+  async unlist(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'id', 'identity', 'ip', 'limit');
     const id = fields.optional('id', (field) => fields.text(field, "the 'id' of an entry"));
     const listing = this.console.lists.listing(fields);
     fields.check();
@@ -108,8 +107,8 @@ export abstract class WriteController {
   }
 
   @Post('api/rates/set')
-  async setRate(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit', 'patch', 'expiresIn');
+  async setRate(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'patch', 'expiresIn');
     const limit = this.console.rates.limit(fields);
     const patch = fields.patch();
     const ends = endsOf(fields);
@@ -118,13 +117,13 @@ export abstract class WriteController {
   }
 
   @Post('api/rates/clear')
-  clearRate(@Context() context: ExecutionContext): Promise<void> {
-    return this.ofLimit(context, (limit, cause) => this.console.rates.clear(limit, cause));
+  clearRate(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    return this.ofLimit(request, response, (limit, cause) => this.console.rates.clear(limit, cause));
   }
 
   @Post('api/modes/set')
-  async setMode(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit', 'mode', 'expiresIn');
+  async setMode(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'mode', 'expiresIn');
     const limit = this.console.rates.limit(fields);
     const mode = fields.oneOf('mode', LIMIT_MODES);
     const ends = endsOf(fields);
@@ -133,13 +132,13 @@ export abstract class WriteController {
   }
 
   @Post('api/modes/clear')
-  clearMode(@Context() context: ExecutionContext): Promise<void> {
-    return this.ofLimit(context, (limit, cause) => this.console.rates.clearMode(limit, cause));
+  clearMode(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    return this.ofLimit(request, response, (limit, cause) => this.console.rates.clearMode(limit, cause));
   }
 
   @Post('api/candidates/set')
-  async setCandidate(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit', 'patch');
+  async setCandidate(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'patch');
     const limit = this.console.rates.limit(fields);
     const patch = fields.patch();
     fields.check();
@@ -147,25 +146,25 @@ export abstract class WriteController {
   }
 
   @Post('api/candidates/enforce')
-  enforceCandidate(@Context() context: ExecutionContext): Promise<void> {
-    return this.ofLimit(context, (limit, cause) => this.console.rates.enforceCandidate(limit, cause));
+  enforceCandidate(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    return this.ofLimit(request, response, (limit, cause) => this.console.rates.enforceCandidate(limit, cause));
   }
 
   @Post('api/candidates/clear')
-  clearCandidate(@Context() context: ExecutionContext): Promise<void> {
-    return this.ofLimit(context, (limit, cause) => this.console.rates.clearCandidate(limit, cause));
+  clearCandidate(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    return this.ofLimit(request, response, (limit, cause) => this.console.rates.clearCandidate(limit, cause));
   }
 
   @Post('api/rollback')
-  async rollback(@Context() context: ExecutionContext): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'version');
+  async rollback(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'version');
     const version = fields.whole('version', 0);
     fields.check();
     exchange.json(await this.console.rates.rollback(version, await cause()));
   }
 
-  private async charge(context: ExecutionContext, action: 'refund' | 'penalize'): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit', 'identity', 'units');
+  private async charge(request: ConsoleRequest, response: object, action: 'refund' | 'penalize'): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'units');
     const target = this.console.keys.target(fields);
     const units = fields.whole('units', 1);
     fields.check();
@@ -176,28 +175,29 @@ export abstract class WriteController {
   }
 
   private async ofLimit(
-    context: ExecutionContext,
+    request: ConsoleRequest,
+    response: object,
     change: (limit: CatalogEntry, cause: Cause) => Promise<Changed>,
   ): Promise<void> {
-    const { exchange, fields, cause } = this.read(context, 'limit');
+    const { exchange, fields, cause } = this.read(request, response, 'limit');
     const limit = this.console.rates.limit(fields);
     fields.check();
     exchange.json(await change(limit!, await cause()));
   }
 
   /** Reads a change, its reason included. Who makes it is asked once all else is right. */
-  private read(context: ExecutionContext, ...known: readonly string[]) {
-    const exchange = this.exchange(context);
+  private read(request: ConsoleRequest, response: object, ...known: readonly string[]) {
+    const exchange = this.exchange(request, response);
     const fields = Fields.ofBody(exchange.request.body, ...known, 'reason');
     const reason = fields.reason();
     const { actor } = this.console.settings;
     const cause = async (): Promise<Cause> =>
-      actor === undefined ? { reason } : { by: actorOf(await actor(context)), reason };
+      actor === undefined ? { reason } : { by: actorOf(await actor(contextOf(request))), reason };
     return { exchange, fields, cause };
   }
 
-  private exchange(context: ExecutionContext): Exchange {
-    return Exchange.of(context, this.host.httpAdapter);
+  private exchange(request: ConsoleRequest, response: object): Exchange {
+    return new Exchange(this.host.httpAdapter, request, response);
   }
 }
 

@@ -9,7 +9,7 @@ import { LatencyHistogram } from './latency-histogram.js';
 import type { TopKeyCounts } from './top-keys.js';
 
 /** One check of so many is timed: two looks at the clock would cost more than all else here. */
-const TIMED_EVERY = 16;
+const TIMED_EVERY = 64;
 /** The most labels that are told apart; what comes after them is counted together. */
 const MOST_LABELS = 200;
 /** Functions may make new limits for each request. */
@@ -17,6 +17,10 @@ const MOST_LIMITS = 1000;
 
 /** The label of all limits that come after too many others. */
 export const OTHERS = '(others)';
+
+function isOfStore({ source }: StoreDecision): boolean {
+  return source === 'redis' || source === 'memory';
+}
 
 /** What is counted of a limit until the next second. */
 interface Counted extends LimitCounts {
@@ -29,8 +33,11 @@ interface Counted extends LimitCounts {
 export class Tally implements DecisionTap {
   private readonly byLabel = new Map<string, Counted>();
   private readonly byLimit = new Map<CompiledLimit, Counted | null>();
+  /** The limit that was counted last, unless its keys are counted, too. */
   private lastLimit: CompiledLimit | undefined;
-  private lastCounted: Counted | null = null;
+  private lastCounted = noLimitCounts();
+  /** With so many units left, it is near. */
+  private lastNearBelow = 0;
   private checks = noCheckCounts();
   private readonly latencies = new LatencyHistogram();
   private untimed = 0;
@@ -50,39 +57,20 @@ export class Tally implements DecisionTap {
     return true;
   }
 
-  decided(entries: readonly CheckEntry[], decisions: readonly StoreDecision[], latencyMs: number | undefined): void {
-    let refused = false;
-    let fallback = false;
-    let cache = false;
-    let prefetch = false;
-    let byList = false;
-    for (let i = 0; i < entries.length; i++) {
-      const decision = decisions[i]!;
-      const { source } = decision;
-      if (!decision.allowed && isRefusal(entries[i]!.limit, decision)) {
-        refused = true;
-        byList ||= source === 'list';
-      }
-      if (source === 'redis' || source === 'memory') continue;
-      if (source === 'fallback') fallback = true;
-      else if (source === 'cache') cache = true;
-      else if (source === 'prefetch') prefetch = true;
-    }
-    let isShown = false;
-    for (let i = 0; i < entries.length; i++) {
-      const decision = decisions[i]!;
-      // The limits beside one that a list refused were not asked.
-      const isAsked = !byList || decision.source !== 'list' || !decision.allowed;
-      if (isAsked && this.count(entries[i]!, decision, !refused)) isShown = true;
-    }
-    if (!isShown) return;
-    const { checks } = this;
-    checks.checks++;
-    if (fallback) checks.fallback++;
-    if (cache) checks.cache++;
-    if (prefetch) checks.prefetch++;
-    // What is answered in process says nothing of the store.
-    if (latencyMs !== undefined && !cache && !prefetch) this.latencies.add(latencyMs);
+  decided(entries: readonly CheckEntry[], decisions: readonly StoreDecision[], latencyMs: number): void {
+    const decision = decisions[0]!;
+    // Most checks are of one limit, the same as before, which allows and is not near.
+    if (
+      entries.length === 1 &&
+      entries[0]!.limit === this.lastLimit &&
+      decision.remaining > this.lastNearBelow &&
+      decision.allowed &&
+      latencyMs < 0 &&
+      isOfStore(decision)
+    ) {
+      this.lastCounted.allowed++;
+      this.checks.checks++;
+    } else this.decidedOtherwise(entries, decisions, latencyMs);
   }
 
   failed(): void {
@@ -106,24 +94,67 @@ export class Tally implements DecisionTap {
 
   /** Asks anew where the keys of each label are counted. */
   watch(): void {
+    this.lastLimit = undefined;
     for (const counted of this.byLabel.values()) counted.keys = this.keysOf(counted.label);
+  }
+
+  private decidedOtherwise(
+    entries: readonly CheckEntry[],
+    decisions: readonly StoreDecision[],
+    latencyMs: number,
+  ): void {
+    let refused = false;
+    let isByList = false;
+    let isOfStoreAlone = true;
+    for (let i = 0; i < entries.length; i++) {
+      const decision = decisions[i]!;
+      if (isRefusal(entries[i]!.limit, decision)) {
+        refused = true;
+        isByList ||= decision.source === 'list';
+      }
+      isOfStoreAlone &&= isOfStore(decision);
+    }
+    let isShown = false;
+    for (let i = 0; i < entries.length; i++) {
+      const decision = decisions[i]!;
+      // The limits beside one that a list refused were not asked.
+      if (isByList && decision.source === 'list' && decision.allowed) continue;
+      if (this.count(entries[i]!, decision, !refused)) isShown = true;
+    }
+    if (!isShown) return;
+    this.checks.checks++;
+    // What is answered in process says nothing of the store.
+    if (!isOfStoreAlone) this.countSources(decisions);
+    else if (latencyMs >= 0) this.latencies.add(latencyMs);
+  }
+
+  private countSources(decisions: readonly StoreDecision[]): void {
+    for (const name of ['fallback', 'cache', 'prefetch'] as const) {
+      if (decisions.some(({ source }) => source === name)) this.checks[name]++;
+    }
   }
 
   /** Returns whether the limit is shown. */
   private count(entry: CheckEntry, decision: StoreDecision, charged: boolean): boolean {
     const { limit, identity, cost } = entry;
-    const counted = limit === this.lastLimit ? this.lastCounted : this.of(limit);
+    const counted = this.of(limit);
     if (counted === null) return false;
     if (limit.isCandidate) {
       if (!decision.allowed) counted.candidateRefused++;
       return true;
+    }
+    const { keys } = counted;
+    if (keys === undefined && limit !== this.lastLimit) {
+      this.lastLimit = limit;
+      this.lastCounted = counted;
+      this.lastNearBelow = limit.quota - limit.nearFrom;
     }
     if (decision.allowed) {
       counted.allowed++;
       if (charged && becameNear(entry, decision)) counted.near++;
     } else if (limit.shadow) counted.shadowRefused++;
     else counted.refused++;
-    if (counted.keys !== undefined) counted.keys.seen(identity, decision.allowed ? cost : 0);
+    keys?.seen(identity, decision.allowed ? cost : 0);
     return true;
   }
 
@@ -134,8 +165,6 @@ export class Tally implements DecisionTap {
       counted = this.add(this.labelOf(limit));
       this.byLimit.set(limit, counted);
     }
-    this.lastLimit = limit;
-    this.lastCounted = counted;
     return counted;
   }
 
