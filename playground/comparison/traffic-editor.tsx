@@ -1,0 +1,155 @@
+import type { JSX } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Interval } from '../simulation/settings.js';
+import { COLUMNS, SPAN } from '../simulation/traffic.js';
+import type { Palette } from './palette.js';
+import { FONT, PLOT_LEFT, PLOT_RIGHT } from './run-chart.js';
+import { showTime } from './words.js';
+
+interface Props {
+  /** How many requests come in each column. */
+  readonly columns: readonly number[];
+  readonly rate: number;
+  readonly interval: Interval;
+  readonly palette: Palette | undefined;
+  readonly onDraw: (columns: number[]) => void;
+}
+
+const HEIGHT = 104;
+/** Changes of a column by a key. */
+const STEPS: Readonly<Record<string, number>> = { ArrowUp: 1, ArrowDown: -1, PageUp: 5, PageDown: -5 };
+const MOVES: Readonly<Record<string, number>> = {
+  ArrowRight: 1,
+  ArrowLeft: -1,
+  Home: -COLUMNS,
+  End: COLUMNS,
+};
+
+/** The traffic as columns, which can be drawn over: with a pointer, or column by column with the keyboard. */
+export function TrafficEditor({ columns, rate, interval, palette, onDraw }: Props): JSX.Element {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const width = useWidth(canvas);
+  const [column, setColumn] = useState<number>();
+  /** The column that the pointer drew last. */
+  const last = useRef<{ column: number; count: number }>(undefined);
+  const most = Math.max(4, rate, ...columns);
+  const current = column ?? 0;
+
+  useLayoutEffect(() => {
+    if (palette !== undefined) paint(canvas.current!, width, columns, most, column, palette);
+  }, [columns, most, width, column, palette]);
+
+  const change = (changed: ReadonlyMap<number, number>) =>
+    onDraw(columns.map((count, index) => changed.get(index) ?? count));
+
+  const drawTo = (event: PointerEvent) => {
+    const box = canvas.current!.getBoundingClientRect();
+    const plot = box.width - PLOT_LEFT - PLOT_RIGHT;
+    const at = clamp(Math.floor(((event.clientX - box.left - PLOT_LEFT) / plot) * COLUMNS), 0, COLUMNS - 1);
+    const count = clamp(Math.round((1 - (event.clientY - box.top - 4) / (HEIGHT - 8)) * most), 0, most);
+    // A pointer that is quick skips columns.
+    const from = last.current ?? { column: at, count };
+    const changed = new Map<number, number>();
+    for (let each = from.column; ; each += Math.sign(at - from.column)) {
+      const share = at === from.column ? 1 : (each - from.column) / (at - from.column);
+      changed.set(each, Math.round(from.count + share * (count - from.count)));
+      if (each === at) break;
+    }
+    last.current = { column: at, count };
+    change(changed);
+  };
+
+  const press = (event: KeyboardEvent) => {
+    const move = MOVES[event.key];
+    const step = event.key === 'Delete' || event.key === 'Backspace' ? -most : STEPS[event.key];
+    if (move !== undefined) setColumn(clamp(current + move, 0, COLUMNS - 1));
+    else if (step !== undefined) change(new Map([[current, clamp(columns[current]! + step, 0, most)]]));
+    else return;
+    event.preventDefault();
+  };
+
+  const time = showTime((current * SPAN) / COLUMNS, interval);
+  return (
+    <canvas
+      class="traffic"
+      ref={canvas}
+      height={HEIGHT}
+      tabIndex={0}
+      role="slider"
+      aria-label="Traffic: draw it, column by column. Left and right choose the column, up and down change it"
+      aria-orientation="vertical"
+      aria-valuemin={0}
+      aria-valuemax={most}
+      aria-valuenow={columns[current]}
+      aria-valuetext={`At ${time}: ${columns[current]} ${columns[current] === 1 ? 'request' : 'requests'}`}
+      onFocus={() => canvas.current!.matches(':focus-visible') && setColumn(current)}
+      onBlur={() => setColumn(undefined)}
+      onKeyDown={press}
+      onPointerDown={(event) => {
+        if (event.button !== 0) return;
+        canvas.current!.setPointerCapture(event.pointerId);
+        last.current = undefined;
+        drawTo(event);
+      }}
+      onPointerMove={(event) => {
+        if (canvas.current!.hasPointerCapture(event.pointerId)) drawTo(event);
+      }}
+    />
+  );
+}
+
+function useWidth(canvas: { readonly current: HTMLCanvasElement | null }): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry!.contentRect.width)));
+    observer.observe(canvas.current!);
+    return () => observer.disconnect();
+  }, []);
+  return width;
+}
+
+function paint(
+  canvas: HTMLCanvasElement,
+  width: number,
+  columns: readonly number[],
+  most: number,
+  chosen: number | undefined,
+  palette: Palette,
+): void {
+  const scale = devicePixelRatio;
+  canvas.width = Math.max(1, Math.round(width * scale));
+  canvas.height = Math.round(HEIGHT * scale);
+  const context = canvas.getContext('2d')!;
+  context.scale(scale, scale);
+  const plot = width - PLOT_LEFT - PLOT_RIGHT;
+  const bottom = HEIGHT - 4;
+  const x = (share: number) => PLOT_LEFT + share * plot;
+  context.fillStyle = palette.edge;
+  for (let edge = 1; edge < SPAN; edge++) {
+    for (let y = 4; y < bottom; y += 6) context.fillRect(x(edge / SPAN), y, 1, 3);
+  }
+  context.fillStyle = palette.line;
+  context.fillRect(PLOT_LEFT, bottom, plot, 1);
+  context.fillStyle = palette.muted;
+  context.font = FONT;
+  context.textAlign = 'right';
+  context.fillText(String(most), PLOT_LEFT - 6, 13);
+  context.fillText('0', PLOT_LEFT - 6, bottom);
+  for (const [column, count] of columns.entries()) {
+    const left = Math.round(x(column / COLUMNS));
+    const right = Math.round(x((column + 1) / COLUMNS));
+    const height = count === 0 ? 0 : Math.max(2, (count / most) * (HEIGHT - 8));
+    context.fillStyle = palette.ink;
+    context.fillRect(left + 1, bottom - height, Math.max(1, right - left - 2), height);
+    if (column !== chosen) continue;
+    context.fillStyle = palette.worst;
+    context.fillRect(left, bottom, right - left, 4);
+    context.globalAlpha = 0.18;
+    context.fillRect(left, 4, right - left, bottom - 4);
+    context.globalAlpha = 1;
+  }
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, value));
+}

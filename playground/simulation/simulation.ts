@@ -1,0 +1,105 @@
+import { Counter, type Verdict } from './counter.js';
+import { type AlgorithmName, INTERVALS, optionsOf, type Settings } from './settings.js';
+import { SPAN } from './traffic.js';
+import { type Stretch, worstStretch } from './worst-stretch.js';
+
+/** A request, and what became of it. */
+export interface Outcome extends Verdict {
+  /** When it came: microseconds since the beginning. */
+  readonly at: number;
+}
+
+/** Units that were left, over the time. */
+export interface Curve {
+  /** Microseconds since the beginning, in order. Where units are taken, a time stands there twice. */
+  readonly times: number[];
+  readonly remaining: number[];
+}
+
+/** What one algorithm did with the traffic. */
+export interface Run {
+  readonly algorithm: AlgorithmName;
+  readonly quota: number;
+  readonly outcomes: readonly Outcome[];
+  readonly allowed: number;
+  readonly refused: number;
+  readonly curve: Curve;
+  /** Of the units that passed: those that wait in a queue pass when they leave it. */
+  readonly worst: Stretch | undefined;
+  /** The most units that were held at once, where units are held. */
+  readonly heldMost: number;
+}
+
+/** When the simulated clock begins: all windows of the calendar up to a year begin there. */
+export const START = Date.UTC(2030, 0, 1) * 1000;
+
+/** How many times the curve has, besides those at which something happens. */
+const CURVE_STEPS = 240;
+
+/** Sends requests of one unit, which come at `arrivals`, to a limit of an algorithm. */
+export function simulate(algorithm: AlgorithmName, settings: Settings, arrivals: readonly number[]): Run {
+  const interval = INTERVALS[settings.interval].micros;
+  const counter = new Counter(optionsOf(algorithm, settings));
+  const hold = Math.round((settings.hold / 100) * interval);
+  const curve = new Recorder(counter, (SPAN * interval) / CURVE_STEPS);
+  const outcomes: Outcome[] = [];
+  const held: { ticket: number; until: number }[] = [];
+  let heldMost = 0;
+  const releaseUntil = (now: number) => {
+    while (held[0] !== undefined && held[0].until <= now) {
+      const { ticket, until } = held.shift()!;
+      curve.record(until);
+      counter.release(ticket, START + until);
+      curve.mark(until);
+    }
+  };
+  for (const at of arrivals) {
+    releaseUntil(at);
+    curve.record(at);
+    const verdict = counter.ask(START + at);
+    curve.mark(at);
+    outcomes.push({ ...verdict, at });
+    // All are held equally long, so the first that came goes first.
+    if (verdict.ticket !== undefined) held.push({ ticket: verdict.ticket, until: at + hold });
+    heldMost = Math.max(heldMost, held.length);
+  }
+  releaseUntil(SPAN * interval);
+  curve.record(SPAN * interval);
+  const passed = outcomes.filter(({ allowed }) => allowed);
+  return {
+    algorithm,
+    quota: counter.quota,
+    outcomes,
+    allowed: passed.length,
+    refused: outcomes.length - passed.length,
+    curve,
+    worst: worstStretch(
+      passed.map(({ at, delay }) => at + delay),
+      interval,
+    ),
+    heldMost,
+  };
+}
+
+/** Notes what is left, in even steps and where something happens. */
+class Recorder implements Curve {
+  readonly times: number[] = [];
+  readonly remaining: number[] = [];
+  private next = 0;
+
+  constructor(
+    private readonly counter: Counter,
+    private readonly step: number,
+  ) {}
+
+  /** Notes all steps up to a time, and that time. */
+  record(until: number): void {
+    for (; this.next < until; this.next += this.step) this.mark(Math.floor(this.next));
+    this.mark(until);
+  }
+
+  mark(at: number): void {
+    this.times.push(at);
+    this.remaining.push(this.counter.remaining(START + at));
+  }
+}
