@@ -1,9 +1,9 @@
-// Bundles the pages of the playground into playground/dist/: one file each, which asks no network for anything.
+// Bundles the playground into playground/dist/: the comparison, a file for any page, and the page of the sample app.
+// Nothing in them asks another host for anything.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-const LIBRARIES = ['preact', 'uplot', 'luxon', 'ms'];
 const path = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 const shared = {
@@ -24,7 +24,7 @@ const tokens = readFileSync(path('tokens.css'), 'utf8')
   .replaceAll(':root', ':host')
   .replace(/^ *color-scheme:.*$/m, '');
 const css = tokens + (await bundle({ entryPoints: [path('comparison/comparison.css')] }));
-const script = await bundle({
+const comparison = await bundle({
   entryPoints: [path('comparison/element.ts')],
   format: 'esm',
   // The one module of Node that the algorithms' messages ask for.
@@ -32,8 +32,16 @@ const script = await bundle({
   define: { STYLE: JSON.stringify(css) },
 });
 
+const live = await bundle({ entryPoints: [path('live/main.tsx')], format: 'esm' });
+const files = {
+  'sluice-comparison.js': notices('preact', 'uplot', 'luxon', 'ms') + comparison,
+  'live.js': notices('preact', 'structured-headers') + live,
+  'live.css': await bundle({ entryPoints: [path('live/live.css')] }),
+  'index.html': readFileSync(path('live/index.html')),
+  'icon.svg': readFileSync(path('live/icon.svg')),
+};
 mkdirSync(path('dist'), { recursive: true });
-writeFileSync(path('dist/sluice-comparison.js'), notices() + script);
+for (const [name, content] of Object.entries(files)) writeFileSync(path(`dist/${name}`), content);
 
 async function bundle(options) {
   const { outputFiles } = await build({ ...shared, ...options });
@@ -41,8 +49,8 @@ async function bundle(options) {
 }
 
 /** The licences of what is bundled, which ask to go with it. */
-function notices() {
-  const texts = LIBRARIES.map((name) => {
+function notices(...libraries) {
+  const texts = libraries.map((name) => {
     const folder = path(`../node_modules/${name}/`);
     const licence = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file));
     const { version } = JSON.parse(readFileSync(`${folder}package.json`, 'utf8'));

@@ -87,7 +87,7 @@ export function Comparison({ begin }: { readonly begin: Beginning }): JSX.Elemen
             onLoad={setLoad}
           />
         )}
-        {begin.controls === 'full' && begin.algorithms.length > 1 && (
+        {begin.controls === 'full' && begin.algorithms.length > 2 && (
           <AlgorithmChoice offered={begin.algorithms} chosen={chosen} onAlgorithms={setChosen} />
         )}
       </div>

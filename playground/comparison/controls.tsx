@@ -102,7 +102,7 @@ export function Parameters(props: ParameterProps): JSX.Element {
       </label>
       {pattern !== 'drawn' && (
         <Slider
-          label="Requests"
+          label="Load"
           value={load}
           min={10}
           max={MOST_LOAD}
@@ -141,7 +141,9 @@ function Slider({ label, value, min = 1, max, step = 1, show = String, onInput }
     <label class="field">
       <span class="label">
         {label}
-        <output>{show(value)}</output>
+        <span class="value" aria-hidden="true">
+          {show(value)}
+        </span>
       </span>
       <input
         type="range"
@@ -149,6 +151,7 @@ function Slider({ label, value, min = 1, max, step = 1, show = String, onInput }
         max={max}
         step={step}
         value={value}
+        aria-valuetext={show(value)}
         style={{ '--filled': `${((value - min) / (max - min)) * 100}%` }}
         onInput={({ currentTarget }) => onInput(Number(currentTarget.value))}
       />

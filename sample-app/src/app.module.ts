@@ -6,6 +6,7 @@ import { ExportsController } from './exports/exports.controller.js';
 import { ForecastController } from './forecast/forecast.controller.js';
 import { MailController } from './mail/mail.controller.js';
 import { MailQueue } from './mail/mail-queue.js';
+import { PlaygroundController } from './playground/playground.controller.js';
 import { RatesController } from './rates/rates.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
 import { SearchController } from './search/search.controller.js';
@@ -58,6 +59,7 @@ import { TranslationsController } from './translations/translations.controller.j
     DigestsController,
     SummariesController,
     RatesController,
+    PlaygroundController,
   ],
   providers: [MailQueue],
 })

@@ -18,8 +18,11 @@ async function main(): Promise<void> {
     await app.close();
     throw isPortTaken(error) ? new Error(`Port ${settings.port} is taken; set another: PORT=3001`) : error;
   }
+  const origin = (await app.getUrl()).replace(/\/$/, '');
   console.log(`
-${tour((await app.getUrl()).replace(/\/$/, ''))}
+See it work: ${origin}/
+
+${tour(origin)}
 
 Counters: ${await counters(app)}.
 Each line asks until the limit refuses: look for RateLimit, 429 and Retry-After.`);
