@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { comparisons } from './comparisons.js';
 import { diagrams } from './diagrams.js';
-import { asHome, headingOfHome } from './home.js';
+import { headingOfHome, withTitles } from './home.js';
 import { copyLinkedFiles, linksOfTheRepository } from './links.js';
 import { pageOf, REPOSITORY } from './pages.js';
+import { scrollingCode } from './scrolling-code.js';
 import { sidebar } from './sidebar.js';
 import { slug } from './slug.js';
 
@@ -29,12 +30,13 @@ export default defineConfig({
   markdown: {
     anchor: { slugify: slug },
     languageAlias: { promql: 'sql' },
-    theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config(md) {
       linksOfTheRepository(md);
       headingOfHome(md);
       comparisons(md);
       diagrams(md);
+      scrollingCode(md);
     },
   },
   themeConfig: {
@@ -51,7 +53,7 @@ export default defineConfig({
     ],
     externalLinkIcon: true,
   },
-  transformPageData: asHome,
+  transformPageData: withTitles,
   buildEnd: ({ outDir }) => copyLinkedFiles(outDir),
 });
 

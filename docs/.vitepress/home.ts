@@ -48,8 +48,9 @@ const FEATURES = [
   },
 ];
 
-/** Makes the first page of `docs/index.md`, which is a plain list of links in the repository. */
-export function asHome(page: PageData): Partial<PageData> | undefined {
+/** Makes the first page of `docs/index.md`, which is a plain list of links in the repository, and gives the README's page a title. */
+export function withTitles(page: PageData): Partial<PageData> | undefined {
+  if (page.relativePath === pageOf('README.md')) return { title: 'Get started' };
   if (page.relativePath !== pageOf(FILE)) return undefined;
   return { title: 'Rate limiting for NestJS', frontmatter: { layout: 'home', hero: HERO, features: FEATURES } };
 }

@@ -11,7 +11,6 @@ interface Group {
   readonly items: readonly (string | Item)[];
   /** Which files stand behind them, if no group names them. */
   readonly rest?: RegExp;
-  readonly collapsed?: boolean;
 }
 
 const guides = (...names: string[]): string[] => names.map((name) => `docs/guides/${name}.md`);
@@ -35,16 +34,33 @@ const GROUPS: readonly Group[] = [
   {
     text: 'Guides',
     items: guides(
+      'responses',
+      'testing',
       'protecting-a-login',
       'blocking',
-      'responses',
       'waiting',
       'concurrency',
       'transports',
       'middleware',
-      'testing',
     ),
     rest: /^docs\/guides\//,
+  },
+  {
+    text: 'Algorithms',
+    items: [
+      { text: 'What holds for all', link: '/algorithms/' },
+      ...algorithms(
+        'gcra',
+        'token-bucket',
+        'sliding-window',
+        'sliding-log',
+        'fixed-window',
+        'calendar-window',
+        'leaky-bucket',
+        'concurrency',
+      ),
+    ],
+    rest: /^docs\/algorithms\//,
   },
   { text: 'Trying limits out', items: guides('simulate', 'shadow-mode', 'candidates') },
   {
@@ -59,21 +75,6 @@ const GROUPS: readonly Group[] = [
       'prefetching',
       'redis-users',
     ),
-  },
-  {
-    text: 'Algorithms',
-    items: algorithms(
-      'README',
-      'gcra',
-      'token-bucket',
-      'sliding-window',
-      'sliding-log',
-      'fixed-window',
-      'calendar-window',
-      'leaky-bucket',
-      'concurrency',
-    ),
-    rest: /^docs\/algorithms\//,
   },
   { text: 'Moving over', items: [], rest: /^docs\/migrating-from-/ },
   {
@@ -92,19 +93,23 @@ const GROUPS: readonly Group[] = [
     items: ['CHANGELOG.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/architecture.md'],
     rest: /^(?!docs\/decisions\/)/,
   },
-  { text: 'Decisions', items: ['docs/decisions/README.md'], rest: /^docs\/decisions\//, collapsed: true },
+  {
+    text: 'Decisions',
+    items: [{ text: 'All of them', link: '/decisions/' }],
+    rest: /^docs\/decisions\//,
+  },
 ];
 
 /** Where each page stands in the sidebar. No page is missing: a new one is in the group of its folder. */
 export function sidebar(): Item[] {
-  const files = filesOfPages().filter((file) => !['README.md', 'docs/index.md'].includes(file));
+  const files = filesOfPages().filter((file) => !/^docs\/index\.md$|(?:^|\/)README\.md$/.test(file));
   const named = new Set(GROUPS.flatMap(({ items }) => items));
   const left = new Set(files.filter((file) => !named.has(file)));
-  return GROUPS.map(({ text, items, rest, collapsed }) => {
+  return GROUPS.map(({ text, items, rest }) => {
     const there = items.filter((item) => typeof item !== 'string' || files.includes(item));
     const others = [...left].filter((file) => rest?.test(file) && left.delete(file));
     const shown = [...there, ...others].map((item) => (typeof item === 'string' ? itemOf(item) : item));
-    return collapsed === undefined ? { text, items: shown } : { text, items: shown, collapsed };
+    return { text, items: shown };
   });
 }
 
