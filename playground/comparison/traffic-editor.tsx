@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Interval } from '../simulation/settings.js';
 import { COLUMNS, SPAN } from '../simulation/traffic.js';
 import type { Palette } from './palette.js';
-import { FONT, PLOT_LEFT, PLOT_RIGHT } from './run-chart.js';
+import { labelFont, PLOT_LEFT, PLOT_RIGHT } from './run-chart.js';
 import { showTime, unitOf } from './words.js';
 
 interface Props {
@@ -131,7 +131,7 @@ function paint(canvas: HTMLCanvasElement, { width, columns, most, chosen, interv
   context.scale(scale, scale);
   const x = (share: number) => PLOT_LEFT + share * (width - PLOT_LEFT - PLOT_RIGHT);
   const bottom = TOP + PLOT;
-  context.font = FONT;
+  context.font = labelFont(palette);
   context.textAlign = 'center';
   for (let edge = 0; edge <= SPAN; edge++) {
     const left = Math.round(x(edge / SPAN));
