@@ -19,11 +19,10 @@ const shared = {
   logLevel: 'warning',
 };
 
-// In a shadow tree the element stands for the root, and the page says whether it is dark.
-const tokens = readFileSync(path('tokens.css'), 'utf8')
-  .replaceAll(':root', ':host')
-  .replace(/^ *color-scheme:.*$/m, '');
-const css = tokens + (await bundle({ entryPoints: [path('comparison/comparison.css')] }));
+// The console's. In a shadow tree the element stands for the root, and the page says whether it is dark.
+const [tokens] = /:root \{.*?^\}/ms.exec(readFileSync(path('../lib/console/page/tokens.css'), 'utf8'));
+const host = tokens.replace(':root', ':host').replace(/^ *color-scheme:.*$/m, '');
+const css = host + (await bundle({ entryPoints: [path('comparison/comparison.css')] }));
 const comparison = await bundle({
   entryPoints: [path('comparison/element.ts')],
   format: 'esm',

@@ -312,8 +312,8 @@ export interface CandidateInfo {
 /** Answer of `GET api/rates`. */
 export interface Rates {
   rates: RateInfo[];
-  /** The newest change; `api/rollback` takes a version before it. */
-  version: number;
+  /** The newest change, 0 before the first one; `api/rollback` takes a version before it. `null` if it could not be read. */
+  version: number | null;
 }
 
 /** Answer of changes that are not of a key. */

@@ -66,6 +66,7 @@ export function Comparison({ begin }: { readonly begin: Beginning }): JSX.Elemen
               </button>
             )}
           </p>
+          <p class="hint">Drag across the bars to draw other traffic.</p>
         </div>
         <TrafficEditor
           columns={columns}

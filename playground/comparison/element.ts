@@ -51,4 +51,5 @@ function content(given: Record<string, string | undefined>) {
   }
 }
 
-customElements.define('sluice-comparison', SluiceComparison);
+// A page may load the module twice, under two addresses.
+if (customElements.get('sluice-comparison') === undefined) customElements.define('sluice-comparison', SluiceComparison);

@@ -1,4 +1,4 @@
-/** Colours that canvases draw with. The style sheet has them, for light and dark. */
+/** What canvases draw with. The style sheet has them, for light and dark. */
 export interface Palette {
   readonly ink: string;
   readonly muted: string;
@@ -10,9 +10,11 @@ export interface Palette {
   readonly leftArea: string;
   readonly worst: string;
   readonly worstArea: string;
+  /** The family of its letters. */
+  readonly font: string;
 }
 
-const VARIABLES: Record<keyof Palette, string> = {
+const VARIABLES: Record<Exclude<keyof Palette, 'font'>, string> = {
   ink: '--text-soft',
   muted: '--chart-axis',
   line: '--chart-grid',
@@ -22,16 +24,17 @@ const VARIABLES: Record<keyof Palette, string> = {
   left: '--curve',
   leftArea: '--curve-area',
   worst: '--chart-other',
-  worstArea: '--worst-area',
+  worstArea: '--chart-other-fill',
 };
 
-/** The colours as they are where `probe` stands: an element that is not shown. */
+/** The colours and letters as they are where `probe` stands: an element that is not shown. */
 export function readPalette(probe: HTMLElement): Palette {
   const entries = Object.entries(VARIABLES).map(([name, variable]) => {
     probe.style.color = `var(${variable})`;
     return [name, getComputedStyle(probe).color];
   });
-  return Object.fromEntries(entries) as Record<keyof Palette, string>;
+  const colours = Object.fromEntries(entries) as Record<keyof typeof VARIABLES, string>;
+  return { ...colours, font: getComputedStyle(probe).fontFamily };
 }
 
 /** Calls back when the page may have changed its colours. Returns what ends that. */

@@ -22,7 +22,11 @@ export const BARS = COLUMNS;
 const LANE = 64;
 const GAP = 8;
 const HEIGHT = 180;
-export const FONT = '11px system-ui, sans-serif';
+/** The font of the numbers at axes. */
+export function labelFont({ font }: Palette): string {
+  return `11px ${font}`;
+}
+
 /** What stands beside a plot, so that the times of all of them are one below another. */
 export const PLOT_LEFT = 34;
 export const PLOT_RIGHT = 18;
@@ -65,7 +69,7 @@ export class RunChart {
       },
       axes: [
         {
-          font: FONT,
+          font: labelFont(shown.palette),
           size: 24,
           gap: 4,
           stroke: () => this.shown.palette.muted,
@@ -75,7 +79,7 @@ export class RunChart {
           values: (_, splits) => splits.map((split) => (split === 0 ? '0' : `${split} ${this.shown.unit}`)),
         },
         {
-          font: FONT,
+          font: labelFont(shown.palette),
           size: PLOT_LEFT,
           gap: 4,
           stroke: () => this.shown.palette.muted,

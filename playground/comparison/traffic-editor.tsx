@@ -3,8 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Interval } from '../simulation/settings.js';
 import { COLUMNS, SPAN } from '../simulation/traffic.js';
 import type { Palette } from './palette.js';
-import { FONT, PLOT_LEFT, PLOT_RIGHT } from './run-chart.js';
-import { showTime } from './words.js';
+import { labelFont, PLOT_LEFT, PLOT_RIGHT } from './run-chart.js';
+import { showTime, unitOf } from './words.js';
 
 interface Props {
   /** How many requests come in each column. */
@@ -15,7 +15,11 @@ interface Props {
   readonly onDraw: (columns: number[]) => void;
 }
 
-const HEIGHT = 104;
+const HEIGHT = 120;
+/** What stands below the bars. */
+const AXIS = 20;
+const TOP = 4;
+const PLOT = HEIGHT - TOP - AXIS;
 /** Changes of a column by a key. */
 const STEPS: Readonly<Record<string, number>> = { ArrowUp: 1, ArrowDown: -1, PageUp: 5, PageDown: -5 };
 const MOVES: Readonly<Record<string, number>> = {
@@ -36,8 +40,8 @@ export function TrafficEditor({ columns, rate, interval, palette, onDraw }: Prop
   const current = column ?? 0;
 
   useLayoutEffect(() => {
-    if (palette !== undefined) paint(canvas.current!, width, columns, most, column, palette);
-  }, [columns, most, width, column, palette]);
+    if (palette !== undefined) paint(canvas.current!, { width, columns, most, chosen: column, interval, palette });
+  }, [columns, most, width, column, interval, palette]);
 
   const change = (changed: ReadonlyMap<number, number>) =>
     onDraw(columns.map((count, index) => changed.get(index) ?? count));
@@ -46,7 +50,7 @@ export function TrafficEditor({ columns, rate, interval, palette, onDraw }: Prop
     const box = canvas.current!.getBoundingClientRect();
     const plot = box.width - PLOT_LEFT - PLOT_RIGHT;
     const at = clamp(Math.floor(((event.clientX - box.left - PLOT_LEFT) / plot) * COLUMNS), 0, COLUMNS - 1);
-    const count = clamp(Math.round((1 - (event.clientY - box.top - 4) / (HEIGHT - 8)) * most), 0, most);
+    const count = clamp(Math.round((1 - (event.clientY - box.top - TOP) / PLOT) * most), 0, most);
     // A pointer that is quick skips columns.
     const from = last.current ?? { column: at, count };
     const changed = new Map<number, number>();
@@ -108,44 +112,51 @@ function useWidth(canvas: { readonly current: HTMLCanvasElement | null }): numbe
   return width;
 }
 
-function paint(
-  canvas: HTMLCanvasElement,
-  width: number,
-  columns: readonly number[],
-  most: number,
-  chosen: number | undefined,
-  palette: Palette,
-): void {
+interface Painting {
+  readonly width: number;
+  readonly columns: readonly number[];
+  /** The count of the highest column. */
+  readonly most: number;
+  /** The column that keys change. */
+  readonly chosen: number | undefined;
+  readonly interval: Interval;
+  readonly palette: Palette;
+}
+
+function paint(canvas: HTMLCanvasElement, { width, columns, most, chosen, interval, palette }: Painting): void {
   const scale = devicePixelRatio;
   canvas.width = Math.max(1, Math.round(width * scale));
   canvas.height = Math.round(HEIGHT * scale);
   const context = canvas.getContext('2d')!;
   context.scale(scale, scale);
-  const plot = width - PLOT_LEFT - PLOT_RIGHT;
-  const bottom = HEIGHT - 4;
-  const x = (share: number) => PLOT_LEFT + share * plot;
-  context.fillStyle = palette.edge;
-  for (let edge = 1; edge < SPAN; edge++) {
-    for (let y = 4; y < bottom; y += 6) context.fillRect(x(edge / SPAN), y, 1, 3);
+  const x = (share: number) => PLOT_LEFT + share * (width - PLOT_LEFT - PLOT_RIGHT);
+  const bottom = TOP + PLOT;
+  context.font = labelFont(palette);
+  context.textAlign = 'center';
+  for (let edge = 0; edge <= SPAN; edge++) {
+    const left = Math.round(x(edge / SPAN));
+    const isWithin = edge > 0 && edge < SPAN;
+    context.fillStyle = palette.edge;
+    for (let y = isWithin ? TOP : bottom; y < bottom; y += 6) context.fillRect(left, y, 1, 3);
+    context.fillStyle = palette.muted;
+    context.fillText(edge === 0 ? '0' : `${edge} ${unitOf(interval)}`, left, HEIGHT - 4);
   }
-  context.fillStyle = palette.line;
-  context.fillRect(PLOT_LEFT, bottom, plot, 1);
-  context.fillStyle = palette.muted;
-  context.font = FONT;
   context.textAlign = 'right';
-  context.fillText(String(most), PLOT_LEFT - 6, 13);
+  context.fillText(String(most), PLOT_LEFT - 6, TOP + 9);
   context.fillText('0', PLOT_LEFT - 6, bottom);
+  context.fillStyle = palette.line;
+  context.fillRect(x(0), bottom, x(1) - x(0), 1);
   for (const [column, count] of columns.entries()) {
     const left = Math.round(x(column / COLUMNS));
     const right = Math.round(x((column + 1) / COLUMNS));
-    const height = count === 0 ? 0 : Math.max(2, (count / most) * (HEIGHT - 8));
+    const height = count === 0 ? 0 : Math.max(2, (count / most) * PLOT);
     context.fillStyle = palette.ink;
     context.fillRect(left + 1, bottom - height, Math.max(1, right - left - 2), height);
     if (column !== chosen) continue;
     context.fillStyle = palette.worst;
     context.fillRect(left, bottom, right - left, 4);
     context.globalAlpha = 0.18;
-    context.fillRect(left, 4, right - left, bottom - 4);
+    context.fillRect(left, TOP, right - left, PLOT);
     context.globalAlpha = 1;
   }
 }
