@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { filesOfPages, pageOf } from '../../../docs/.vitepress/pages.js';
 import { problemsOfSite } from '../../../docs/.vitepress/check-links.mjs';
+import { violationsOf, WCAG_AA } from '../../support/axe.js';
 import { browserOfSpec } from '../../support/browser.js';
 import { buildSite, serve } from './built-site.js';
 
@@ -59,6 +60,8 @@ describe('the site of the documentation', () => {
     const asked = new Set<string>();
     page.on('request', (request) => asked.add(new URL(request.url()).origin));
     await page.goto(origin + BASE);
+    // The page listens from when its scripts have drawn something.
+    await page.getByText('worst minute').first().waitFor();
     await page
       .getByRole('button', { name: /search/i })
       .first()
@@ -70,5 +73,14 @@ describe('the site of the documentation', () => {
     await page.getByText('worst minute').first().waitFor();
     expect(asked).toEqual(new Set([origin]));
     expect(complaints).toEqual([]);
+  });
+
+  it.each([
+    ['light', ''],
+    ['dark', 'algorithms/gcra.html'],
+  ] as const)('lets everyone read it, %s', async (colorScheme, path) => {
+    const { page } = await browser.open(origin + BASE + path, { colorScheme });
+    await page.getByText('worst minute').first().waitFor();
+    expect(await violationsOf(page, WCAG_AA)).toEqual([]);
   });
 });
