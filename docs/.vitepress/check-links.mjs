@@ -64,6 +64,8 @@ function read(path) {
       const value = unescaped(values.find((each) => each !== undefined) ?? '');
       if (name === 'id' || (name === 'name' && tag === 'a')) ids.add(value);
       else if (name === 'href' || name === 'src') links.push({ tag, url: value });
+      else if (name === 'srcset')
+        links.push(...value.split(',').map((each) => ({ tag, url: each.trim().split(' ')[0] })));
     }
   }
   return { links, ids };

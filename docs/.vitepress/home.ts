@@ -11,7 +11,7 @@ const HERO = {
   actions: [
     { theme: 'brand', text: 'Get started', link: '/start' },
     { theme: 'alt', text: 'Choose an algorithm', link: '/start#choose-an-algorithm' },
-    { theme: 'alt', text: 'From @nestjs/throttler', link: '/migrating-from-throttler' },
+    { theme: 'alt', text: 'From throttler', link: '/migrating-from-throttler' },
   ],
 };
 

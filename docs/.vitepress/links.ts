@@ -4,7 +4,7 @@ import type { MarkdownRenderer } from 'vitepress';
 import { fileOf, pageOf, REPOSITORY } from './pages.js';
 
 /** What browsers show or save by itself. All else is shown as a text. */
-const KNOWN_KINDS = /\.(?:json|svg|png|txt)$/;
+const KNOWN_KINDS = /\.(?:json|yaml|svg|png|txt)$/;
 
 /** Files of the repository that pages link to and that are no pages themselves. */
 const linkedFiles = new Set<string>();

@@ -36,6 +36,7 @@ describe('the check of a built site', () => {
     ['<a href="other.html#no">', 'index.html: other.html#no: nothing in other.html has the id no'],
     ['<a href="#no">', 'index.html: #no: nothing in index.html has the id no'],
     ['<img alt="" src="no.svg" />', 'index.html: no.svg: no such file'],
+    ['<source srcset="other.html 1x, no.png 2x" />', 'index.html: no.png: no such file'],
     ['<script src="https://example.com/a.js">', 'index.html: <script> loads https://example.com/a.js of another host'],
     ['<link rel="preconnect" href="//example.com">', 'index.html: <link> loads //example.com of another host'],
   ])('tells of %s', async (html, problem) => {
