@@ -6,6 +6,7 @@ import { diagrams } from './diagrams.js';
 import { headingOfHome, withTitles } from './home.js';
 import { copyLinkedFiles, linksOfTheRepository } from './links.js';
 import { pageOf, REPOSITORY } from './pages.js';
+import { picturesOfBothThemes } from './pictures.js';
 import { scrollingCode } from './scrolling-code.js';
 import { sidebar } from './sidebar.js';
 import { slug } from './slug.js';
@@ -36,6 +37,7 @@ export default defineConfig({
       headingOfHome(md);
       comparisons(md);
       diagrams(md);
+      picturesOfBothThemes(md);
       scrollingCode(md);
     },
   },
