@@ -76,7 +76,7 @@ const GROUPS: readonly Group[] = [
       'redis-users',
     ),
   },
-  { text: 'Moving over', items: [], rest: /^docs\/migrating-from-/ },
+  { text: 'Moving over', items: ['docs/migrating-from-throttler.md'], rest: /^docs\/migrating-from-/ },
   {
     text: 'Reference',
     items: [
@@ -117,7 +117,9 @@ const readme = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
 
 /** A page by the name that the README's table of guides gives it, or else by its heading. */
 function itemOf(file: string): Item {
-  const row = readme.split('\n').find((line) => line.startsWith('| [') && line.includes(`](${file})`));
+  const [, reference] = readme.match(new RegExp(`^\\[([^\\]]+)\\]: ${file}$`, 'm')) ?? [];
+  const ways = [`](${file})`, ...(reference === undefined ? [] : [`][${reference}]`])];
+  const row = readme.split('\n').find((line) => line.startsWith('| [') && ways.some((way) => line.includes(way)));
   const text = row === undefined ? headingOf(file) : /\[(.*?)\]/.exec(row)![1]!.replaceAll('`', '');
   return { text, link: `/${pageOf(file)!.replace(/(?:(^|\/)index)?\.md$/, '$1')}` };
 }

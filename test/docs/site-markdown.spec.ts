@@ -99,6 +99,13 @@ describe('the sidebar', () => {
     const ofPages = links.filter((link) => !link.includes('#') && !link.startsWith('/api/'));
     expect(ofPages.toSorted()).toEqual(wanted.toSorted());
   });
+
+  it('names pages as the README does, or by their headings', () => {
+    const names = new Map(sidebar().flatMap(({ items }) => items!.map(({ link, text }) => [link, text])));
+    expect(names.get('/guides/explain')).toBe('Explaining limits');
+    expect(names.get('/migrating-from-rate-limiter-flexible')).toBe('From rate-limiter-flexible');
+    expect(names.get('/decisions/0003-the-servers-time')).toBe("3. The server's time");
+  });
 });
 
 describe('a heading', () => {
