@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { INTERVALS, type Settings } from '../simulation/settings.js';
-import { simulate } from '../simulation/simulation.js';
+import { runUntil, simulate } from '../simulation/simulation.js';
 import { arrivalsOf, columnsOf, type Pattern } from '../simulation/traffic.js';
 import type { Beginning } from './attributes.js';
 import { AlgorithmChoice, Parameters, PatternChoice } from './controls.js';
@@ -9,6 +9,7 @@ import { onColours, type Palette, readPalette } from './palette.js';
 import { RunCard } from './run-card.js';
 import { barsOf } from './run-chart.js';
 import { TrafficEditor } from './traffic-editor.js';
+import { usePlayback } from './playback.js';
 import { nounOf, PATTERN_WORDS, unitOf } from './words.js';
 
 let groups = 0;
@@ -24,6 +25,7 @@ export function Comparison({ begin }: { readonly begin: Beginning }): JSX.Elemen
   const group = useMemo(() => `sluice-comparison-${++groups}`, []);
   const probe = useRef<HTMLElement>(null);
   const palette = usePalette(probe);
+  const playback = usePlayback();
 
   const interval = INTERVALS[settings.interval].micros;
   const traffic = useMemo(() => {
@@ -44,6 +46,11 @@ export function Comparison({ begin }: { readonly begin: Beginning }): JSX.Elemen
     }));
   }, [traffic, settings, chosen]);
 
+  // While it is played, what is still to come is not shown.
+  const until = playback.at === undefined ? undefined : playback.at * interval;
+  const shownCharts =
+    until === undefined ? charts : charts.map((chart) => ({ ...chart, run: runUntil(chart.run, until, interval) }));
+
   const change = (changed: Partial<Settings>) => {
     const { rate } = settings;
     // What was as large as the rate follows it.
@@ -58,20 +65,23 @@ export function Comparison({ begin }: { readonly begin: Beginning }): JSX.Elemen
       <div class="controls">
         <div class="choices">
           <PatternChoice pattern={pattern} onPattern={setPattern} />
-          <p class="meaning">
-            {PATTERN_WORDS[pattern].meaning}
+          <p class="meaning">{PATTERN_WORDS[pattern].meaning} Drag across the bars to draw other traffic.</p>
+          <div class="actions">
             {pattern === 'poisson' && (
               <button type="button" onClick={() => setSeed(seed + 1)}>
                 Draw others
               </button>
             )}
-          </p>
-          <p class="hint">Drag across the bars to draw other traffic.</p>
+            <button type="button" class="play" onClick={playback.toggle}>
+              {playback.at === undefined ? 'Play' : 'Stop'}
+            </button>
+          </div>
         </div>
         <TrafficEditor
           columns={columns}
           rate={settings.rate}
           interval={settings.interval}
+          at={playback.at}
           palette={palette}
           onDraw={(drawn) => {
             setDrawing(drawn);
@@ -99,7 +109,7 @@ export function Comparison({ begin }: { readonly begin: Beginning }): JSX.Elemen
         <li class="worst">the {nounOf(settings.interval)} in which most passed</li>
       </ul>
       <div class={`cards ${columnsClass(charts.length)}`}>
-        {charts.map((shown) => (
+        {shownCharts.map((shown) => (
           <RunCard
             key={shown.run.algorithm}
             shown={shown}

@@ -32,15 +32,16 @@ export const PLOT_LEFT = 34;
 export const PLOT_RIGHT = 18;
 
 /** Requests of each bar: those that passed, and those that were refused. */
-export function barsOf({ outcomes }: Run, interval: number): { passed: number[]; refused: number[] } {
+export function barsOf({ outcomes, until }: Run, interval: number): { passed: number[]; refused: number[] } {
   const passed = Array.from({ length: BARS }, () => 0);
   const refused = [...passed];
   const width = (SPAN * interval) / BARS;
   for (const { at, delay, allowed } of outcomes) {
-    // What leaves a queue after the end is not drawn.
-    const bar = Math.floor((allowed ? at + delay : at) / width);
+    const time = allowed ? at + delay : at;
+    const bar = Math.floor(time / width);
     const bars = allowed ? passed : refused;
-    if (bar < BARS) bars[bar]! += 1;
+    // What leaves a queue later is not drawn.
+    if (time <= until && bar < BARS) bars[bar]! += 1;
   }
   return { passed, refused };
 }

@@ -11,6 +11,8 @@ interface Props {
   readonly columns: readonly number[];
   readonly rate: number;
   readonly interval: Interval;
+  /** How far the simulation is played, in intervals; nothing if it is not. */
+  readonly at: number | undefined;
   readonly palette: Palette | undefined;
   readonly onDraw: (columns: number[]) => void;
 }
@@ -30,7 +32,7 @@ const MOVES: Readonly<Record<string, number>> = {
 };
 
 /** The traffic as columns, which can be drawn over: with a pointer, or column by column with the keyboard. */
-export function TrafficEditor({ columns, rate, interval, palette, onDraw }: Props): JSX.Element {
+export function TrafficEditor({ columns, rate, interval, at, palette, onDraw }: Props): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(canvas);
   const [column, setColumn] = useState<number>();
@@ -40,8 +42,8 @@ export function TrafficEditor({ columns, rate, interval, palette, onDraw }: Prop
   const current = column ?? 0;
 
   useLayoutEffect(() => {
-    if (palette !== undefined) paint(canvas.current!, { width, columns, most, chosen: column, interval, palette });
-  }, [columns, most, width, column, interval, palette]);
+    if (palette !== undefined) paint(canvas.current!, { width, columns, most, chosen: column, interval, at, palette });
+  }, [columns, most, width, column, interval, at, palette]);
 
   const change = (changed: ReadonlyMap<number, number>) =>
     onDraw(columns.map((count, index) => changed.get(index) ?? count));
@@ -120,10 +122,12 @@ interface Painting {
   /** The column that keys change. */
   readonly chosen: number | undefined;
   readonly interval: Interval;
+  readonly at: number | undefined;
   readonly palette: Palette;
 }
 
-function paint(canvas: HTMLCanvasElement, { width, columns, most, chosen, interval, palette }: Painting): void {
+function paint(canvas: HTMLCanvasElement, painting: Painting): void {
+  const { width, columns, most, chosen, interval, at, palette } = painting;
   const scale = devicePixelRatio;
   canvas.width = Math.max(1, Math.round(width * scale));
   canvas.height = Math.round(HEIGHT * scale);
@@ -159,6 +163,9 @@ function paint(canvas: HTMLCanvasElement, { width, columns, most, chosen, interv
     context.fillRect(left, TOP, right - left, PLOT);
     context.globalAlpha = 1;
   }
+  if (at === undefined) return;
+  context.fillStyle = palette.left;
+  context.fillRect(x(at / SPAN), TOP, 1.5, PLOT);
 }
 
 function clamp(value: number, min: number, max: number): number {

@@ -38,7 +38,7 @@ export const PATTERN_WORDS: Record<Pattern, { readonly label: string; readonly m
   burst: { label: 'Bursts', meaning: 'Many requests at once, then a pause.' },
   poisson: { label: 'Random', meaning: 'Each request comes independently of all others (a Poisson process).' },
   edge: { label: 'Edge', meaning: 'As many requests just before the end of a window as just after it.' },
-  drawn: { label: 'Drawn', meaning: 'Drawn by hand, or with the arrow keys.' },
+  drawn: { label: 'Drawn', meaning: 'Drawn by hand; arrow keys do it, too.' },
 };
 
 const BEHAVIOUR: Record<AlgorithmName, (settings: Settings) => string> = {

@@ -29,6 +29,7 @@ export function LimitBar({ limit, reading, now }: Props): JSX.Element {
         <strong>{current}</strong> of {quota} left
         {wait > 0 && !refused && <span class="soft"> · all again in {showSeconds(wait)}</span>}
         {wait > 0 && refused && <span class="wait"> · refuses for {showSeconds(wait)}</span>}
+        {wait === 0 && refused && <span class="soft"> · free again</span>}
       </span>
       <div
         class="track"

@@ -28,6 +28,8 @@ export interface Run {
   readonly worst: Stretch | undefined;
   /** The most units that were held at once, where units are held. */
   readonly heldMost: number;
+  /** When it ended: microseconds since the beginning. */
+  readonly until: number;
 }
 
 /** When the simulated clock begins: all windows of the calendar up to a year begin there. */
@@ -41,43 +43,62 @@ export function simulate(algorithm: AlgorithmName, settings: Settings, arrivals:
   const interval = INTERVALS[settings.interval].micros;
   const counter = new Counter(optionsOf(algorithm, settings));
   const hold = Math.round((settings.hold / 100) * interval);
-  const curve = new Recorder(counter, (SPAN * interval) / CURVE_STEPS);
+  const recorder = new Recorder(counter, (SPAN * interval) / CURVE_STEPS);
   const outcomes: Outcome[] = [];
   const held: { ticket: number; until: number }[] = [];
   let heldMost = 0;
   const releaseUntil = (now: number) => {
     while (held[0] !== undefined && held[0].until <= now) {
       const { ticket, until } = held.shift()!;
-      curve.record(until);
+      recorder.record(until);
       counter.release(ticket, START + until);
-      curve.mark(until);
+      recorder.mark(until);
     }
   };
   for (const at of arrivals) {
     releaseUntil(at);
-    curve.record(at);
+    recorder.record(at);
     const verdict = counter.ask(START + at);
-    curve.mark(at);
+    recorder.mark(at);
     outcomes.push({ ...verdict, at });
     // All are held equally long, so the first that came goes first.
     if (verdict.ticket !== undefined) held.push({ ticket: verdict.ticket, until: at + hold });
     heldMost = Math.max(heldMost, held.length);
   }
   releaseUntil(SPAN * interval);
-  curve.record(SPAN * interval);
-  const passed = outcomes.filter(({ allowed }) => allowed);
+  recorder.record(SPAN * interval);
+  const curve: Curve = { times: recorder.times, remaining: recorder.remaining };
+  // What still waits at the end leaves later, one after another.
+  const last = outcomes.reduce((latest, { at, delay }) => Math.max(latest, at + delay), SPAN * interval);
+  const summary = summaryOf(outcomes, interval, last);
+  return { algorithm, quota: counter.quota, outcomes, curve, ...summary, heldMost };
+}
+
+/** A run as it was at a time: microseconds since the beginning. */
+export function runUntil(run: Run, until: number, interval: number): Run {
+  const { times, remaining } = run.curve;
+  const end = times.findLastIndex((time) => time <= until) + 1;
+  const outcomes = run.outcomes.filter(({ at }) => at <= until);
   return {
-    algorithm,
-    quota: counter.quota,
+    ...run,
     outcomes,
-    allowed: passed.length,
-    refused: outcomes.length - passed.length,
-    curve,
-    worst: worstStretch(
-      passed.map(({ at, delay }) => at + delay),
-      interval,
-    ),
-    heldMost,
+    curve: { times: times.slice(0, end), remaining: remaining.slice(0, end) },
+    ...summaryOf(outcomes, interval, until),
+  };
+}
+
+function summaryOf(
+  outcomes: readonly Outcome[],
+  interval: number,
+  until: number,
+): Pick<Run, 'allowed' | 'refused' | 'worst' | 'until'> {
+  const allowed = outcomes.filter((outcome) => outcome.allowed);
+  const passed = allowed.map(({ at, delay }) => at + delay).filter((time) => time <= until);
+  return {
+    allowed: allowed.length,
+    refused: outcomes.length - allowed.length,
+    worst: worstStretch(passed, interval),
+    until,
   };
 }
 

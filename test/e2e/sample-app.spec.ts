@@ -1,8 +1,11 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { until } from '../support/until.js';
 import { type SampleApp, START_TIMEOUT_MS, startSample as startApp } from '../support/sample-app.js';
 
 const ROUTES = 14;
@@ -99,6 +102,11 @@ describe('the sample app, counting in process', () => {
     await expect(startSample({ REDIS_URL: '', PORT: port })).rejects.toThrow(`Port ${port} is taken`);
   });
 
+  it('says what is wrong with its settings, and ends', async () => {
+    const started = startSample({ REDIS_URL: '', DEMO_TRAFFIC: 'yes' });
+    await expect(started).rejects.toThrow("DEMO_TRAFFIC is 'yes', wants on or off");
+  });
+
   it('ends when it is told to', async () => {
     expect(await sample.stop()).toBe('SIGTERM');
   });
@@ -114,14 +122,19 @@ describe('the sample app, with a Redis that is not there', () => {
 
 describe('the sample app, counting on Redis', () => {
   let sample: Sample;
-  let url: string;
+  let redis: Redis;
 
   beforeAll(async () => {
-    url = database(9);
+    const url = database(9);
+    redis = new Redis(url, { lazyConnect: true });
+    await redis.connect();
     sample = await startSample({ REDIS_URL: url });
   }, START_TIMEOUT_MS);
 
-  afterAll(() => sample.stop());
+  afterAll(async () => {
+    redis.disconnect();
+    await sample.stop();
+  });
 
   it('tells of its limits on every route and refuses past them', async () => {
     expect(sample.output).toContain('Counters: Redis at ');
@@ -130,12 +143,25 @@ describe('the sample app, counting on Redis', () => {
   });
 
   it('counts there', async () => {
-    const redis = new Redis(url, { lazyConnect: true });
-    await redis.connect();
     const timeToLive = await redis.pttl('sluice:{ip:127.0.0.1}::login:sl:block');
-    redis.disconnect();
     expect(timeToLive).toBeGreaterThan(0);
     expect(timeToLive).toBeLessThanOrEqual(15 * 60_000);
+  });
+
+  it('makes visitors up, with identities of their own', () =>
+    until(async () => (await redis.exists('sluice:{ip:203.0.113.1}::feed:td')) === 1, 10_000));
+
+  it('shows them in its console', () =>
+    until(async () => {
+      const response = await fetch(new URL('ops/limits/api/overview?range=5m', sample.url));
+      const { totals } = (await response.json()) as { totals: Record<string, { allowed: number }> };
+      return (totals['feed']?.allowed ?? 0) > 0;
+    }, 10_000));
+
+  it('opens its console to nobody who calls this machine by another name', async () => {
+    const page = new URL('ops/limits', sample.url);
+    expect(await statusAt(page, 'localhost:3000')).toBe(200);
+    expect(await statusAt(page, 'rebound.example.org:3000')).toBe(403);
   });
 });
 
@@ -177,6 +203,13 @@ function parse(line: string): Line {
       ? { headers: Object.fromEntries(headers) }
       : { method: 'POST', headers: Object.fromEntries(headers), body: new URLSearchParams(body) };
   return { url, init, requests: Number(requests), parallel: line.includes(' -Z --parallel-immediate ') };
+}
+
+/** The status of an answer to somebody who calls the host so. */
+async function statusAt(url: URL, host: string): Promise<number | undefined> {
+  const [response] = (await once(get(url, { headers: { host } }), 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
 }
 
 async function startSample(env: Record<string, string>): Promise<Sample> {

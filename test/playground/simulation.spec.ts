@@ -11,7 +11,7 @@ import {
   readSettings,
   type Settings,
 } from '../../playground/simulation/settings.js';
-import { type Run, simulate, START } from '../../playground/simulation/simulation.js';
+import { type Run, runUntil, simulate, START } from '../../playground/simulation/simulation.js';
 import { arrivalsOf, COLUMNS, columnsOf, PATTERNS, readPattern, SPAN } from '../../playground/simulation/traffic.js';
 import { worstStretch } from '../../playground/simulation/worst-stretch.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
@@ -124,6 +124,28 @@ describe('the simulation', () => {
         expect(curve.times.at(-1)).toBe(SPAN * traffic.interval);
         expect(Math.min(...curve.remaining)).toBeGreaterThanOrEqual(0);
         expect(Math.max(...curve.remaining)).toBeLessThanOrEqual(quota);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('is at each time what it would be without what came later', () => {
+    fc.assert(
+      fc.property(anyAlgorithm, anyCase, fc.double({ min: 0, max: SPAN, noNaN: true }), (algorithm, each, share) => {
+        const { settings, traffic } = each;
+        const until = Math.floor(share * traffic.interval);
+        const arrivals = arrivalsOf(traffic);
+        const run = simulate(algorithm, settings, arrivals);
+        const stopped = runUntil(run, until, traffic.interval);
+        const alone = simulate(
+          algorithm,
+          settings,
+          arrivals.filter((at) => at <= until),
+        );
+        expect(stopped).toMatchObject({ allowed: alone.allowed, refused: alone.refused, until });
+        expect(stopped.worst?.units ?? 0).toBeLessThanOrEqual(alone.worst?.units ?? 0);
+        expect(stopped.curve.times.at(-1) ?? 0).toBeLessThanOrEqual(until);
+        expect(runUntil(run, run.until, traffic.interval)).toEqual(run);
       }),
       { numRuns: RUNS },
     );

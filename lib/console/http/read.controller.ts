@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ExecutionContext, Get, Inject, Injectable, Post } from '@nestjs/common';
+import { type ExecutionContext, Get, Inject, Injectable, Post, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { consoleMessages } from '../../errors/console-messages.js';
 import type { ReadRoutes } from '../console-options.js';
@@ -64,8 +64,9 @@ export abstract class ReadController {
     exchange.json(await this.console.overviews.overview(range));
   }
 
+  /** That it takes the response tells Nest not to end it. */
   @Get('api/live')
-  live(@Context() context: ExecutionContext): void {
+  live(@Context() context: ExecutionContext, @Res() _response: object): void {
     const exchange = this.exchange(context);
     const fields = Fields.ofQuery(exchange.request.query, 'limit', 'top');
     const isTop = fields.optional('top', (field) => fields.oneOf(field, ['0', '1'])) === '1';

@@ -6,7 +6,7 @@ import { route } from './data/route.js';
 import { loadSession, session } from './data/session.js';
 import { useStore } from './data/store.js';
 import { Frame } from './parts/frame.js';
-import { Waiting } from './parts/small.js';
+import { ViewHead, Waiting } from './parts/small.js';
 import { ChangesView } from './views/changes.js';
 import { LimitView } from './views/limit.js';
 import { ListsView } from './views/lists.js';
@@ -58,7 +58,10 @@ export function App(): JSX.Element {
       {about ? (
         <View key={`${now.view} ${now.limit ?? ''}`} session={about} limit={now.limit} />
       ) : (
-        <Waiting error={error} what="console" onRetry={() => void loadSession()} />
+        <>
+          <ViewHead title={TITLES[now.view]} />
+          <Waiting error={error} what="console" onRetry={() => void loadSession()} />
+        </>
       )}
     </Frame>
   );

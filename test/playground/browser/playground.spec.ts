@@ -135,6 +135,19 @@ describe('the comparison', () => {
     expect(await canvas.getAttribute('aria-valuetext')).toBe('At 3.8 s: 1 request');
   });
 
+  it('is played from its beginning', async () => {
+    const { page } = await open();
+    await page.clock.install();
+    await page.getByRole('button', { name: 'Play' }).click();
+    // 2.5 seconds for each minute: the double burst lies behind, the next one does not.
+    await page.clock.runFor(4500);
+    const card = cardOf(page, 'calendar-window');
+    expect([await numberOf(card, 'allowed'), await numberOf(card, 'refused')]).toEqual([20, 11]);
+    await page.getByRole('button', { name: 'Stop', exact: true }).click();
+    await page.clock.runFor(100);
+    expect([await numberOf(card, 'allowed'), await numberOf(card, 'refused')]).toEqual([40, 22]);
+  });
+
   it('tells what is wrong with an attribute', async () => {
     const { page } = await open();
     await page.locator('sluice-comparison').evaluate((element) => element.setAttribute('algorithms', 'gcra,bucket'));

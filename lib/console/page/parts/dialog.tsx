@@ -10,6 +10,8 @@ export interface Action {
   readonly fields: readonly FieldSpec[];
   readonly confirm: string;
   readonly danger?: boolean;
+  /** Whether the button that opens the dialog is not there any more when it is done. */
+  readonly gone?: boolean;
   /** Does it. What it rejects with is shown: beside the fields that it names, else above the buttons. */
   run(values: Readonly<Record<string, string>>): Promise<void>;
 }
@@ -24,6 +26,7 @@ const REASON: FieldSpec = {
 /** Asks for what an action needs, and for its reason. Escape closes it, and the focus goes back to where it was. */
 export function ActionDialog({ action, onClose }: { action: Action; onClose: () => void }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
+  const done = useRef(false);
   const fields = [...action.fields, REASON];
   const [values, setValues] = useState(() => Object.fromEntries(fields.map(({ name, value }) => [name, value ?? ''])));
   const [errors, setErrors] = useState<Readonly<Record<string, string>>>({});
@@ -37,7 +40,8 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
     element.querySelector<HTMLElement>('input, select')?.focus();
     return () => {
       element.close();
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+      const lasts = opener instanceof HTMLElement && opener.isConnected && !(done.current && action.gone);
+      (lasts ? opener : document.querySelector<HTMLElement>('main h1'))?.focus();
     };
   }, []);
 
@@ -57,6 +61,7 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
     setBusy(true);
     try {
       await action.run(values);
+      done.current = true;
       onClose();
     } catch (error) {
       const told = error instanceof RequestError ? error.fields : [];

@@ -17,6 +17,8 @@ interface Context {
 }
 
 export interface Offered {
+  /** Tells it from the others, whatever it is called just now. */
+  readonly name: string;
   readonly label: string;
   readonly danger?: boolean;
   readonly action: Action;
@@ -44,6 +46,7 @@ export function keyActions(context: Context): Offered[] {
   const { state, info, rate, blocked } = context;
   const offered: (Offered | false)[] = [
     {
+      name: 'block',
       label: blocked ? 'Block anew' : 'Block',
       danger: true,
       action: action(context, 'block', {
@@ -55,14 +58,17 @@ export function keyActions(context: Context): Offered[] {
       }),
     },
     blocked && {
+      name: 'unblock',
       label: 'Unblock',
       action: action(context, 'unblock', {
         title: 'Unblock',
         intro: ' is counted again as before the block.',
         done: 'is unblocked',
+        gone: true,
       }),
     },
     {
+      name: 'reset',
       label: 'Reset',
       action: action(context, 'reset', {
         title: 'Reset',
@@ -71,6 +77,7 @@ export function keyActions(context: Context): Offered[] {
       }),
     },
     !info?.leases && {
+      name: 'refund',
       label: 'Refund',
       action: action(context, 'refund', {
         title: 'Refund',
@@ -80,6 +87,7 @@ export function keyActions(context: Context): Offered[] {
       }),
     },
     !info?.leases && {
+      name: 'penalize',
       label: 'Penalize',
       danger: true,
       action: action(context, 'penalize', {
@@ -91,6 +99,7 @@ export function keyActions(context: Context): Offered[] {
       }),
     },
     rate !== undefined && {
+      name: 'override',
       label: state.rateSource === 'key' ? 'Change its rate' : 'Give it a rate of its own',
       action: action(context, 'override', {
         title: 'A rate of its own',
@@ -100,11 +109,13 @@ export function keyActions(context: Context): Offered[] {
       }),
     },
     state.rateSource === 'key' && {
+      name: 'clear',
       label: 'Clear its rate',
       action: action(context, 'clear-override', {
         title: 'Clear its rate',
         intro: ' is counted by the rate of the limit again.',
         done: 'has the rate of the limit again',
+        gone: true,
       }),
     },
   ];
@@ -122,6 +133,7 @@ interface Told {
   readonly fields?: readonly FieldSpec[];
   readonly done: string;
   readonly danger?: boolean;
+  readonly gone?: boolean;
 }
 
 function action({ state, identity, onChanged }: Context, path: string, told: Told): Action {
@@ -137,6 +149,7 @@ function action({ state, identity, onChanged }: Context, path: string, told: Tol
     fields: told.fields ?? [],
     confirm: told.title === 'A rate of its own' ? 'Set the rate' : told.title,
     ...(told.danger && { danger: true }),
+    ...(told.gone && { gone: true }),
     async run({ reason, ...values }) {
       const body = { limit: state.limit, identity, reason, ...bodyOf(values) };
       const answer = await post<KeyChanged>(`api/keys/${path}`, body);

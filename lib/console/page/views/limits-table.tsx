@@ -99,12 +99,10 @@ function LimitRow({ row: { limit, totals }, overview }: { row: Row; overview: Om
         </span>
       </th>
       <td class="number" data-label="Allowed">
-        {whole(totals.allowed)}
-        <span class="sub">{now(series?.allowed)}</span>
+        {whole(totals.allowed)} <span class="sub">{now(series?.allowed)}</span>
       </td>
       <td class="number" data-label="Refused">
-        {whole(totals.refused)}
-        <span class="sub">{now(series?.refused)}</span>
+        {whole(totals.refused)} <span class="sub">{now(series?.refused)}</span>
       </td>
       <td class="number" data-label="Share refused">
         {percent(totals.refused, all)}

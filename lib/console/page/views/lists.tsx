@@ -205,6 +205,7 @@ function removing({ id, list, entry }: ListItem, onChanged: () => void): Action 
     ),
     fields: [],
     confirm: 'Remove',
+    gone: true,
     async run({ reason }) {
       const { changed, warning } = await post<Changed>('api/lists/remove', { id, reason });
       onChanged();

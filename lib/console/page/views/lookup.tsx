@@ -41,7 +41,8 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
     try {
       const answer = await post<Lookup>('api/lookup', { identity: wanted });
       remember(answer.id, wanted);
-      subject.value = { identity: wanted, found: answer };
+      // The order stays while one changes something.
+      subject.value = { identity: wanted, found: { ...answer, limits: answer.limits.toSorted(byUrgency) } };
     } catch (failure) {
       const told =
         failure instanceof RequestError ? failure.fields.find(({ field }) => field === 'identity') : undefined;
@@ -95,7 +96,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
             </div>
           )}
           <div class="states">
-            {found.limits.toSorted(byUrgency).map((state) => (
+            {found.limits.map((state) => (
               <StateCard
                 key={state.limit}
                 state={state}

@@ -20,7 +20,7 @@ interface Told {
   readonly fields?: readonly FieldSpec[];
   readonly confirm: string;
   readonly done: string;
-  readonly danger?: boolean;
+  readonly gone?: boolean;
 }
 
 /** What can be changed of a limit, each with the dialog that asks for what it needs. */
@@ -55,6 +55,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
         intro: `The rate is as configured again: ${rate.configured.rate}.`,
         confirm: 'Clear the change',
         done: 'has its configured rate again.',
+        gone: true,
       }),
     offer('Change the mode', {
       path: 'modes/set',
@@ -71,6 +72,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
         intro: `The mode is as configured again: ${rate.configured.mode}.`,
         confirm: 'Clear the mode',
         done: 'has its configured mode again.',
+        gone: true,
       }),
     offer(candidate === null ? 'Preview a rate' : 'Preview another rate', {
       path: 'candidates/set',
@@ -88,6 +90,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
         intro: `${candidate.rate} is not counted any more.`,
         confirm: 'Drop it',
         done: 'has no candidate any more.',
+        gone: true,
       }),
   ];
   return offered.filter((one) => one !== false);
@@ -103,6 +106,7 @@ function enforcing({ candidate, current }: RateInfo): Told {
       `${whole(decisions)} (${percent(candidateRefused, decisions)}).`,
     confirm: 'Enforce',
     done: 'is enforced by what was its candidate.',
+    gone: true,
   };
 }
 
@@ -116,7 +120,7 @@ function actionOf(limit: string, told: Told, onChanged: () => void): Action {
     ),
     fields: told.fields ?? [],
     confirm: told.confirm,
-    ...(told.danger && { danger: true }),
+    ...(told.gone && { gone: true }),
     async run({ reason, mode, expiresIn, ...values }) {
       const patch = patchOf(values);
       const { changed, warning } = await post<Changed>(`api/${told.path}`, {

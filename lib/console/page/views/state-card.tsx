@@ -111,15 +111,17 @@ export function StateCard({ state, info, rate, identity, canWrite, onAct, onChan
         </dl>
         <details>
           <summary>Why is it so?</summary>
-          <pre>{state.explanation}</pre>
+          <pre tabIndex={0} role="group" aria-label={`Explanation of ${limit}`}>
+            {state.explanation}
+          </pre>
         </details>
       </div>
       {canWrite && (info?.addressable ?? true) && (
         <footer>
           <div class="buttons" role="group" aria-label={`Change ${limit} for ${identity}`}>
-            {keyActions({ state, info, rate, identity, blocked, onChanged }).map(({ label, danger, action }) => (
+            {keyActions({ state, info, rate, identity, blocked, onChanged }).map(({ name, label, danger, action }) => (
               <button
-                key={label}
+                key={name}
                 type="button"
                 class={danger ? 'button small danger' : 'button small'}
                 onClick={() => onAct(action)}
