@@ -12,6 +12,6 @@ export const WCAG_AA: RunOptions = { runOnly: ['wcag2a', 'wcag2aa'] };
 export async function violationsOf(page: Page, options: RunOptions = {}): Promise<string[]> {
   // Beside the page's policy, which lets no script of ours in.
   await page.evaluate(SCRIPT);
-  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResults;
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(options)})`);
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
 }
