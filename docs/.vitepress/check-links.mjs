@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 const COMMENTS_AND_CODE = /<!--[^]*?-->|(?<=<(?:script|style)\b[^>]*>)[^]*?(?=<\/(?:script|style)>)/g;
 const TAGS = /<([a-z][\w-]*)((?:\s+[^\s=>]+(?:="[^"]*"|='[^']*'|=[^\s>]*)?)*)\s*\/?>/gi;
 const ATTRIBUTES = /([^\s=]+)(?:="([^"]*)"|='([^']*)'|=([^\s>]*))?/g;
+const STYLES = /<style\b[^>]*>([^]*?)<\/style>|\sstyle="([^"]*)"/g;
 const LOADED_BY_STYLES = /url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)/g;
 
 /** What is wrong, a line for each. `folder` holds the site, `base` is the path under which it will stand. */
@@ -26,9 +27,13 @@ export function problemsOfSite(folder, base = '/') {
       if (problem !== undefined) problems.push(`${file}: ${problem}`);
     }
   }
-  for (const file of files.filter((name) => name.endsWith('.css'))) {
-    for (const [, one, other] of readFileSync(join(folder, file), 'utf8').matchAll(LOADED_BY_STYLES)) {
-      if (isElsewhere(one ?? other)) problems.push(`${file}: loads ${one ?? other} of another host`);
+  for (const file of files.filter((name) => /\.(?:css|html)$/.test(name))) {
+    const text = readFileSync(join(folder, file), 'utf8');
+    const styles = file.endsWith('.css')
+      ? [text]
+      : [...text.matchAll(STYLES)].map(([, block, own]) => unescaped(block ?? own));
+    for (const [, one, other] of styles.flatMap((style) => [...style.matchAll(LOADED_BY_STYLES)])) {
+      if (isElsewhere(one ?? other)) problems.push(`${file}: a style loads ${one ?? other} of another host`);
     }
   }
   return [...new Set(problems)];
