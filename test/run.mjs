@@ -12,6 +12,7 @@ let failed = false;
 const script = (name) => quietly(name, 'npm', ['run', name]);
 
 await script('build:lua');
+await script('build:console');
 await script('build:lib');
 // The specs start the sample, and the checks read its types.
 await script('build:sample');

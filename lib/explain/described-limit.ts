@@ -81,7 +81,8 @@ function keyOfLimit(rule: Rule, { limit, identity, note }: AskedLimit, prefix: s
   return { ...told, identity, ...(limit.instance ? {} : { counter: keyOf(prefix, { limit, identity }) }) };
 }
 
-function nameOfKey(key: unknown): string {
+/** A limit's `key` as text. */
+export function nameOfKey(key: unknown): string {
   if (typeof key !== 'function') return String(key);
   const isClass = Function.prototype.toString.call(key).startsWith('class');
   if (isClass) return key.name;

@@ -75,6 +75,14 @@ export class Explainer {
     return this.told(findings, reader);
   }
 
+  /** @internal Explains a limit to code that has its rule, wherever it is declared. */
+  explainRule(rule: Rule, key: string, ip: string | undefined): Promise<Explanation> {
+    const { store } = this;
+    const unobserved = store instanceof StoreLayer ? store.unobserved : store;
+    const findings = this.ofRules([rule], { key, cost: rule.fixedCost, ip });
+    return this.told(findings, new CounterReader(unobserved, this.settings.timeoutMs, false));
+  }
+
   private async told(findings: Findings, reader: CounterReader): Promise<Explanation> {
     const { subject, groups, leftOut, functions, client, ask } = findings;
     const { overrides, lists, settings } = this;
@@ -120,7 +128,13 @@ export class Explainer {
   }
 
   private ofLimit({ limit, key, cost, ip }: LimitQuery): Findings {
-    const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
+    return this.ofRules(typeof limit === 'string' ? this.named(limit) : [this.defined(limit)], { key, cost, ip });
+  }
+
+  private ofRules(
+    rules: readonly Rule[],
+    { key, cost, ip }: Pick<LimitQuery, 'key'> & { cost: number | undefined; ip: string | undefined },
+  ): Findings {
     const group = rules.map((rule) => ({ rule, origin: this.origins.ofNamed(rule, LOCATION), replaces: [] }));
     return {
       subject: { kind: 'limit', limit: rules[0]!.name },

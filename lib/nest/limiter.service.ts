@@ -9,6 +9,7 @@ import type { LimitQuery, RouteQuery } from '../explain/question.js';
 import type { ListEntry } from '../config/list-entry.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
+import type { Rule } from '../rules/rule.js';
 import { CallerAnswers } from '../limiter/caller-answers.js';
 import { entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../limiter/lease.js';
@@ -75,6 +76,11 @@ export class LimiterService {
   lazily(name: string): Limiter {
     const rule = () => this.registry.rule(name, { location: 'LimiterService.for', namespace: '' });
     return new Limiter(name, rule, this.store, this.queues);
+  }
+
+  /** @internal The limiter of a rule, wherever it is declared. */
+  ofRule(rule: Rule): Limiter {
+    return new Limiter(rule.name, () => rule, this.store, this.queues);
   }
 
   /**

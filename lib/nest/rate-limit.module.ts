@@ -19,6 +19,7 @@ import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { ApiDocumentation } from './openapi/api-documentation.js';
+import { HandlerClasses } from '../rules/handler-classes.js';
 import { StartUpCheck } from '../rules/start-up-check.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
@@ -32,11 +33,13 @@ import {
   type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
 import type { RateLimitModuleOptions } from '../config/module-options.js';
-import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { type RateLimitSettings, readSettings } from '../config/settings.js';
 import { Policies } from '../policy/policies.js';
 import { policyProviders } from './policy.providers.js';
 import { Overrides } from '../overrides/overrides.js';
+import { DecisionStream } from '../telemetry/decision-stream.js';
+import { Explainer } from '../explain/explainer.js';
 import { RequestLimiter } from '../request/request-limiter.js';
 import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
@@ -67,12 +70,21 @@ const providers: Provider[] = [
   LimiterService,
   ApiDocumentation,
 ];
-const exported: (Type | string)[] = [
+const exported: (Type | string | symbol)[] = [
   LimiterService,
   RateLimitGuard,
   RateLimitHealthIndicator,
   RequestLimiter,
   LimitRegistry,
+  // The console, which is a module of its own, looks at these.
+  RATE_LIMIT_SETTINGS,
+  RATE_LIMIT_STORE,
+  RATE_LIMIT_REDIS,
+  DecisionStream,
+  Overrides,
+  Explainer,
+  PlanRegistry,
+  HandlerClasses,
 ];
 // Nest reads the lists of a module's class once it has found all modules of an app, and so has loaded all of its files.
 onLimiterRecorded((name) => {

@@ -63,8 +63,8 @@ export function hashOf(identity: string): string {
   return createHash('sha256').update(identity).digest('base64url').slice(0, HASH_LENGTH);
 }
 
-/** What was taken from the future says nothing of how much was used before. */
-function becameNear({ limit, cost }: CheckEntry, { remaining, delayMs }: StoreDecision): boolean {
+/** Whether units took a limit to its `nearLimit` share or beyond. What was taken from the future says nothing of how much was used before. */
+export function becameNear({ limit, cost }: CheckEntry, { remaining, delayMs }: StoreDecision): boolean {
   if (delayMs > 0 && limit.algorithm.reservation !== undefined) return false;
   const used = limit.quota - remaining;
   return used >= limit.nearFrom && used - cost < limit.nearFrom;

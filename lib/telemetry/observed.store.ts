@@ -16,6 +16,7 @@ import type { CheckEntry, Counter } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
 import { eventOf } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
+import { TappedAnswer } from './decision-tap.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { tellSpan } from './span.js';
 
@@ -52,13 +53,16 @@ export class ObservedStore extends StoreLayer {
 
   override decide(check: Check, answer: CheckAnswer): void {
     const span = this.openTelemetry?.span();
-    const asked = this.listens(span) ? new ObservedAnswer(this, check, answer, span) : answer;
-    decide(this.inner, check, asked);
+    const { tap } = this.stream;
+    // A look decides nothing.
+    const counted = tap === undefined || check.peek === true ? answer : new TappedAnswer(tap, check, answer);
+    decide(this.inner, check, this.listens(span) ? new ObservedAnswer(this, check, counted, span) : counted);
   }
 
   override reserve(entry: ReserveEntry): Promise<StoreDecision> {
     const span = this.openTelemetry?.span();
-    return this.listens(span) ? this.observeReservation(entry, span) : this.inner.reserve(entry);
+    const observed = this.listens(span) || this.stream.tap !== undefined;
+    return observed ? this.observeReservation(entry, span) : this.inner.reserve(entry);
   }
 
   override refund(refunds: readonly Refund[]): Promise<void> {
@@ -110,14 +114,18 @@ export class ObservedStore extends StoreLayer {
   private async observeReservation(entry: ReserveEntry, span: Span | undefined): Promise<StoreDecision> {
     const start = performance.now();
     const ask = () => this.inner.reserve(entry);
-    const decision = await this.timed('reserve', ask, (decided) => [decided]);
+    const decision = await this.timed('reserve', ask, (decided) => [decided]).catch((error: unknown) => {
+      this.stream.tap?.failed();
+      throw error;
+    });
     const { candidate } = decision;
     const { candidate: limit } = entry.limit;
     const hasBoth = candidate !== undefined && limit !== undefined;
     // What the fallback counts, it counts of both.
     const decisions = hasBoth ? [decision, { ...candidate, source: decision.source }] : [decision];
     const entries = hasBoth ? [entry, { ...entry, limit }] : [entry];
-    this.tell(entries, decisions, performance.now() - start, span);
+    this.stream.tap?.decided(entries, decisions, performance.now() - start);
+    if (this.listens(span)) this.tell(entries, decisions, performance.now() - start, span);
     return decision;
   }
 

@@ -23,6 +23,7 @@ const LAYERS = [
   'request',
   'explain',
   'nest',
+  'console',
   'testing',
   'cli',
 ];
@@ -31,7 +32,12 @@ const ROOT = 'lib';
 /** The entry point stands above all layers. */
 const ENTRY_POINT = 'index.ts';
 
-const files = readdirSync(ROOT, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+/** A program for browsers, which knows of the library only the types of its answers. */
+const PAGE = join('console', 'page', sep);
+const PAGE_MAY_KNOW = join('console', 'api.ts');
+
+const sources = readdirSync(ROOT, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
+const files = sources.filter((file) => !file.startsWith(PAGE));
 const layerOf = (file: string) => file.split(sep)[0]!;
 
 /** The files of the library that a file imports, types and dynamic imports included. */
@@ -82,6 +88,31 @@ function withCircle(file: string): string[] {
   return added === undefined ? importsOf(file) : [...importsOf(file), added];
 }
 
+/** What the page imports from outside its folder, or would import when it runs. */
+function importsOfPage(): string[] {
+  return sources
+    .filter((file) => file.startsWith(PAGE))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((target) => !target.startsWith(PAGE))
+        .map((target) => ({ file, target, typesOnly: onlyTypesOf(file, target) })),
+    )
+    .filter(({ target, typesOnly }) => target !== PAGE_MAY_KNOW || !typesOnly)
+    .map(({ file, target }) => `${file} -> ${target}`);
+}
+
+function onlyTypesOf(file: string, target: string): boolean {
+  const { statements } = ts.createSourceFile(file, readFileSync(join(ROOT, file), 'utf8'), ts.ScriptTarget.Latest);
+  return statements
+    .filter((statement) => ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement))
+    .filter(({ moduleSpecifier }) => moduleSpecifier && ts.isStringLiteral(moduleSpecifier))
+    .filter(({ moduleSpecifier }) => {
+      const name = (moduleSpecifier as ts.StringLiteral).text;
+      return normalize(join(dirname(file), name.replace(/\.js$/, '.ts'))) === target;
+    })
+    .every((statement) => (ts.isImportDeclaration(statement) ? statement.importClause : statement)?.isTypeOnly);
+}
+
 describe('the layers of lib/', () => {
   it('names every folder', () => {
     const folders = new Set(files.filter((file) => file.includes(sep)).map(layerOf));
@@ -106,6 +137,8 @@ describe('the layers of lib/', () => {
     const barrels = files.filter((file) => importsOf(file).some((target) => target === ENTRY_POINT));
     expect(barrels).toEqual([]);
   });
+
+  it('has a page that knows only the types of its answers', () => expect(importsOfPage()).toEqual([]));
 
   it('finds an arrow that runs up and a circle where there are some', () => {
     expect(arrows(withCircle)).toEqual([`${LOW} -> ${HIGH}`]);

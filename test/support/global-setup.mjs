@@ -1,7 +1,10 @@
+import { ensureBrowser, opensPages } from './browser-binary.mjs';
 import { startSharedRedis } from './shared-redis.mjs';
 
-export default async function globalSetup() {
+export default async function globalSetup({ testPathPatterns }) {
   try {
+    // The workers find it in their environment.
+    if (opensPages(testPathPatterns.patterns)) process.env.TEST_BROWSER = ensureBrowser();
     await startSharedRedis();
   } catch (error) {
     // Jest would wrap the message in its own and a stack trace. One line that says what to do is worth more.

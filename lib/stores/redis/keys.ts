@@ -42,3 +42,21 @@ export function overrideKeys(prefix: string, keyPrefix = ''): string[] {
   const others = ['overrides', 'expiries', 'changes'].map((name) => `${prefix}:{${keyPrefix}${rates}}:${name}`);
   return [rates, ...others];
 }
+
+/** The keys of the console, in one slot of a Cluster. No counter has them: theirs have two colons behind the braces. */
+export function consoleKeys(prefix: string) {
+  const key = (name: string) => `${prefix}:{console}:${name}`;
+  return {
+    /** When each instance was heard of last. */
+    seen: key('seen'),
+    /** Until when somebody looks at the keys of a limit. */
+    watched: key('watched'),
+    /** The log of what was done to keys. */
+    log: key('log'),
+    instance: (id: string) => key(`instance-${id}`),
+    /** What an instance counted, in steps of a length. */
+    counts: (id: string, stepMs: number) => key(`counts-${stepMs / 1000}-${id}`),
+    /** The keys that an instance saw most. */
+    top: (id: string) => key(`top-${id}`),
+  };
+}

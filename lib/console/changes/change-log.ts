@@ -1,0 +1,74 @@
+import { reasonOf } from '../../util/reason-of.js';
+import type { LimiterService } from '../../nest/limiter.service.js';
+import type { RecordedChange } from '../../overrides/override.js';
+import type { ChangeInfo, Changes } from '../api.js';
+import type { ShownNames } from '../shown-names.js';
+import type { ConsoleLog } from './console-log.js';
+
+const MOST_READ = 1000;
+const MOST_SHOWN = 500;
+
+/** All changes: those of rates, modes and lists, by code or the console, and those of keys by the console. */
+export class ChangeLog {
+  constructor(
+    private readonly service: LimiterService,
+    private readonly log: ConsoleLog,
+    private readonly names: ShownNames,
+  ) {}
+
+  /** The changes of a limit, or of all, the newest first. What cannot be read is left out, and said. */
+  async read(limit: string | undefined): Promise<Changes> {
+    const [recorded, logged] = await Promise.allSettled([this.service.changes({ last: MOST_READ }), this.log.read()]);
+    const changes: ChangeInfo[] = [];
+    if (recorded.status === 'fulfilled') changes.push(...recorded.value.flatMap((change) => this.shown(change)));
+    if (logged.status === 'fulfilled') changes.push(...logged.value.map((change) => ({ ...change, version: null })));
+    const failed = [recorded, logged].find((each) => each.status === 'rejected');
+    const reason: unknown = failed?.reason;
+    return {
+      changes: changes
+        .filter((change) => limit === undefined || change.limit === limit)
+        .toSorted((one, other) => other.at - one.at || (other.version ?? 0) - (one.version ?? 0))
+        .slice(0, MOST_SHOWN),
+      ...(reason !== undefined && { problem: reasonOf(reason) }),
+    };
+  }
+
+  /** A line for each thing that a change changed. */
+  private shown({ version, at, by, reason, rollbackTo, overrides }: RecordedChange): ChangeInfo[] {
+    return overrides.map((changed) => {
+      const { kind, limit = null, before, after } = changed;
+      const key = kind === 'list' ? this.names.entry(changed.entry) : changed.key && this.names.key(changed.key);
+      return {
+        at,
+        action: rollbackTo === undefined ? kind : 'rollback',
+        limit,
+        key: key ?? null,
+        ...(by !== undefined && { by }),
+        ...(reason !== undefined && { reason }),
+        version,
+        ...(rollbackTo !== undefined && { rollbackTo }),
+        ...(before !== undefined && { before: textOf(before) }),
+        ...(after !== undefined && { after: textOf(after) }),
+      };
+    });
+  }
+}
+
+interface Changed {
+  readonly patch?: object;
+  readonly mode?: string;
+  readonly list?: string;
+  readonly expiresAt: number | undefined;
+}
+
+/** What something is changed to, as text: `rate: 50, burst: 100`, `shadow`, `deny`. */
+function textOf(changed: object): string {
+  const { patch, mode, list, expiresAt } = changed as Changed;
+  const options = Object.entries(patch ?? {}).map(([option, value]) => `${option}: ${valueText(value)}`);
+  const what = [mode, list, options.join(', ')].filter((text) => text !== undefined && text !== '').join(' ');
+  return expiresAt === undefined ? what : `${what} until ${new Date(expiresAt).toISOString()}`;
+}
+
+function valueText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,59 @@
+import type { ChangeInfo } from '../api.js';
+import type { ConsoleRedis } from '../telemetry/console-redis.js';
+
+/** As many as the history of rates holds. */
+const MOST_ENTRIES = 1000;
+
+/** What was done to the counter of a key. */
+export type LoggedChange = Omit<ChangeInfo, 'version' | 'rollbackTo' | 'before'> & { readonly key: string };
+
+/** The log of what was done to keys: on Redis, or in process without it. It keeps the last thousand. */
+export class ConsoleLog {
+  private readonly own: LoggedChange[] = [];
+
+  constructor(private readonly redis: ConsoleRedis | undefined) {}
+
+  /** Rejects with `RateLimitStoreError`. */
+  async write(change: LoggedChange): Promise<void> {
+    const { redis } = this;
+    if (redis === undefined) {
+      this.own.unshift(change);
+      this.own.length = Math.min(this.own.length, MOST_ENTRIES);
+      return;
+    }
+    const { log } = redis.keys;
+    await redis.run([
+      ['lpush', log, JSON.stringify(change)],
+      ['ltrim', log, 0, MOST_ENTRIES - 1],
+    ]);
+  }
+
+  /** All entries, the newest first. Rejects with `RateLimitStoreError`. */
+  async read(): Promise<LoggedChange[]> {
+    const { redis } = this;
+    if (redis === undefined) return [...this.own];
+    const [entries] = await redis.run([['lrange', redis.keys.log, 0, MOST_ENTRIES - 1]]);
+    return (entries as string[]).flatMap((text) => readEntry(text) ?? []);
+  }
+}
+
+const ACTIONS: readonly ChangeInfo['action'][] = ['block', 'unblock', 'reset', 'refund', 'penalize'];
+
+/** Reads an entry; nothing of what is none, as another release might write. */
+function readEntry(text: string): LoggedChange | undefined {
+  try {
+    const { at, action, limit, key, by, reason, after } = JSON.parse(text) as Record<keyof LoggedChange, unknown>;
+    if (typeof at !== 'number' || !ACTIONS.includes(action as never) || typeof key !== 'string') return undefined;
+    return {
+      at,
+      action: action as LoggedChange['action'],
+      limit: typeof limit === 'string' ? limit : null,
+      key,
+      ...(typeof by === 'string' && { by }),
+      ...(typeof reason === 'string' && { reason }),
+      ...(typeof after === 'string' && { after }),
+    };
+  } catch {
+    return undefined;
+  }
+}

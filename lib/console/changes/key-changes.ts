@@ -1,0 +1,87 @@
+import { reasonOf } from '../../util/reason-of.js';
+import { consoleMessages } from '../../errors/console-messages.js';
+import type { Limiter } from '../../limiter/limiter.js';
+import type { LimiterService } from '../../nest/limiter.service.js';
+import type { KeyChanged } from '../api.js';
+import type { Fields } from '../fields.js';
+import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
+import type { ShownNames } from '../shown-names.js';
+import type { Lookups } from '../views/lookups.js';
+import { type Cause, tried } from './cause.js';
+import type { ConsoleLog, LoggedChange } from './console-log.js';
+
+/** What a change is of. */
+interface Target {
+  readonly entry: CatalogEntry;
+  readonly identity: string;
+}
+
+/** Changes what a limit has of one key. Every change answers what the limit is for the key then. */
+export class KeyChanges {
+  constructor(
+    private readonly catalog: LimitCatalog,
+    private readonly service: LimiterService,
+    private readonly lookups: Lookups,
+    private readonly log: ConsoleLog,
+    private readonly names: ShownNames,
+    private readonly now: () => number,
+  ) {}
+
+  /** Reads the limit and the identity of a request. */
+  target(fields: Fields): () => Target {
+    const identity = fields.identity();
+    const label = fields.text('limit', 'the name of a limit');
+    const entry = this.catalog.find(label);
+    if (label !== '' && entry === undefined) fields.refuse('limit', consoleMessages.unknownLimit());
+    else if (entry?.rule.perRoute === true) fields.refuse('limit', consoleMessages.countsPerRoute());
+    return () => ({ entry: entry!, identity: this.lookups.counted(entry!, identity) });
+  }
+
+  /** Does something to a counter, and writes it to the log. */
+  async act(
+    { entry, identity }: Target,
+    action: LoggedChange['action'],
+    after: string | undefined,
+    { by, reason }: Cause,
+    change: (limiter: Limiter, key: string) => Promise<void>,
+  ): Promise<KeyChanged> {
+    await tried('limit', () => change(this.service.ofRule(entry.rule), identity));
+    const logged = {
+      at: Math.round(this.now()),
+      action,
+      limit: entry.label,
+      key: this.names.key(identity),
+      ...(by !== undefined && { by }),
+      reason,
+      ...(after !== undefined && { after }),
+    };
+    const warning = await this.log.write(logged).then(
+      () => undefined,
+      (error: unknown) => consoleMessages.notLogged(reasonOf(error)),
+    );
+    return this.changed(entry, identity, warning);
+  }
+
+  /** Overrides the rate of a key. */
+  async override(
+    { entry, identity }: Target,
+    patch: Record<string, unknown>,
+    expiresIn: string | number | undefined,
+    cause: Cause,
+  ): Promise<KeyChanged> {
+    const options = { ...cause, key: identity, ...(expiresIn !== undefined && { expiresIn }) };
+    await tried('patch', () => this.service.setRate(entry.rule.name, patch, options));
+    return this.changed(entry, identity);
+  }
+
+  /** Ends the override of a key. */
+  async clearOverride({ entry, identity }: Target, cause: Cause): Promise<KeyChanged> {
+    const cleared = await tried('limit', () => this.service.clearRate(entry.rule.name, { ...cause, key: identity }));
+    return this.changed(entry, identity, cleared ? undefined : consoleMessages.nothingToClear());
+  }
+
+  private async changed(entry: CatalogEntry, identity: string, warning?: string): Promise<KeyChanged> {
+    const state = await this.lookups.one(entry, identity);
+    return { state, ...(warning !== undefined && { warning }) };
+  }
+}

@@ -1,0 +1,88 @@
+import { consoleMessages } from '../../errors/console-messages.js';
+import type { ListEntry, ListName } from '../../config/list-entry.js';
+import type { LimiterService } from '../../nest/limiter.service.js';
+import type { ListedEntry } from '../../overrides/lists/list.js';
+import type { Changed, ListItems } from '../api.js';
+import type { Fields } from '../fields.js';
+import { entryId, type ShownNames } from '../shown-names.js';
+import { type Cause, tried } from './cause.js';
+import type { Ends } from './rate-changes.js';
+
+/** Entries of one page. */
+const PAGE = 200;
+/** Entries that are read in one call. */
+const READ = 1000;
+
+/** An entry, and the limit that it is for. */
+interface Listing {
+  readonly entry: ListEntry;
+  readonly limit: string | undefined;
+}
+
+/** Shows and changes who is on a list. */
+export class ListChanges {
+  constructor(
+    private readonly service: LimiterService,
+    private readonly names: ShownNames,
+  ) {}
+
+  /** A page of all entries. Its cursor is a number, which tells nobody's identity. */
+  async page(cursor: number): Promise<ListItems> {
+    const entries: ListedEntry[] = [];
+    let at = 0;
+    for await (const entry of this.all()) {
+      if (at++ < cursor) continue;
+      if (entries.length === PAGE) return { entries: this.items(entries), next: String(cursor + PAGE) };
+      entries.push(entry);
+    }
+    return { entries: this.items(entries) };
+  }
+
+  /** Reads whom a request names: an identity, or with a star at its end those that begin alike; or an address or network. */
+  listing(fields: Fields): () => Listing {
+    const identity = fields.optional('identity', () => fields.identity());
+    const ip = fields.optional('ip', (field) => fields.text(field, 'an address or a network'));
+    const limit = fields.optional('limit', (field) => fields.text(field, 'the name of a limit'));
+    const isOne = (identity === undefined) !== (ip === undefined);
+    if (!isOne && !fields.has('id')) fields.refuse('identity', consoleMessages.oneOfIdentityAndIp());
+    return () => ({ entry: entryOf(identity, ip), limit });
+  }
+
+  async put(list: ListName, { entry, limit }: Listing, ends: Ends, cause: Cause): Promise<Changed> {
+    const options = { ...cause, ...ends, ...(limit !== undefined && { limit }) };
+    await tried('limit', () => this.service[list](entry, options));
+    return { changed: true };
+  }
+
+  async end({ entry, limit }: Listing, cause: Cause): Promise<Changed> {
+    const options = { ...cause, ...(limit !== undefined && { limit }) };
+    return { changed: await tried('limit', () => this.service.unlist(entry, options)) };
+  }
+
+  /** Takes off the entry that a page names. */
+  async endById(id: string, cause: Cause): Promise<Changed> {
+    for await (const listed of this.all()) {
+      if (entryId(listed) !== id) continue;
+      return this.end({ entry: listed.entry, limit: listed.limit }, cause);
+    }
+    return { changed: false };
+  }
+
+  private items(entries: readonly ListedEntry[]) {
+    return entries.map((entry) => this.names.item(entry));
+  }
+
+  private async *all(): AsyncIterable<ListedEntry> {
+    let cursor: string | undefined;
+    do {
+      const page = await this.service.lists({ count: READ, ...(cursor !== undefined && { cursor }) });
+      yield* page.entries;
+      cursor = page.next;
+    } while (cursor !== undefined);
+  }
+}
+
+function entryOf(identity: string | undefined, ip: string | undefined): ListEntry {
+  if (identity === undefined) return { ip: ip! };
+  return identity.endsWith('*') ? { pattern: identity } : { identity };
+}

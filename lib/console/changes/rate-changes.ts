@@ -1,0 +1,148 @@
+import { algorithms, type AlgorithmOptions } from '../../algorithms/index.js';
+import { consoleMessages } from '../../errors/console-messages.js';
+import type { LimiterService } from '../../nest/limiter.service.js';
+import type { LimitMode, RatePatch } from '../../overrides/override.js';
+import type { Overrides } from '../../overrides/overrides.js';
+import type { CandidateInfo, Changed, LimitTotals, RateInfo, Rates } from '../api.js';
+import type { Fields } from '../fields.js';
+import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog.js';
+import { wrongFields } from '../problem.js';
+import type { ShownNames } from '../shown-names.js';
+import { type Cause, tried } from './cause.js';
+
+/** Shows and changes rates, modes and candidates. */
+export class RateChanges {
+  constructor(
+    private readonly catalog: LimitCatalog,
+    private readonly service: LimiterService,
+    private readonly overrides: Overrides,
+    private readonly names: ShownNames,
+    private readonly now: () => number,
+  ) {}
+
+  /** Reads the limit of a request: one whose rate can be changed. */
+  limit(fields: Fields): CatalogEntry | undefined {
+    const label = fields.text('limit', 'the name of a limit');
+    const entry = this.catalog.find(label);
+    if (label === '') return undefined;
+    if (entry === undefined) fields.refuse('limit', consoleMessages.unknownLimit());
+    else if (!this.catalog.isChangeable(entry)) fields.refuse('limit', consoleMessages.unchangeableLimit());
+    return entry;
+  }
+
+  async all(lastHour: Record<string, LimitTotals>): Promise<Rates> {
+    await this.overrides.readIfPossible();
+    const rates = this.catalog.entries().flatMap((entry) => this.info(entry, lastHour) ?? []);
+    const changes = await this.service.changes({ last: 1 }).catch(() => undefined);
+    return { rates, version: changes === undefined ? null : (changes[0]?.version ?? 0) };
+  }
+
+  async set(entry: CatalogEntry, patch: Record<string, unknown>, ends: Ends, cause: Cause): Promise<Changed> {
+    await tried('patch', () => this.service.setRate(entry.rule.name, patch, { ...cause, ...ends }));
+    return { changed: true };
+  }
+
+  async clear({ rule }: CatalogEntry, cause: Cause): Promise<Changed> {
+    return { changed: await tried('limit', () => this.service.clearRate(rule.name, cause)) };
+  }
+
+  async setMode({ rule }: CatalogEntry, mode: LimitMode, ends: Ends, cause: Cause): Promise<Changed> {
+    await tried('mode', () => this.service.setMode(rule.name, mode, { ...cause, ...ends }));
+    return { changed: true };
+  }
+
+  async clearMode({ rule }: CatalogEntry, cause: Cause): Promise<Changed> {
+    return { changed: await tried('limit', () => this.service.clearMode(rule.name, cause)) };
+  }
+
+  /** Counts a second version beside the limit as it is now. */
+  async setCandidate(entry: CatalogEntry, candidate: Record<string, unknown>, cause: Cause): Promise<Changed> {
+    const { patch, ends } = await this.current(entry);
+    return this.set(entry, { ...patch, candidate }, ends, cause);
+  }
+
+  /** Lets the candidate decide in place of the limit, with no other end than it had. */
+  async enforceCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
+    const { candidate, algo, ends } = await this.current(entry);
+    if (candidate === undefined) throw wrongFields([{ field: 'limit', message: consoleMessages.noCandidate() }]);
+    if (candidate.algo !== algo) {
+      throw wrongFields([{ field: 'limit', message: consoleMessages.otherAlgorithm(candidate.algo, algo) }]);
+    }
+    const { algo: _, ...options } = candidate;
+    return this.set(entry, { ...options, candidate: null }, ends, cause);
+  }
+
+  /** Counts no second version any more. */
+  async clearCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
+    const { candidate, patch, ends } = await this.current(entry);
+    if (candidate === undefined) return { changed: false };
+    const { candidate: _, ...rest } = patch;
+    const isConfigured = entry.rule.configured.candidate !== undefined;
+    if (!isConfigured && Object.keys(rest).length === 0) return this.clear(entry, cause);
+    return this.set(entry, isConfigured ? { ...rest, candidate: null } : rest, ends, cause);
+  }
+
+  async rollback(version: number, cause: Cause): Promise<Changed> {
+    return { changed: await tried('version', () => this.service.rollback(version, cause)) };
+  }
+
+  /** What holds for the limit now, and until when. */
+  private async current({ rule }: CatalogEntry) {
+    const { options, candidate, override } = await tried('limit', () => this.service.getRate(rule.name));
+    const patch: RatePatch & Record<string, unknown> = override === undefined ? {} : { ...override.patch };
+    const left =
+      override?.expiresAt === undefined ? undefined : Math.max(1, Math.round(override.expiresAt - this.now()));
+    const ends: Ends = left === undefined ? {} : { expiresIn: left };
+    return { algo: options.algo, candidate, patch, ends };
+  }
+
+  private info(entry: CatalogEntry, lastHour: Record<string, LimitTotals>): RateInfo | undefined {
+    const { label, rule } = entry;
+    const known = this.overrides.known(rule);
+    if (known === undefined) return undefined;
+    const { rate, mode } = known;
+    const { configured } = rule;
+    const algorithm = algorithms.get(configured.options.algo)!;
+    return {
+      limit: label,
+      algo: configured.options.algo,
+      patchable: [...algorithm.options],
+      configured: {
+        rate: rateText(configured.options),
+        options: configured.options,
+        mode: configured.off ? 'off' : configured.shadow ? 'shadow' : 'enforce',
+      },
+      current: {
+        rate: rateText(rate.options),
+        options: rate.options,
+        source: rate.source,
+        ...(rate.override && { override: this.names.override(rate.override) }),
+      },
+      mode: {
+        mode: mode.mode,
+        source: mode.source,
+        ...(mode.override && { override: this.names.override(mode.override) }),
+      },
+      candidate: rate.candidate === undefined ? null : candidateInfo(rate.candidate, ownTotals(lastHour, label)),
+    };
+  }
+}
+
+/** The end of a change, if it has one. */
+export interface Ends {
+  readonly expiresIn?: string | number;
+}
+
+function ownTotals(totals: Record<string, LimitTotals>, label: string): LimitTotals | undefined {
+  return Object.hasOwn(totals, label) ? totals[label] : undefined;
+}
+
+function candidateInfo(options: AlgorithmOptions, totals: LimitTotals | undefined): CandidateInfo {
+  const { allowed = 0, refused = 0, shadowRefused = 0, candidateRefused = 0 } = totals ?? {};
+  const decisions = allowed + refused + shadowRefused;
+  return {
+    rate: rateText(options),
+    options,
+    lastHour: { decisions, refused: refused + shadowRefused, candidateRefused },
+  };
+}

@@ -1,0 +1,174 @@
+import type {
+  CanActivate,
+  DynamicModule,
+  ExecutionContext,
+  FactoryProvider,
+  ModuleMetadata,
+  Type,
+} from '@nestjs/common';
+import { givenOptions, oneOf, orElse } from '../algorithms/options.js';
+import { consoleMessages } from '../errors/console-messages.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+
+/** A guard as `@UseGuards` takes it: a class, or an object. */
+export type ConsoleGuard = Type<CanActivate> | CanActivate;
+
+/** What the console may do, and what it shows. */
+export interface RateLimitConsoleSettings {
+  /**
+   * Tells who makes a change, for the log of changes: a text such as the user's e-mail address. Longer ones are cut after 200
+   * characters. If it fails or gives nothing, the change is not made.
+   * @default the log says nobody
+   */
+  actor?: (context: ExecutionContext) => string | Promise<string>;
+  /**
+   * Whether top keys, lists and the log show identities as they are (`'plain'`) or as hashes, by which an identity is found that
+   * one types. All instances should say the same.
+   * @default 'hashed'
+   */
+  identities?: 'hashed' | 'plain';
+  /**
+   * Whether the most active keys of a limit are counted only while somebody looks at them (`'watched'`), or always, of the first 50
+   * limits.
+   * @default 'watched'
+   */
+  topKeys?: 'watched' | 'always';
+}
+
+/** What Nest has to know of the console before the app is built. */
+export interface RateLimitConsoleRoutes {
+  /**
+   * The guards of all routes of the console, which decide who may see it; or `'none'`, which logs a warning. Guards that
+   * inject something need `imports`.
+   */
+  guards: readonly ConsoleGuard[] | 'none';
+  /**
+   * The guards that decide, after `guards`, who may change something.
+   * @default nobody may: the console is read-only
+   */
+  write?: readonly ConsoleGuard[];
+  /**
+   * The path of the console, without the app's global prefix.
+   * @default 'rate-limits'
+   */
+  path?: string;
+  /**
+   * The modules whose exports the guards inject.
+   * @default none
+   */
+  imports?: ModuleMetadata['imports'];
+}
+
+/** Options of `RateLimitConsoleModule.forRoot`. */
+export interface RateLimitConsoleOptions extends RateLimitConsoleRoutes, RateLimitConsoleSettings {}
+
+/** Options of `RateLimitConsoleModule.forRootAsync`. Nest reads guards and path before it calls the factory. */
+export interface RateLimitConsoleAsyncOptions extends RateLimitConsoleRoutes {
+  /** What the factory is given. Their modules belong into `imports`. */
+  inject?: FactoryProvider['inject'];
+  /** Makes the settings when the app starts. */
+  useFactory: (...args: never[]) => RateLimitConsoleSettings | Promise<RateLimitConsoleSettings>;
+}
+
+/** The routes, read and checked. */
+export interface ReadRoutes {
+  readonly path: string;
+  readonly guards: readonly ConsoleGuard[];
+  /** `undefined` if nobody may change anything. */
+  readonly write: readonly ConsoleGuard[] | undefined;
+  readonly imports: NonNullable<DynamicModule['imports']>;
+  /** Whether everybody may see the console. */
+  readonly isOpen: boolean;
+}
+
+/** The settings, read and checked. */
+export interface ReadSettings {
+  readonly actor: RateLimitConsoleSettings['actor'];
+  readonly isPlain: boolean;
+  readonly topKeys: 'watched' | 'always';
+}
+
+const ROUTES = ['guards', 'write', 'path', 'imports'] as const satisfies (keyof RateLimitConsoleRoutes)[];
+const SETTINGS = ['actor', 'identities', 'topKeys'] as const satisfies (keyof RateLimitConsoleSettings)[];
+const ASYNC = ['inject', 'useFactory'] as const;
+
+/** Segments of letters and digits: what a router or a browser could read otherwise is none. */
+const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
+const PATH_WANTS = "a path such as 'ops/limits': segments of letters, digits and - . _ ~, without parameters";
+const GUARDS_WANTS = 'a list of at least one guard: classes, or objects with canActivate';
+
+/** Reads what `forRoot` was given. Throws `RateLimitConfigError`. */
+export function readOptions(options: unknown, location: string): { routes: ReadRoutes; settings: ReadSettings } {
+  const given = asOptions(options, location, [...ROUTES, ...SETTINGS]);
+  return { routes: readRoutes(given, location), settings: readSettings(given, location) };
+}
+
+/** Reads what `forRootAsync` was given. Throws `RateLimitConfigError`. */
+export function readAsyncOptions(options: unknown, location: string): ReadRoutes {
+  const given = asOptions(options, location, [...ROUTES, ...ASYNC]);
+  const { useFactory, inject } = given;
+  if (typeof useFactory !== 'function') throw wrong(location, 'useFactory', useFactory, 'a function of the settings');
+  if (inject !== undefined && !Array.isArray(inject)) throw wrong(location, 'inject', inject, 'a list of tokens');
+  return readRoutes(given, location);
+}
+
+/** Reads what the factory of `forRootAsync` gave. Throws `RateLimitConfigError`. */
+export function readGivenSettings(settings: unknown, location: string): ReadSettings {
+  const misplaced = ROUTES.find((option) => typeof settings === 'object' && settings !== null && option in settings);
+  if (misplaced !== undefined) throw new RateLimitConfigError(consoleMessages.misplaced(location, misplaced));
+  return readSettings(asOptions(settings, location, SETTINGS), location);
+}
+
+type Given = Readonly<Record<string, unknown>>;
+
+function asOptions(options: unknown, location: string, known: readonly string[]): Given {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new RateLimitConfigError(messages.notOptions(location, options));
+  }
+  for (const option of Object.keys(options)) {
+    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(location, option, known));
+  }
+  return givenOptions(options as Given, known);
+}
+
+function readRoutes({ guards, write, path: written, imports }: Given, location: string): ReadRoutes {
+  const isOpen = guards === 'none';
+  const wants = `${GUARDS_WANTS}; or 'none', if really everybody may see it`;
+  if (!isOpen && !areGuards(guards)) throw wrong(location, 'guards', guards, wants);
+  if (write !== undefined && !areGuards(write)) {
+    throw wrong(location, 'write', write, `${GUARDS_WANTS}; leave it out for a console that changes nothing`);
+  }
+  const path = orElse(written, 'rate-limits');
+  const trimmed = typeof path === 'string' ? path.replace(/^\//, '').replace(/\/$/, '') : '';
+  if (!PATH.test(trimmed) || trimmed.split('/').some((segment) => /^\.+$/.test(segment))) {
+    throw wrong(location, 'path', path, PATH_WANTS);
+  }
+  if (imports !== undefined && !Array.isArray(imports)) throw wrong(location, 'imports', imports, 'a list of modules');
+  return { path: trimmed, guards: isOpen ? [] : guards, write, imports: imports ?? [], isOpen };
+}
+
+function readSettings({ actor, identities, topKeys }: Given, location: string): ReadSettings {
+  if (actor !== undefined && typeof actor !== 'function') {
+    throw wrong(location, 'actor', actor, 'a function of the context that gives a text');
+  }
+  return {
+    actor: actor as RateLimitConsoleSettings['actor'],
+    isPlain: oneOf(location, 'identities', orElse(identities, 'hashed'), ['hashed', 'plain']) === 'plain',
+    topKeys: oneOf(location, 'topKeys', orElse(topKeys, 'watched') as string, ['watched', 'always']),
+  };
+}
+
+function areGuards(value: unknown): value is ConsoleGuard[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isGuard);
+}
+
+function isGuard(value: unknown): value is ConsoleGuard {
+  const guard = typeof value === 'function' ? (value.prototype as unknown) : value;
+  return typeof guard === 'object' && guard !== null && typeof (guard as CanActivate).canActivate === 'function';
+}
+
+function wrong(location: string, option: string, got: unknown, wants: string): RateLimitConfigError {
+  if (got === undefined) return new RateLimitConfigError(messages.missingOption(location, option, wants));
+  return new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
+}

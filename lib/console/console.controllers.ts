@@ -1,0 +1,31 @@
+import { Controller, type Type, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
+import { SkipRateLimit } from '../nest/decorators/skip-rate-limit.decorator.js';
+import type { ReadRoutes } from './console-options.js';
+import { ConsoleProblemFilter } from './http/console-problem.filter.js';
+import { ConsoleRequestGuard, ReadOnlyGuard } from './http/console-request.guard.js';
+import { ReadController } from './http/read.controller.js';
+import { WriteController } from './http/write.controller.js';
+
+/** Where `@nestjs/swagger` looks for controllers that are no part of the app's API. */
+const NOT_DOCUMENTED = 'swagger/apiExcludeController';
+
+/** The controllers of a console: made for each, since their path and guards are what Nest reads of a class. */
+export function consoleControllers({ path, guards, write = [ReadOnlyGuard] }: ReadRoutes): Type[] {
+  const route = { path, version: VERSION_NEUTRAL } as const;
+
+  @Controller(route)
+  @SkipRateLimit()
+  @UseFilters(ConsoleProblemFilter)
+  @UseGuards(ConsoleRequestGuard, ...guards)
+  class RateLimitConsoleController extends ReadController {}
+
+  @Controller(route)
+  @SkipRateLimit()
+  @UseFilters(ConsoleProblemFilter)
+  @UseGuards(ConsoleRequestGuard, ...guards, ...write)
+  class RateLimitConsoleWriteController extends WriteController {}
+
+  const controllers = [RateLimitConsoleController, RateLimitConsoleWriteController];
+  for (const controller of controllers) Reflect.defineMetadata(NOT_DOCUMENTED, [true], controller);
+  return controllers;
+}

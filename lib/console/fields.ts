@@ -1,0 +1,99 @@
+import { milliseconds } from '../algorithms/options.js';
+import { consoleMessages } from '../errors/console-messages.js';
+import { isCauseText, CAUSE_WANTS } from '../overrides/change-options.js';
+import type { FieldError } from './api.js';
+import { ConsoleProblem, wrongFields } from './problem.js';
+
+/** The longest identity that is looked up, in characters. */
+const LONGEST_IDENTITY = 1024;
+const DURATION_WANTS = "milliseconds or a duration such as '15m', more than 0 and at most 1 year";
+
+/** Reads the fields of a request, and remembers what is wrong with any of them. */
+export class Fields {
+  private readonly errors: FieldError[] = [];
+
+  private constructor(
+    private readonly given: ReadonlyMap<string, unknown>,
+    known: readonly string[],
+  ) {
+    for (const field of given.keys()) {
+      if (!known.includes(field)) this.refuse(field, consoleMessages.unknownField(known));
+    }
+  }
+
+  /** The members of a body. */
+  static ofBody(body: unknown, ...known: readonly string[]): Fields {
+    if (typeof body !== 'object' || body === null || Array.isArray(body) || Buffer.isBuffer(body)) {
+      throw new ConsoleProblem(400, consoleMessages.noFields(body));
+    }
+    return new Fields(new Map(Object.entries(body)), known);
+  }
+
+  /** The parameters of a URL. */
+  static ofQuery(query: unknown, ...known: readonly string[]): Fields {
+    return new Fields(new Map(Object.entries(query ?? {})), known);
+  }
+
+  text(field: string, wants: string, isRight: (value: string) => boolean = () => true): string {
+    return this.read(field, wants, (value) => typeof value === 'string' && value !== '' && isRight(value), '');
+  }
+
+  identity(): string {
+    const wants = `an identity such as 'user:42', of at most ${LONGEST_IDENTITY} characters`;
+    return this.text('identity', wants, (value) => value.length <= LONGEST_IDENTITY);
+  }
+
+  reason(): string {
+    return this.read('reason', CAUSE_WANTS, (value) => isCauseText(value) && value.trim() !== '', '');
+  }
+
+  duration(field: string): string | number {
+    return this.read(field, DURATION_WANTS, (value) => (milliseconds(value) ?? 0) > 0, 0);
+  }
+
+  whole(field: string, min: number): number {
+    const isRight = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= min;
+    return this.read(field, `a whole number >= ${min}`, isRight, 0);
+  }
+
+  oneOf<const T extends string>(field: string, words: readonly T[]): T {
+    return this.read(field, `one of ${words.join(', ')}`, (value) => words.includes(value as T), words[0]!);
+  }
+
+  /** An object of options, as a change of a rate takes it. */
+  patch(): Record<string, unknown> {
+    return this.read('patch', 'an object of options such as { "rate": 50 }', isObject, {});
+  }
+
+  /** Reads a field that need not be there. */
+  optional<T>(field: string, read: (field: string) => T): T | undefined {
+    const value = this.given.get(field);
+    return value === undefined || value === null ? undefined : read(field);
+  }
+
+  has(field: string): boolean {
+    return this.given.get(field) !== undefined;
+  }
+
+  /** The first thing that is wrong with a field is told. */
+  refuse(field: string, message: string): void {
+    if (!this.errors.some((error) => error.field === field)) this.errors.push({ field, message });
+  }
+
+  /** Throws if something is wrong. */
+  check(): void {
+    if (this.errors.length > 0) throw wrongFields(this.errors);
+  }
+
+  private read<T>(field: string, wants: string, isRight: (value: unknown) => boolean, otherwise: T): T {
+    const value = this.given.get(field);
+    if (value === undefined) this.refuse(field, consoleMessages.missingField(wants));
+    else if (!isRight(value)) this.refuse(field, consoleMessages.wrongField(value, wants));
+    else return value as T;
+    return otherwise;
+  }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,72 @@
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import type { RateLimitSettings } from '../../config/settings.js';
+import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
+import { consoleMessages } from '../../errors/console-messages.js';
+import { ipIdentity } from '../../key-resolvers/ip.js';
+import type { Limiter } from '../../limiter/limiter.js';
+import { LimiterService } from '../../nest/limiter.service.js';
+import { CONSOLE_HEADER } from '../api.js';
+import { OWN_LIMIT } from '../limit-catalog.js';
+import { ConsoleProblem } from '../problem.js';
+import type { ConsoleRequest } from './exchange.js';
+
+/** What one address may ask of the console of one instance: far more than a page does, and little enough to slow nothing down. */
+const LIMIT = { name: OWN_LIMIT, algo: 'gcra', rate: 50, interval: '1s', burst: 200, scope: 'instance' } as const;
+
+/** Whoever can be asked without the page: links lead to it, and it loads its files. */
+const OPEN_HANDLERS: readonly string[] = ['page', 'asset'];
+
+/** Looks at each request before the app's own guards do: too many, and those of other sites' pages, come no farther. */
+@Injectable()
+export class ConsoleRequestGuard implements CanActivate {
+  private readonly limiter: Limiter;
+
+  constructor(
+    service: LimiterService,
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+  ) {
+    this.limiter = service.for(LIMIT);
+  }
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<ConsoleRequest & { method: string }>();
+    const identity = ipIdentity(request.ip, this.settings.ipv6Prefix) ?? 'unknown';
+    const { allowed, retryAfterMs } = await this.limiter.consume(identity);
+    if (!allowed) {
+      const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
+      throw new ConsoleProblem(429, consoleMessages.tooMany(seconds), [], seconds);
+    }
+    if (!OPEN_HANDLERS.includes(context.getHandler().name)) {
+      if (!isSameOrigin(request)) throw new ConsoleProblem(403, consoleMessages.crossOrigin());
+      if (request.method === 'POST') assertPage(request);
+    }
+    return true;
+  }
+}
+
+/** Whether a request is not of another site's page: browsers say so, in one header or the other. */
+function isSameOrigin({ headers }: ConsoleRequest): boolean {
+  const site = headers['sec-fetch-site'];
+  // Whoever types an address reads nothing that he may not.
+  if (site !== undefined) return site === 'same-origin' || (site === 'none' && headers.origin === undefined);
+  const { origin, host } = headers;
+  if (origin === undefined) return true;
+  return URL.canParse(origin) && new URL(origin).host === host;
+}
+
+/** A form of another site can send neither the header nor JSON. */
+function assertPage({ headers }: ConsoleRequest): void {
+  if (headers[CONSOLE_HEADER] !== '1') throw new ConsoleProblem(403, consoleMessages.noHeader(CONSOLE_HEADER));
+  const type = headers['content-type'];
+  if (type === undefined || !/^application\/json\s*(?:;|$)/i.test(type)) {
+    throw new ConsoleProblem(400, consoleMessages.notJson(type));
+  }
+}
+
+/** Stands for the guards of changes where there are none. */
+@Injectable()
+export class ReadOnlyGuard implements CanActivate {
+  canActivate(): boolean {
+    throw new ConsoleProblem(403, consoleMessages.readOnly());
+  }
+}

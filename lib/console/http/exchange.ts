@@ -1,0 +1,81 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ArgumentsHost } from '@nestjs/common';
+import type { AbstractHttpAdapter } from '@nestjs/core';
+import type { ConsoleProblem } from '../problem.js';
+import { PROBLEM_TYPE } from '../../http/problem.js';
+
+/** What is used of a request, whatever framework made it. */
+export interface ConsoleRequest {
+  readonly headers: IncomingMessage['headers'];
+  readonly url: string;
+  readonly originalUrl?: string;
+  readonly body?: unknown;
+  readonly query?: unknown;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly ip?: string;
+}
+
+/** What every answer says: it is nobody's to keep, to frame or to guess. */
+export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+/** A request and its answer, which is written past all interceptors: the page understands no other form. */
+export class Exchange {
+  private constructor(
+    private readonly adapter: AbstractHttpAdapter,
+    readonly request: ConsoleRequest,
+    private readonly response: object,
+  ) {}
+
+  static of(host: ArgumentsHost, adapter: AbstractHttpAdapter): Exchange {
+    const http = host.switchToHttp();
+    return new Exchange(adapter, http.getRequest<ConsoleRequest>(), http.getResponse<object>());
+  }
+
+  /** The path of the request, as it was sent. */
+  get path(): string {
+    const { url, originalUrl = url } = this.request;
+    return originalUrl.split('?', 1)[0]!;
+  }
+
+  json(body: unknown, status = 200): void {
+    this.send(status, JSON.stringify(body), { 'content-type': 'application/json; charset=utf-8' });
+  }
+
+  problem(problem: ConsoleProblem): void {
+    const { retryAfter } = problem;
+    this.send(problem.status, JSON.stringify(problem.body), {
+      'content-type': PROBLEM_TYPE,
+      ...(retryAfter !== undefined && { 'retry-after': String(retryAfter) }),
+    });
+  }
+
+  send(status: number, body: string | undefined, headers: Readonly<Record<string, string>>): void {
+    for (const [name, value] of Object.entries({ ...SECURITY_HEADERS, ...headers })) {
+      this.adapter.setHeader(this.response, name, value);
+    }
+    this.adapter.reply(this.response, body, status);
+  }
+
+  /** Frameworks take bytes for something else. */
+  file(body: Buffer, headers: Readonly<Record<string, string>>): void {
+    this.raw()
+      .writeHead(200, { ...SECURITY_HEADERS, ...headers, 'content-length': String(body.length) })
+      .end(body);
+  }
+
+  /** Takes the response of Node out of the framework's hands. */
+  raw(): ServerResponse {
+    const { raw, hijack } = this.response as { raw?: ServerResponse; hijack?: () => void };
+    if (raw === undefined) return this.response as ServerResponse;
+    hijack?.call(this.response);
+    return raw;
+  }
+}

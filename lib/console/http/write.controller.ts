@@ -1,0 +1,207 @@
+import { type ExecutionContext, Get, Injectable, Post } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { LIMIT_MODES } from '../../overrides/override.js';
+import type { Changed } from '../api.js';
+import { actorOf, type Cause } from '../changes/cause.js';
+import type { Ends } from '../changes/rate-changes.js';
+import { Fields } from '../fields.js';
+import type { CatalogEntry } from '../limit-catalog.js';
+import { RateLimitConsole } from '../rate-limit-console.js';
+import { Context } from './context.decorator.js';
+import { Exchange } from './exchange.js';
+
+/** What the page changes. All of a request is checked before anything is done. */
+@Injectable()
+export abstract class WriteController {
+  constructor(
+    private readonly console: RateLimitConsole,
+    private readonly host: HttpAdapterHost,
+  ) {}
+
+  /** Answers only to those who may change something. */
+  @Get('api/write')
+  write(@Context() context: ExecutionContext): void {
+    this.exchange(context).send(204, undefined, {});
+  }
+
+  @Post('api/keys/block')
+  async block(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit', 'identity', 'duration');
+    const target = this.console.keys.target(fields);
+    const duration = fields.duration('duration');
+    fields.check();
+    const after = typeof duration === 'number' ? `${duration} ms` : duration;
+    const change = this.console.keys.act(target(), 'block', after, await cause(), (limiter, key) =>
+      limiter.block(key, duration),
+    );
+    exchange.json(await change);
+  }
+
+  @Post('api/keys/unblock')
+  async unblock(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit', 'identity');
+    const target = this.console.keys.target(fields);
+    fields.check();
+    const { keys } = this.console;
+    exchange.json(
+      await keys.act(target(), 'unblock', undefined, await cause(), (limiter, key) => limiter.unblock(key)),
+    );
+  }
+
+  @Post('api/keys/reset')
+  async reset(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit', 'identity');
+    const target = this.console.keys.target(fields);
+    fields.check();
+    const { keys } = this.console;
+    exchange.json(await keys.act(target(), 'reset', undefined, await cause(), (limiter, key) => limiter.reset(key)));
+  }
+
+  @Post('api/keys/refund')
+  refund(@Context() context: ExecutionContext): Promise<void> {
+    return this.charge(context, 'refund');
+  }
+
+  @Post('api/keys/penalize')
+  penalize(@Context() context: ExecutionContext): Promise<void> {
+    return this.charge(context, 'penalize');
+  }
+
+  @Post('api/keys/override')
+  async override(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit', 'identity', 'patch', 'expiresIn');
+    this.console.rates.limit(fields);
+    const target = this.console.keys.target(fields);
+    const patch = fields.patch();
+    const { expiresIn } = endsOf(fields);
+    fields.check();
+    exchange.json(await this.console.keys.override(target(), patch, expiresIn, await cause()));
+  }
+
+  @Post('api/keys/clear-override')
+  async clearOverride(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit', 'identity');
+    this.console.rates.limit(fields);
+    const target = this.console.keys.target(fields);
+    fields.check();
+    exchange.json(await this.console.keys.clearOverride(target(), await cause()));
+  }
+
+  @Post('api/lists')
+  async list(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'list', 'identity', 'ip', 'limit', 'expiresIn');
+    const list = fields.oneOf('list', ['allow', 'deny']);
+    const listing = this.console.lists.listing(fields);
+    const ends = endsOf(fields);
+    fields.check();
+    exchange.json(await this.console.lists.put(list, listing(), ends, await cause()));
+  }
+
+  @Post('api/lists/remove')
+  async unlist(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'id', 'identity', 'ip', 'limit');
+    const id = fields.optional('id', (field) => fields.text(field, "the 'id' of an entry"));
+    const listing = this.console.lists.listing(fields);
+    fields.check();
+    const { lists } = this.console;
+    exchange.json(await (id === undefined ? lists.end(listing(), await cause()) : lists.endById(id, await cause())));
+  }
+
+  @Post('api/rates/set')
+  async setRate(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit', 'patch', 'expiresIn');
+    const limit = this.console.rates.limit(fields);
+    const patch = fields.patch();
+    const ends = endsOf(fields);
+    fields.check();
+    exchange.json(await this.console.rates.set(limit!, patch, ends, await cause()));
+  }
+
+  @Post('api/rates/clear')
+  clearRate(@Context() context: ExecutionContext): Promise<void> {
+    return this.ofLimit(context, (limit, cause) => this.console.rates.clear(limit, cause));
+  }
+
+  @Post('api/modes/set')
+  async setMode(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit', 'mode', 'expiresIn');
+    const limit = this.console.rates.limit(fields);
+    const mode = fields.oneOf('mode', LIMIT_MODES);
+    const ends = endsOf(fields);
+    fields.check();
+    exchange.json(await this.console.rates.setMode(limit!, mode, ends, await cause()));
+  }
+
+  @Post('api/modes/clear')
+  clearMode(@Context() context: ExecutionContext): Promise<void> {
+    return this.ofLimit(context, (limit, cause) => this.console.rates.clearMode(limit, cause));
+  }
+
+  @Post('api/candidates/set')
+  async setCandidate(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit', 'patch');
+    const limit = this.console.rates.limit(fields);
+    const patch = fields.patch();
+    fields.check();
+    exchange.json(await this.console.rates.setCandidate(limit!, patch, await cause()));
+  }
+
+  @Post('api/candidates/enforce')
+  enforceCandidate(@Context() context: ExecutionContext): Promise<void> {
+    return this.ofLimit(context, (limit, cause) => this.console.rates.enforceCandidate(limit, cause));
+  }
+
+  @Post('api/candidates/clear')
+  clearCandidate(@Context() context: ExecutionContext): Promise<void> {
+    return this.ofLimit(context, (limit, cause) => this.console.rates.clearCandidate(limit, cause));
+  }
+
+  @Post('api/rollback')
+  async rollback(@Context() context: ExecutionContext): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'version');
+    const version = fields.whole('version', 0);
+    fields.check();
+    exchange.json(await this.console.rates.rollback(version, await cause()));
+  }
+
+  private async charge(context: ExecutionContext, action: 'refund' | 'penalize'): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit', 'identity', 'units');
+    const target = this.console.keys.target(fields);
+    const units = fields.whole('units', 1);
+    fields.check();
+    const change = this.console.keys.act(target(), action, `${units} units`, await cause(), (limiter, key) =>
+      limiter[action](key, units),
+    );
+    exchange.json(await change);
+  }
+
+  private async ofLimit(
+    context: ExecutionContext,
+    change: (limit: CatalogEntry, cause: Cause) => Promise<Changed>,
+  ): Promise<void> {
+    const { exchange, fields, cause } = this.read(context, 'limit');
+    const limit = this.console.rates.limit(fields);
+    fields.check();
+    exchange.json(await change(limit!, await cause()));
+  }
+
+  /** Reads a change, its reason included. Who makes it is asked once all else is right. */
+  private read(context: ExecutionContext, ...known: readonly string[]) {
+    const exchange = this.exchange(context);
+    const fields = Fields.ofBody(exchange.request.body, ...known, 'reason');
+    const reason = fields.reason();
+    const { actor } = this.console.settings;
+    const cause = async (): Promise<Cause> =>
+      actor === undefined ? { reason } : { by: actorOf(await actor(context)), reason };
+    return { exchange, fields, cause };
+  }
+
+  private exchange(context: ExecutionContext): Exchange {
+    return Exchange.of(context, this.host.httpAdapter);
+  }
+}
+
+function endsOf(fields: Fields): Ends {
+  const expiresIn = fields.optional('expiresIn', (field) => fields.duration(field));
+  return expiresIn === undefined ? {} : { expiresIn };
+}

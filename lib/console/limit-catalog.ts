@@ -1,0 +1,119 @@
+import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import { nameOfKey } from '../explain/described-limit.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Overrides } from '../overrides/overrides.js';
+import type { HandlerClasses } from '../rules/handler-classes.js';
+import type { LimitRegistry } from '../rules/limit-registry.js';
+import { isSource } from '../rules/plan.js';
+import type { PlanRegistry } from '../rules/plan-registry.js';
+import type { Rule } from '../rules/rule.js';
+import type { LimitInfo } from './api.js';
+
+/** The name of the limit of the console's own routes, which is not shown. */
+export const OWN_LIMIT = 'rate-limit-console';
+
+/** The namespace of the module's limits, and what begins that of those with a counter for each route. */
+const OF_MODULE = /^@module(?: |$)/;
+
+/** A limit that is declared somewhere. */
+export interface CatalogEntry {
+  /** How the console calls it: its name, with its place if others have that name, too. */
+  readonly label: string;
+  readonly rule: Rule;
+}
+
+/** All limits of the app, under names that tell them apart. */
+export class LimitCatalog {
+  /** By what tells counters apart. */
+  private readonly labels = new Map<string, string>();
+  private readonly taken = new Set<string>();
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly plans: PlanRegistry,
+    private readonly classes: HandlerClasses,
+    private readonly overrides: Overrides,
+  ) {}
+
+  /** The label of a limit that decides; `undefined` for the console's own. */
+  readonly labelOf = ({ name, namespace }: CompiledLimit): string | undefined => {
+    if (name === OWN_LIMIT) return undefined;
+    if (this.labels.size === 0) this.entries();
+    return this.label(name, namespace, namespace);
+  };
+
+  /** The limits of the module, those that are defined, and those of all routes. Functions may give more. */
+  entries(): CatalogEntry[] {
+    const places = new Map<Rule, string>();
+    for (const { rule } of this.registry.named) places.set(rule, '');
+    for (const rule of this.registry.moduleRules) places.set(rule, '');
+    for (const type of this.classes.all()) {
+      for (const handler of this.classes.routes(type)) {
+        for (const { specs, location } of this.plans.of(type, handler).declared) {
+          for (const spec of specs) {
+            if (isSource(spec)) continue;
+            const rule = spec.ofAll ?? spec;
+            if (!places.has(rule)) places.set(rule, location.replace('@RateLimit on ', ''));
+          }
+        }
+      }
+    }
+    const entries = new Map<string, CatalogEntry>();
+    for (const [rule, place] of places) {
+      const { name, namespace } = rule.configured;
+      const label = this.label(name, namespace, place);
+      if (!entries.has(label)) entries.set(label, { label, rule });
+    }
+    return [...entries.values()];
+  }
+
+  find(label: string): CatalogEntry | undefined {
+    return this.entries().find((entry) => entry.label === label);
+  }
+
+  /** Whether the rate and the mode of a limit can be changed by its name. */
+  isChangeable({ rule }: CatalogEntry): boolean {
+    return this.overrides.known(rule) !== undefined;
+  }
+
+  info(entry: CatalogEntry): LimitInfo {
+    const { label, rule } = entry;
+    const { limit } = rule;
+    const { algorithm, candidate, options } = limit;
+    return {
+      name: label,
+      algo: options.algo,
+      rate: rateText(options),
+      quota: limit.quota,
+      key: nameOfKey(rule.settings.key.given),
+      mode: limit.off ? 'off' : limit.shadow ? 'shadow' : 'enforce',
+      changeable: this.isChangeable(entry),
+      addressable: !rule.perRoute,
+      history: algorithm.history !== undefined,
+      reservations: algorithm.reservation !== undefined || algorithm.queue !== undefined,
+      leases: algorithm.holding !== undefined,
+      candidate: candidate === undefined ? null : rateText(candidate.options),
+    };
+  }
+
+  /** The name alone, unless it is that of other counters. */
+  private label(name: string, namespace: string, place: string): string {
+    const counters = `${OF_MODULE.test(namespace) ? '@module' : namespace}\n${name}`;
+    let label = this.labels.get(counters);
+    if (label === undefined) {
+      label = this.taken.has(name) ? `${name} (${place})` : name;
+      this.labels.set(counters, label);
+      this.taken.add(label);
+      if (this.labels.size > MOST_LABELS) this.labels.delete(this.labels.keys().next().value!);
+    }
+    return label;
+  }
+}
+
+/** Functions may give limits of ever new names. */
+const MOST_LABELS = 10_000;
+
+/** A rate as text, such as `gcra:20/1s`. */
+export function rateText(options: AlgorithmOptions): string {
+  return algorithms.get(options.algo)?.defaultName(options as never) ?? options.algo;
+}

@@ -1,0 +1,62 @@
+// Bundles the page of the console into lib/console/page.generated.ts, compressed, so that the package needs no file at run time.
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, constants } from 'node:zlib';
+import { build } from 'esbuild';
+
+const LIBRARIES = ['preact', 'uplot'];
+
+const { outputFiles } = await build({
+  entryPoints: ['main.tsx', 'page.css'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
+  bundle: true,
+  minify: true,
+  write: false,
+  outdir: 'out',
+  format: 'iife',
+  // The first that know `light-dark()`.
+  target: ['chrome123', 'firefox120', 'safari17.5'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  tsconfigRaw: {},
+  charset: 'utf8',
+  legalComments: 'none',
+  banner: { js: notices(), css: notices() },
+});
+
+const constantsOf = { '.js': 'PAGE_SCRIPT', '.css': 'PAGE_STYLE' };
+const lines = Object.entries(constantsOf).map(([ending, name]) => {
+  const { contents } = outputFiles.find(({ path }) => path.endsWith(ending));
+  return `export const ${name}: PageAsset = ${JSON.stringify(assetOf(contents))};\n`;
+});
+
+const target = new URL('../page.generated.ts', import.meta.url);
+const text = `// Made from lib/console/page/ by its bundle.mjs. Do not edit.
+/** A file that the page of the console loads. */
+export interface PageAsset {
+  /** Tells its contents from those of other versions: hexadecimal digits. */
+  readonly hash: string;
+  /** Its text, compressed by Brotli, in base64. */
+  readonly brotli: string;
+}
+${lines.join('')}`;
+
+// What reads it at the same time never finds half of it.
+if (!existsSync(target) || readFileSync(target, 'utf8') !== text) writeFileSync(target, text);
+
+function assetOf(contents) {
+  const options = { params: { [constants.BROTLI_PARAM_SIZE_HINT]: contents.length } };
+  return {
+    hash: createHash('sha256').update(contents).digest('hex').slice(0, 16),
+    brotli: brotliCompressSync(contents, options).toString('base64'),
+  };
+}
+
+/** The licences of what is bundled, which ask to go with it. */
+function notices() {
+  const texts = LIBRARIES.map((name) => {
+    const read = (file) => readFileSync(new URL(`../../../node_modules/${name}/${file}`, import.meta.url), 'utf8');
+    return `${name} ${JSON.parse(read('package.json')).version}\n\n${read('LICENSE').trim()}`;
+  });
+  return `/*!\n${texts.join('\n\n')}\n*/`;
+}

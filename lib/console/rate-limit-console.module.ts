@@ -1,0 +1,53 @@
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { consoleControllers } from './console.controllers.js';
+import {
+  type RateLimitConsoleAsyncOptions,
+  type RateLimitConsoleOptions,
+  type RateLimitConsoleSettings,
+  readAsyncOptions,
+  readGivenSettings,
+  readOptions,
+  type ReadRoutes,
+} from './console-options.js';
+import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
+import { RateLimitConsole } from './rate-limit-console.js';
+
+/**
+ * A page that shows what the app's limits do, and changes them. It stands beside `RateLimitModule`, in an app that speaks HTTP.
+ *
+ * @example
+ * ```ts
+ * RateLimitConsoleModule.forRoot({ path: 'ops/limits', guards: [OpsGuard], write: [AdminGuard] })
+ * ```
+ */
+@Module({})
+export class RateLimitConsoleModule {
+  /** Sets the console up. Throws `RateLimitConfigError` if an option is wrong, or `guards` is missing. */
+  static forRoot(options: RateLimitConsoleOptions): DynamicModule {
+    const { routes, settings } = readOptions(options, 'RateLimitConsoleModule.forRoot');
+    return moduleOf(routes, { provide: CONSOLE_SETTINGS, useValue: settings });
+  }
+
+  /** Sets the console up with settings that are known only at start-up. Its path and its guards stand beside the factory. */
+  static forRootAsync(options: RateLimitConsoleAsyncOptions): DynamicModule {
+    const location = 'RateLimitConsoleModule.forRootAsync';
+    const routes = readAsyncOptions(options, location);
+    const make = options.useFactory as (
+      ...args: unknown[]
+    ) => RateLimitConsoleSettings | Promise<RateLimitConsoleSettings>;
+    return moduleOf(routes, {
+      provide: CONSOLE_SETTINGS,
+      useFactory: async (...args: unknown[]) => readGivenSettings(await make(...args), location),
+      inject: options.inject ?? [],
+    });
+  }
+}
+
+function moduleOf(routes: ReadRoutes, settings: Provider): DynamicModule {
+  return {
+    module: RateLimitConsoleModule,
+    imports: routes.imports,
+    controllers: consoleControllers(routes),
+    providers: [settings, { provide: CONSOLE_ROUTES, useValue: routes }, RateLimitConsole],
+  };
+}

@@ -1,0 +1,154 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+  type OnModuleInit,
+  Optional,
+} from '@nestjs/common';
+import type { RateLimitSettings } from '../config/settings.js';
+import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { consoleMessages } from '../errors/console-messages.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { consoleLogger } from '../errors/logger.js';
+import { Explainer } from '../explain/explainer.js';
+import { LimiterService } from '../nest/limiter.service.js';
+import { Overrides } from '../overrides/overrides.js';
+import type { RedisClient } from '../redis/client.js';
+import { HandlerClasses } from '../rules/handler-classes.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import { PlanRegistry } from '../rules/plan-registry.js';
+import type { StoreLayer } from '../stores/layers/store-layer.js';
+import { DecisionStream } from '../telemetry/decision-stream.js';
+import { VERSION } from '../telemetry/version.js';
+import type { InstanceInfo, Session } from './api.js';
+import { ChangeLog } from './changes/change-log.js';
+import { ConsoleLog } from './changes/console-log.js';
+import { KeyChanges } from './changes/key-changes.js';
+import { ListChanges } from './changes/list-changes.js';
+import { RateChanges } from './changes/rate-changes.js';
+import type { ReadRoutes, ReadSettings } from './console-options.js';
+import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
+import { LiveFeed } from './http/live-feed.js';
+import { LimitCatalog } from './limit-catalog.js';
+import { ShownNames } from './shown-names.js';
+import { ConsoleClock } from './telemetry/console-clock.js';
+import { ConsoleRedis } from './telemetry/console-redis.js';
+import { Recorder } from './telemetry/recorder.js';
+import { WatchedLimits } from './telemetry/watched-limits.js';
+import { Lookups } from './views/lookups.js';
+import { Overviews } from './views/overviews.js';
+import { RedisHealth } from './views/redis-health.js';
+import { TopLists } from './views/top-lists.js';
+
+const LOCATION = 'RateLimitConsoleModule';
+
+/** All parts of the console, and when they begin and end. */
+@Injectable()
+export class RateLimitConsole
+  implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  readonly catalog: LimitCatalog;
+  readonly overviews: Overviews;
+  readonly live: LiveFeed;
+  readonly top: TopLists;
+  readonly lookups: Lookups;
+  readonly keys: KeyChanges;
+  readonly rates: RateChanges;
+  readonly lists: ListChanges;
+  readonly changes: ChangeLog;
+  readonly recorder: Recorder;
+  private readonly redis: ConsoleRedis | undefined;
+  private readonly limits: WatchedLimits;
+  private readonly stream: DecisionStream;
+  private readonly prefix: string;
+
+  constructor(
+    @Inject(CONSOLE_SETTINGS) readonly settings: ReadSettings,
+    @Inject(CONSOLE_ROUTES) private readonly routes: ReadRoutes,
+    @Optional() service?: LimiterService,
+    @Optional() stream?: DecisionStream,
+    @Optional() @Inject(RATE_LIMIT_SETTINGS) limiting?: RateLimitSettings,
+    @Optional() @Inject(RATE_LIMIT_STORE) store?: StoreLayer,
+    @Optional() @Inject(RATE_LIMIT_REDIS) client?: RedisClient,
+    @Optional() registry?: LimitRegistry,
+    @Optional() plans?: PlanRegistry,
+    @Optional() classes?: HandlerClasses,
+    @Optional() overrides?: Overrides,
+    @Optional() explainer?: Explainer,
+  ) {
+    if (service === undefined || stream === undefined || limiting === undefined) {
+      throw new RateLimitConfigError(consoleMessages.noModule(LOCATION));
+    }
+    const { prefix, timeoutMs, ipv6Prefix } = limiting;
+    const { isPlain, topKeys } = settings;
+    const clock = new ConsoleClock();
+    const now = () => clock.now();
+    const names = new ShownNames(isPlain);
+    const redis = client && new ConsoleRedis(client, prefix, timeoutMs);
+    this.stream = stream;
+    this.prefix = prefix;
+    this.redis = redis;
+    this.catalog = new LimitCatalog(registry!, plans!, classes!, overrides!);
+    this.limits = new WatchedLimits(this.catalog.labelOf, topKeys === 'always', isPlain, now);
+    this.recorder = new Recorder(this.limits, clock, redis, () => circuitOf(store!));
+    const health = redis && new RedisHealth(redis, this.recorder, prefix, timeoutMs);
+    this.overviews = new Overviews(this.recorder, clock, redis, health);
+    this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain);
+    this.live = new LiveFeed(
+      () => this.overviews.tick(),
+      (label) => this.top.of(label),
+      now,
+    );
+    const log = new ConsoleLog(redis);
+    this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
+    this.keys = new KeyChanges(this.catalog, service, this.lookups, log, names, now);
+    this.rates = new RateChanges(this.catalog, service, overrides!, names, now);
+    this.lists = new ListChanges(service, names);
+    this.changes = new ChangeLog(service, log, names);
+  }
+
+  get session(): Session {
+    const { settings, routes, redis, catalog } = this;
+    return {
+      version: VERSION,
+      prefix: this.prefix,
+      storage: redis === undefined ? 'memory' : 'redis',
+      identities: settings.isPlain ? 'plain' : 'hashed',
+      topKeys: settings.topKeys,
+      writable: routes.write !== undefined,
+      instance: this.recorder.self.id,
+      limits: catalog.entries().map((entry) => catalog.info(entry)),
+    };
+  }
+
+  /** Is called by Nest: begins to count. Throws `RateLimitConfigError` if another console does so already. */
+  onModuleInit(): void {
+    if (this.stream.tap !== undefined) throw new RateLimitConfigError(consoleMessages.secondConsole(LOCATION));
+    if (this.routes.isOpen) consoleLogger.warn(consoleMessages.unguarded(this.routes.path));
+    this.stream.tap = this.limits.tally;
+    this.recorder.start();
+  }
+
+  /** Is called by Nest: answers that never end would keep the server open. */
+  onModuleDestroy(): void {
+    this.live.close();
+  }
+
+  /** Is called by Nest, while the connection is there for sure. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.recorder.flush();
+  }
+
+  /** Is called by Nest: stores what was counted of the last requests. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.recorder.close();
+    if (this.stream.tap === this.limits.tally) this.stream.tap = undefined;
+  }
+}
+
+function circuitOf({ isBroken }: StoreLayer): InstanceInfo['circuit'] {
+  if (isBroken === undefined) return 'none';
+  return isBroken ? 'open' : 'closed';
+}

@@ -1,0 +1,54 @@
+import { isCluster, type RedisClient } from '../../redis/client.js';
+import { notConnected } from '../../redis/connection-errors.js';
+import { withDeadline } from '../../redis/deadline.js';
+import { noteSilence } from '../../redis/silence.js';
+import { asStoreError } from '../../redis/store-error.js';
+import { consoleKeys } from '../../stores/redis/keys.js';
+
+/** A command with its arguments. */
+export type Command = readonly [name: string, ...args: (string | number)[]];
+
+/** The app's own connection, as the console uses it. */
+export class ConsoleRedis {
+  readonly keys: ReturnType<typeof consoleKeys>;
+  /** How long the last call took, in milliseconds. */
+  latencyMs: number | null = null;
+
+  constructor(
+    readonly client: RedisClient,
+    prefix: string,
+    private readonly timeoutMs: number,
+  ) {
+    this.keys = consoleKeys(prefix);
+  }
+
+  get isCluster(): boolean {
+    return isCluster(this.client);
+  }
+
+  /** Sends commands in one pipeline, and returns what each replied. Rejects with `RateLimitStoreError`, in time. */
+  async run(commands: readonly Command[]): Promise<unknown[]> {
+    if (commands.length === 0) return [];
+    const { client } = this;
+    if (client.status !== 'ready') throw notConnected(client);
+    const sentAt = performance.now();
+    try {
+      const pipeline = client.pipeline(commands.map(([name, ...args]) => [name, ...args]));
+      const replies = (await withDeadline(pipeline.exec(), this.timeoutMs)) ?? [];
+      const failure = replies.find(([error]) => error !== null);
+      if (failure !== undefined) throw failure[0]!;
+      this.latencyMs = performance.now() - sentAt;
+      return replies.map(([, reply]) => reply);
+    } catch (error) {
+      this.latencyMs = null;
+      noteSilence(client);
+      throw asStoreError(error);
+    }
+  }
+}
+
+/** Reads the reply of `TIME` into milliseconds. */
+export function timeOf(reply: unknown): number {
+  const [seconds, micros] = (reply as [string, string]).map(Number);
+  return seconds! * 1000 + micros! / 1000;
+}

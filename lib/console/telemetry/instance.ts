@@ -1,0 +1,27 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { VERSION } from '../../telemetry/version.js';
+import type { InstanceInfo } from '../api.js';
+
+/** What an instance tells the others of itself. */
+export type TellingInstance = Omit<InstanceInfo, 'self'>;
+
+/** What never changes of this instance. Its id is its own, also where processes of many containers have equal numbers. */
+export function thisInstance() {
+  return { id: randomBytes(6).toString('hex'), version: VERSION, host: hostname().slice(0, 64), pid: process.pid };
+}
+
+/** Reads what an instance told; nothing of what is none. */
+export function readInstance(text: unknown): TellingInstance | undefined {
+  try {
+    const told = JSON.parse(String(text)) as Record<string, unknown>;
+    const { id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } = told;
+    const isText = [id, version, host].every((each) => typeof each === 'string');
+    const isNumber = [pid, startedAt, clockOffsetMs, lastSeenAt].every((each) => Number.isFinite(each));
+    const isCircuit = circuit === 'closed' || circuit === 'open' || circuit === 'none';
+    if (!isText || !isNumber || !isCircuit) return undefined;
+    return { id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } as TellingInstance;
+  } catch {
+    return undefined;
+  }
+}

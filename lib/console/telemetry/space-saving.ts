@@ -1,0 +1,125 @@
+import { flatCopy } from '../../util/flat-copy.js';
+
+/** A key that may be among the most frequent ones. */
+export interface Frequent {
+  readonly key: string;
+  /** The key came at most so often. */
+  readonly count: number;
+  /** It came at least `count - error` times. */
+  readonly error: number;
+}
+
+/** A counter, and where it stands in the heap. */
+interface Counter {
+  key: string;
+  count: number;
+  error: number;
+  at: number;
+}
+
+/**
+ * Finds the most frequent keys of a stream in bounded memory: Space-Saving, of A. Metwally, D. Agrawal and A. El Abbadi, "Efficient
+ * computation of frequent and top-k elements in data streams" (ICDT 2005). Of `k` counters each holds a key; one that comes without a counter
+ * takes over the smallest one, `min`: its count becomes `min + weight`, its error `min`.
+ *
+ * With `N` the sum of all weights and `f` what a key really weighed: `count - error <= f <= count`, `error <= min <= N / k`, the counts of
+ * all counters sum up to `N`, and each key with `f > N / k` has a counter.
+ */
+export class SpaceSaving {
+  private readonly byKey = new Map<string, Counter>();
+  /** A binary heap, the smallest count first. */
+  private readonly heap: Counter[] = [];
+
+  constructor(
+    /** How many keys are counted at the same time. */
+    readonly capacity: number,
+  ) {}
+
+  add(key: string, weight = 1): void {
+    const { heap, byKey, capacity } = this;
+    let counter = byKey.get(key);
+    if (counter === undefined) {
+      // A text that is cut out of another would keep all of it alive.
+      const kept = flatCopy(key);
+      if (heap.length < capacity) {
+        counter = { key: kept, count: 0, error: 0, at: heap.length };
+        heap.push(counter);
+        // It begins as the smallest one.
+        this.rise(counter);
+      } else {
+        counter = heap[0]!;
+        byKey.delete(counter.key);
+        counter.key = kept;
+        counter.error = counter.count;
+      }
+      byKey.set(kept, counter);
+    }
+    counter.count += weight;
+    this.sink(counter);
+  }
+
+  /** All keys that have a counter, the most frequent first. */
+  frequent(): Frequent[] {
+    return this.heap
+      .map(({ key, count, error }) => ({ key, count, error }))
+      .toSorted((one, other) => other.count - one.count);
+  }
+
+  /** At most so often came each key that has no counter. */
+  get floor(): number {
+    return this.heap.length < this.capacity ? 0 : this.heap[0]!.count;
+  }
+
+  private rise(counter: Counter): void {
+    const { heap } = this;
+    while (counter.at > 0) {
+      const parent = heap[(counter.at - 1) >> 1]!;
+      if (parent.count <= counter.count) return;
+      this.swap(counter, parent);
+    }
+  }
+
+  private sink(counter: Counter): void {
+    const { heap } = this;
+    for (;;) {
+      const left = heap[2 * counter.at + 1];
+      const right = heap[2 * counter.at + 2];
+      const child = right !== undefined && right.count < left!.count ? right : left;
+      if (child === undefined || child.count >= counter.count) return;
+      this.swap(counter, child);
+    }
+  }
+
+  private swap(one: Counter, other: Counter): void {
+    const { heap } = this;
+    const { at } = one;
+    heap[(one.at = other.at)] = one;
+    heap[(other.at = at)] = other;
+  }
+}
+
+/** What one of several streams says of its keys. */
+export interface Summary {
+  readonly frequent: readonly Frequent[];
+  /** At most so often came each key that is not among them. */
+  readonly floor: number;
+}
+
+/**
+ * Merges what streams say of the same keys: counts and errors add up, and where a stream does not tell of a key, the key may have come as
+ * often there as its floor says. What holds for one stream holds for all of them together.
+ */
+export function mergeFrequent(summaries: readonly Summary[], most: number): Frequent[] {
+  const floors = summaries.reduce((sum, { floor }) => sum + floor, 0);
+  const merged = new Map<string, { count: number; error: number }>();
+  for (const { frequent, floor } of summaries) {
+    for (const { key, count, error } of frequent) {
+      const sum = merged.get(key) ?? { count: floors, error: floors };
+      merged.set(key, { count: sum.count + count - floor, error: sum.error + error - floor });
+    }
+  }
+  return [...merged]
+    .map(([key, sum]) => ({ key, ...sum }))
+    .toSorted((one, other) => other.count - one.count)
+    .slice(0, most);
+}

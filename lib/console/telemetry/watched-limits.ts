@@ -1,0 +1,112 @@
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { Tally } from './tally.js';
+import { namesOf, type ToldKeys, TopKeyCounts } from './top-keys.js';
+import type { Frequent, Summary } from './space-saving.js';
+
+/** The most limits whose keys are counted at the same time. */
+const MOST_WATCHED = 50;
+
+/** A key as instances tell each other of it: hash, count, error, and the identity where it may be told. */
+type ToldKey = readonly [id: string, count: number, error: number, identity?: string];
+
+/** What an instance tells of the keys of its limits. */
+export type ToldLimits = readonly (readonly [
+  label: string,
+  since: number,
+  refused: readonly ToldKey[],
+  refusedFloor: number,
+  used: readonly ToldKey[],
+  usedFloor: number,
+])[];
+
+/** Counts the keys of the limits that somebody looks at, or of all. */
+export class WatchedLimits {
+  readonly tally: Tally;
+  private readonly counts = new Map<string, TopKeyCounts>();
+  /** Until when somebody looks, by label. */
+  private watched = new Map<string, number>();
+
+  /**
+   * @param always whether the keys of all limits are counted
+   * @param isPlain whether identities are told
+   */
+  constructor(
+    labelOf: (limit: CompiledLimit) => string | undefined,
+    private readonly always: boolean,
+    private readonly isPlain: boolean,
+    private readonly now: () => number,
+  ) {
+    this.tally = new Tally(labelOf, (label) => this.keysOf(label));
+  }
+
+  /** Whether keys are counted. */
+  get isCounting(): boolean {
+    return this.counts.size > 0;
+  }
+
+  /** Somebody looks at the keys of a limit until then. */
+  watch(label: string, until: number): void {
+    this.watched.set(label, Math.max(until, this.watched.get(label) ?? 0));
+    this.turn();
+  }
+
+  /** Is called once a second: forgets what nobody looks at any more. */
+  turn(): void {
+    const now = this.now();
+    this.watched = new Map([...this.watched].filter(([, until]) => until > now).slice(0, MOST_WATCHED));
+    if (!this.always) {
+      for (const label of this.counts.keys()) if (!this.watched.has(label)) this.counts.delete(label);
+      for (const label of this.watched.keys())
+        if (!this.counts.has(label)) this.counts.set(label, new TopKeyCounts(now));
+    }
+    for (const counts of this.counts.values()) counts.turn(now);
+    this.tally.watch();
+  }
+
+  /** What is told to the other instances. */
+  told(): ToldLimits {
+    return [...this.counts].map(([label, counts]) => {
+      const { refused, used, since } = counts.told();
+      return [label, since, this.named(refused), refused.floor, this.named(used), used.floor];
+    });
+  }
+
+  private named({ frequent }: Summary): ToldKey[] {
+    return frequent.map(({ key, count, error }) => {
+      const { id, identity } = namesOf(key);
+      return identity !== undefined && this.isPlain ? [id, count, error, identity] : [id, count, error];
+    });
+  }
+
+  private keysOf(label: string): TopKeyCounts | undefined {
+    let counts = this.counts.get(label);
+    if (counts === undefined && this.always && this.counts.size < MOST_WATCHED) {
+      this.counts.set(label, (counts = new TopKeyCounts(this.now())));
+    }
+    return counts;
+  }
+}
+
+/** What instances told of one limit, with the identities that they told. */
+export function readTold(told: readonly ToldLimits[], label: string) {
+  const identities = new Map<string, string>();
+  const read = (keys: readonly ToldKey[]): Frequent[] =>
+    keys.map(([id, count, error, identity]) => {
+      if (identity !== undefined) identities.set(id, identity);
+      return { key: id, count, error };
+    });
+  const refused: Summary[] = [];
+  const used: Summary[] = [];
+  let since: number | null = null;
+  for (const limits of told) {
+    for (const [name, begun, refusedKeys, refusedFloor, usedKeys, usedFloor] of limits) {
+      if (name !== label) continue;
+      refused.push({ frequent: read(refusedKeys), floor: refusedFloor });
+      used.push({ frequent: read(usedKeys), floor: usedFloor });
+      since = Math.min(since ?? begun, begun);
+    }
+  }
+  return { refused, used, since, identities };
+}
+
+export type { ToldKeys };

@@ -1,0 +1,59 @@
+import type { InstanceInfo } from '../api.js';
+import type { ConsoleClock } from '../telemetry/console-clock.js';
+import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
+import { readInstance } from '../telemetry/instance.js';
+import { MOST_INSTANCES, type Recorder } from '../telemetry/recorder.js';
+
+/** Instances that are asked for in one call. */
+const PER_CALL = 100;
+
+/** What was read of another instance. */
+export interface ReadInstance {
+  readonly id: string;
+  /** What it says of itself, if it still runs. */
+  readonly info: InstanceInfo | undefined;
+  /** What was asked for beside. */
+  readonly reply: unknown;
+}
+
+/** Reads what the instances of the app store. */
+export class Instances {
+  constructor(
+    private readonly recorder: Recorder,
+    private readonly clock: ConsoleClock,
+    private readonly redis: ConsoleRedis | undefined,
+  ) {}
+
+  /** This instance, as it lists itself. */
+  get self(): InstanceInfo {
+    return { ...this.recorder.told, self: true };
+  }
+
+  /**
+   * Reads all other instances that were heard of in the last milliseconds, each with what one command of it replies. Rejects with
+   * `RateLimitStoreError`.
+   */
+  async others(withinMs: number, command: (id: string, redis: ConsoleRedis) => Command): Promise<ReadInstance[]> {
+    const { redis } = this;
+    if (redis === undefined) return [];
+    const since = this.clock.now() - withinMs;
+    const [found] = await redis.run([['zrevrangebyscore', redis.keys.seen, '+inf', since, 'LIMIT', 0, MOST_INSTANCES]]);
+    const ids = (found as string[]).filter((id) => id !== this.recorder.self.id);
+    const read: ReadInstance[] = [];
+    for (let at = 0; at < ids.length; at += PER_CALL) {
+      const some = ids.slice(at, at + PER_CALL);
+      const commands = some.flatMap((id): Command[] => [['get', redis.keys.instance(id)], command(id, redis)]);
+      const replies = await redis.run(commands);
+      for (const [index, id] of some.entries()) {
+        const info = readInstance(replies[2 * index]);
+        read.push({ id, info: info && { ...info, self: false }, reply: replies[2 * index + 1] });
+      }
+    }
+    return read;
+  }
+}
+
+/** Instances in the order in which they started. */
+export function inOrder(instances: readonly InstanceInfo[]): InstanceInfo[] {
+  return instances.toSorted((one, other) => one.startedAt - other.startedAt || (one.id < other.id ? -1 : 1));
+}

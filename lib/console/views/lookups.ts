@@ -1,0 +1,84 @@
+import type { ExplainedLimit } from '../../explain/explanation.js';
+import type { Explainer } from '../../explain/explainer.js';
+import { formatExplanation } from '../../explain/format.js';
+import type { LimiterService } from '../../nest/limiter.service.js';
+import { hashOf } from '../../telemetry/decision-event.js';
+import type { HistoryWindow, LimitState, Lookup } from '../api.js';
+import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog.js';
+import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
+
+/** Past windows that are shown. */
+const WINDOWS = 24;
+
+/** Tells what limits are for an identity. Nothing is charged. */
+export class Lookups {
+  constructor(
+    private readonly catalog: LimitCatalog,
+    private readonly explainer: Explainer,
+    private readonly service: LimiterService,
+    private readonly names: ShownNames,
+    private readonly ipv6Prefix: number,
+    private readonly now: () => number,
+  ) {}
+
+  /** All limits whose keys can be looked up. */
+  async all(identity: string): Promise<Lookup> {
+    const entries = this.catalog.entries().filter(({ rule }) => !rule.perRoute);
+    return { id: hashOf(identity), limits: await Promise.all(entries.map((entry) => this.one(entry, identity))) };
+  }
+
+  /** What a limit counts an identity as. */
+  counted({ rule }: CatalogEntry, identity: string): string {
+    return countedIdentity(identity, rule.settings.key.given, this.ipv6Prefix);
+  }
+
+  async one(entry: CatalogEntry, identity: string): Promise<LimitState> {
+    const { label, rule } = entry;
+    const key = this.counted(entry, identity);
+    const [explanation, history] = await Promise.all([
+      this.explainer.explainRule(rule, key, addressIn(identity)),
+      this.history(entry, key),
+    ]);
+    return {
+      ...this.state(explanation.limits[0]!),
+      limit: label,
+      ...(history !== undefined && { history }),
+      ...(explanation.unread !== undefined && { unread: explanation.unread }),
+      explanation: formatExplanation(explanation),
+    };
+  }
+
+  private state(told: ExplainedLimit): Omit<LimitState, 'limit' | 'explanation'> {
+    const { quota, state, decision, mode, rate, list } = told;
+    const blockedForMs = state?.blockedForMs ?? 0;
+    return {
+      algo: rate.options.algo,
+      quota,
+      used: state === undefined ? null : quota - state.remaining,
+      remaining: state?.remaining ?? null,
+      retryAfterMs: decision?.retryAfterMs ?? null,
+      resetAfterMs: state?.resetAfterMs ?? null,
+      blockedUntil: blockedForMs > 0 ? Math.round(this.now() + blockedForMs) : null,
+      ...(state?.offences !== undefined && { offences: state.offences }),
+      mode: mode.mode,
+      modeSource: mode.source,
+      rate: rateText(rate.options),
+      rateSource: rate.source,
+      ...(rate.override && { override: this.names.override(rate.override) }),
+      ...(mode.override && { modeOverride: this.names.override(mode.override) }),
+      ...(list && { listed: this.names.item(list) }),
+      source: state?.source ?? null,
+    };
+  }
+
+  private async history({ rule }: CatalogEntry, key: string): Promise<HistoryWindow[] | undefined> {
+    if (rule.limit.algorithm.history === undefined) return undefined;
+    try {
+      const windows = await this.service.ofRule(rule).history(key, WINDOWS);
+      return windows.map(({ start, end, count }) => ({ startsAt: start, endsAt: end, used: count }));
+    } catch {
+      // The explanation says why.
+      return undefined;
+    }
+  }
+}

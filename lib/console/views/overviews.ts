@@ -1,0 +1,125 @@
+import { reasonOf } from '../../util/reason-of.js';
+import { consoleMessages } from '../../errors/console-messages.js';
+import type { InstanceInfo, LimitTotals, Overview, Range, Tick } from '../api.js';
+import { readBucket } from '../telemetry/bucket.js';
+import type { ConsoleClock } from '../telemetry/console-clock.js';
+import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
+import type { Recorder } from '../telemetry/recorder.js';
+import { RESOLUTIONS, stepOf } from '../telemetry/timeline.js';
+import { inOrder, Instances, type ReadInstance } from './instances.js';
+import type { RedisHealth } from './redis-health.js';
+import { Steps } from './series.js';
+
+const RANGES = { '5m': RESOLUTIONS[0], '1h': RESOLUTIONS[1], '1d': RESOLUTIONS[2] } as const;
+/** Seconds of a tick: an instance can be late. */
+const TICK_STEPS = 5;
+const SECOND_MS = 1000;
+/** An instance that stopped is shown for a minute. */
+const SHOWN_MS = 60_000;
+
+/** What was read of all instances. */
+interface Reading {
+  readonly steps: Steps;
+  readonly instances: InstanceInfo[];
+  readonly problem: string | undefined;
+}
+
+/** Sums up what all instances counted. */
+export class Overviews {
+  readonly instances: Instances;
+
+  constructor(
+    private readonly recorder: Recorder,
+    private readonly clock: ConsoleClock,
+    private readonly redis: ConsoleRedis | undefined,
+    private readonly health: RedisHealth | undefined,
+  ) {
+    this.instances = new Instances(recorder, clock, redis);
+  }
+
+  async overview(range: Range): Promise<Overview> {
+    const { stepMs, steps } = RANGES[range];
+    const now = this.clock.now();
+    const last = stepOf(now, stepMs) - stepMs;
+    const from = last - (steps - 1) * stepMs;
+    const [reading, redis] = await Promise.all([
+      this.read(stepMs, from, steps * stepMs, (id, { keys }) => ['hgetall', keys.counts(id, stepMs)]),
+      this.health?.look() ?? null,
+    ]);
+    return {
+      at: Math.round(now),
+      range,
+      stepMs,
+      series: reading.steps.series(from, last, stepMs),
+      totals: reading.steps.totals(from),
+      instances: reading.instances,
+      redis,
+      ...(reading.problem !== undefined && { problem: reading.problem }),
+    };
+  }
+
+  /** The newest complete seconds. */
+  async tick(): Promise<Tick> {
+    const now = this.clock.now();
+    const last = stepOf(now, SECOND_MS) - SECOND_MS;
+    const from = last - (TICK_STEPS - 1) * SECOND_MS;
+    const seconds = Array.from({ length: TICK_STEPS }, (_, index) => from + index * SECOND_MS);
+    const [reading, redis] = await Promise.all([
+      this.read(
+        SECOND_MS,
+        from,
+        SHOWN_MS,
+        (id, { keys }) => ['hmget', keys.counts(id, SECOND_MS), ...seconds],
+        seconds,
+      ),
+      this.health?.look() ?? null,
+    ]);
+    return {
+      at: Math.round(now),
+      stepMs: SECOND_MS,
+      series: reading.steps.series(from, last, SECOND_MS),
+      instances: reading.instances,
+      redis,
+      ...(reading.problem !== undefined && { problem: reading.problem }),
+    };
+  }
+
+  /** The sums of the last hour by label. */
+  async lastHour(): Promise<Record<string, LimitTotals>> {
+    const { stepMs, steps } = RANGES['1h'];
+    const from = stepOf(this.clock.now(), stepMs) - steps * stepMs;
+    const reading = await this.read(stepMs, from, steps * stepMs, (id, { keys }) => [
+      'hgetall',
+      keys.counts(id, stepMs),
+    ]);
+    return reading.steps.totals(from);
+  }
+
+  /** Reads all instances; while Redis fails, this one. `fields`: what a command asks for that replies with values alone. */
+  private async read(
+    stepMs: number,
+    from: number,
+    withinMs: number,
+    command: (id: string, redis: ConsoleRedis) => Command,
+    fields?: readonly number[],
+  ): Promise<Reading> {
+    let others: ReadInstance[] = [];
+    let problem: string | undefined;
+    try {
+      others = await this.instances.others(withinMs + SHOWN_MS, command);
+    } catch (error) {
+      problem = consoleMessages.unreachable(reasonOf(error));
+    }
+    const steps = new Steps();
+    for (const [step, bucket] of this.recorder.timeline.since(stepMs, from)) steps.add(step, bucket);
+    for (const { reply } of others) {
+      for (const [index, text] of Object.entries(reply as Record<string, string | null>)) {
+        const step = fields === undefined ? Number(index) : fields[Number(index)]!;
+        const bucket = step >= from && text !== null ? readBucket(text) : undefined;
+        if (bucket !== undefined) steps.add(step, bucket);
+      }
+    }
+    const instances = [this.instances.self, ...others.flatMap(({ info }) => info ?? [])];
+    return { steps, instances: inOrder(instances), problem };
+  }
+}

@@ -1,0 +1,137 @@
+import type { RedisInfo } from '../api.js';
+import { withDeadline } from '../../redis/deadline.js';
+import { isCluster } from '../../redis/client.js';
+import type { ConsoleRedis } from '../telemetry/console-redis.js';
+import type { Recorder } from '../telemetry/recorder.js';
+
+/** What is asked of a server is asked so often at most. */
+const LOOK_EVERY_MS = 5000;
+/** Keys that are drawn at each look, and how many of the last ones the estimate is made of. */
+const DRAWN = 32;
+const KEPT = 512;
+
+/** What is used of a connection to one node. */
+interface Node {
+  readonly options: { keyPrefix?: string; host?: string; port?: number };
+  pipeline(commands: unknown[][]): { exec(): Promise<[Error | null, unknown][] | null> };
+}
+
+/** What one node says. */
+interface NodeHealth {
+  readonly version: string | null;
+  readonly used: number | null;
+  readonly max: number | null;
+  readonly ours: number | null;
+}
+
+/** Looks how Redis is, while somebody wants to know. */
+export class RedisHealth {
+  private known: NodeHealth | undefined;
+  private lookedAt = -Infinity;
+  private looking: Promise<void> | undefined;
+  /** The bytes of keys that were drawn by chance, 0 for those of others, by node. */
+  private readonly drawn = new Map<string, number[]>();
+
+  constructor(
+    private readonly redis: ConsoleRedis,
+    private readonly recorder: Recorder,
+    private readonly prefix: string,
+    private readonly timeoutMs: number,
+  ) {}
+
+  /** Never rejects. */
+  async look(): Promise<RedisInfo> {
+    const { redis, recorder } = this;
+    if (performance.now() - this.lookedAt > LOOK_EVERY_MS) {
+      this.looking ??= this.ask().finally(() => (this.looking = undefined));
+      await this.looking;
+    }
+    const up = redis.client.status === 'ready' && recorder.problem === undefined;
+    const { version = null, used = null, max = null, ours = null } = this.known ?? {};
+    return {
+      up,
+      mode: redis.isCluster ? 'cluster' : 'standalone',
+      version,
+      usedMemory: used,
+      maxMemory: max,
+      ourKeysBytes: ours,
+      latencyMs: redis.latencyMs === null ? null : Number(redis.latencyMs.toPrecision(3)),
+    };
+  }
+
+  private async ask(): Promise<void> {
+    const { client } = this.redis;
+    if (client.status !== 'ready') return;
+    this.lookedAt = performance.now();
+    const nodes = (isCluster(client) ? client.nodes('master') : [client]) as Node[];
+    try {
+      const told = await withDeadline(Promise.all(nodes.map((node) => this.askNode(node))), 2 * this.timeoutMs);
+      this.known = {
+        version: told[0]?.version ?? null,
+        used: sum(told.map(({ used }) => used)),
+        max: sum(told.map(({ max }) => max)),
+        ours: sum(told.map(({ ours }) => ours)),
+      };
+    } catch {
+      // What was known is still about right.
+    }
+  }
+
+  private async askNode(node: Node): Promise<NodeHealth> {
+    const draws = Array.from({ length: DRAWN }, () => ['randomkey']);
+    const [server, memory, size, ...keys] = await replies(node, [
+      ['info', 'server'],
+      ['info', 'memory'],
+      ['dbsize'],
+      ...draws,
+    ]);
+    const info = `${String(server)}\n${String(memory)}`;
+    const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
+    const program = field('valkey_version') === undefined ? 'redis' : 'valkey';
+    const version = field(`${program}_version`);
+    const max = Number(field('maxmemory') ?? NaN);
+    return {
+      version: version === undefined ? null : `${program} ${version}`,
+      used: numberOr(field('used_memory'), null),
+      max: max > 0 ? max : null,
+      ours: await this.estimate(node, size, keys),
+    };
+  }
+
+  /** The number of keys, times the mean size of those drawn, where that of others is nothing. */
+  private async estimate(node: Node, size: unknown, keys: readonly unknown[]): Promise<number | null> {
+    if (typeof size !== 'number') return null;
+    if (size === 0) return 0;
+    const { keyPrefix = '', host, port } = node.options;
+    const begins = `${keyPrefix}${this.prefix}:`;
+    const drawn = keys.filter((key) => typeof key === 'string');
+    const ours = drawn.filter((key) => key.startsWith(begins));
+    const sizes = await replies(
+      node,
+      ours.map((key) => ['memory', 'usage', key.slice(keyPrefix.length)]),
+    );
+    if (drawn.length === 0 || sizes.some((each) => each === undefined)) return null;
+    const name = `${host}:${port}`;
+    const others = Array.from({ length: drawn.length - ours.length }, () => 0);
+    // A key that has run out meanwhile has no size.
+    const all = [...(this.drawn.get(name) ?? []), ...others, ...sizes.map((each) => Number(each ?? 0))].slice(-KEPT);
+    this.drawn.set(name, all);
+    return Math.round((size * all.reduce((total, bytes) => total + bytes, 0)) / all.length);
+  }
+}
+
+/** What a node replies; `undefined` for a command that it refuses. */
+async function replies(node: Node, commands: unknown[][]): Promise<unknown[]> {
+  if (commands.length === 0) return [];
+  const results = (await node.pipeline(commands).exec()) ?? [];
+  return results.map(([error, reply]) => (error === null ? reply : undefined));
+}
+
+function sum(values: readonly (number | null)[]): number | null {
+  return values.reduce((total, value) => (total === null || value === null ? null : total + value), 0);
+}
+
+function numberOr(text: string | undefined, otherwise: null): number | null {
+  const value = Number(text ?? NaN);
+  return Number.isFinite(value) ? value : otherwise;
+}

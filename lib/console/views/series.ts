@@ -1,0 +1,48 @@
+import type { LimitSeries, LimitTotals, Series } from '../api.js';
+import { addBucket, type Bucket, emptyBucket, LIMIT_COUNTS, type LimitCounts } from '../telemetry/bucket.js';
+import { quantile } from '../telemetry/latency-histogram.js';
+
+/** What several instances counted, by step. */
+export class Steps {
+  private readonly buckets = new Map<number, Bucket>();
+
+  add(step: number, bucket: Bucket): void {
+    let sum = this.buckets.get(step);
+    if (sum === undefined) this.buckets.set(step, (sum = emptyBucket()));
+    addBucket(sum, bucket);
+  }
+
+  /** The numbers of the steps from one to another, without gaps. */
+  series(from: number, to: number, stepMs: number): Series {
+    const times: number[] = [];
+    for (let time = from; time <= to; time += stepMs) times.push(time);
+    const buckets = times.map((time) => this.buckets.get(time));
+    const labels = new Set(buckets.flatMap((bucket) => [...(bucket?.limits.keys() ?? [])]));
+    const checks = (name: keyof Bucket['checks']) => buckets.map((bucket) => bucket?.checks[name] ?? 0);
+    const took = (part: number) => buckets.map((bucket) => (bucket ? quantile(bucket.latencies, part) : null));
+    return {
+      times,
+      limits: Object.fromEntries([...labels].map((label) => [label, seriesOf(label, buckets)])),
+      store: {
+        p50: took(0.5),
+        p99: took(0.99),
+        checks: checks('checks'),
+        fallback: checks('fallback'),
+        cache: checks('cache'),
+        prefetch: checks('prefetch'),
+      },
+    };
+  }
+
+  /** The sums of all steps from a time on. */
+  totals(from: number): Record<string, LimitTotals> {
+    const all = emptyBucket();
+    for (const [step, bucket] of this.buckets) if (step >= from) addBucket(all, bucket);
+    return Object.fromEntries(all.limits);
+  }
+}
+
+function seriesOf(label: string, buckets: readonly (Bucket | undefined)[]): LimitSeries {
+  const of = (name: keyof LimitCounts) => buckets.map((bucket) => bucket?.limits.get(label)?.[name] ?? 0);
+  return Object.fromEntries(LIMIT_COUNTS.map((name) => [name, of(name)])) as unknown as LimitSeries;
+}

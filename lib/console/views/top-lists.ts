@@ -1,0 +1,84 @@
+import type { TopKey, TopKeys } from '../api.js';
+import type { ConsoleClock } from '../telemetry/console-clock.js';
+import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
+import { type Frequent, mergeFrequent, type Summary } from '../telemetry/space-saving.js';
+import { readTold, type ToldLimits, type WatchedLimits } from '../telemetry/watched-limits.js';
+import type { Instances } from './instances.js';
+
+/** Keys of each list. */
+const SHOWN = 20;
+/** Whoever looks says so again in time. */
+const WATCH_MS = 15_000;
+const HEARD_MS = 60_000;
+
+/** The keys that are most active, of all instances together. */
+export class TopLists {
+  constructor(
+    private readonly limits: WatchedLimits,
+    private readonly instances: Instances,
+    private readonly clock: ConsoleClock,
+    private readonly redis: ConsoleRedis | undefined,
+    private readonly isPlain: boolean,
+  ) {}
+
+  /** Has all instances count the keys of a limit for a while, and tells what they counted. Never rejects for Redis' sake. */
+  async of(label: string): Promise<TopKeys> {
+    const now = this.clock.now();
+    this.limits.watch(label, now + WATCH_MS);
+    const told = [this.limits.told(), ...(await this.others(label, now))];
+    const { refused, used, since, identities } = readTold(told, label);
+    const listed = (summaries: readonly Summary[]) =>
+      mergeFrequent(summaries, SHOWN).map((key) => this.shown(key, identities));
+    return {
+      limit: label,
+      refused: listed(refused),
+      used: listed(used),
+      since: since === null ? null : Math.round(since),
+    };
+  }
+
+  private async others(label: string, now: number): Promise<ToldLimits[]> {
+    const { redis } = this;
+    if (redis === undefined) return [];
+    const { watched } = redis.keys;
+    try {
+      const commands: Command[] = [
+        ['zadd', watched, Math.round(now + WATCH_MS), label],
+        ['zremrangebyscore', watched, '-inf', Math.round(now)],
+        ['expire', watched, WATCH_MS / 1000],
+      ];
+      await redis.run(commands);
+      const others = await this.instances.others(HEARD_MS, (id, { keys }) => ['get', keys.top(id)]);
+      return others.flatMap(({ reply }) => readLimits(reply) ?? []);
+    } catch {
+      // The overview says that Redis fails.
+      return [];
+    }
+  }
+
+  private shown({ key: id, count, error }: Frequent, identities: ReadonlyMap<string, string>): TopKey {
+    const identity = this.isPlain ? identities.get(id) : undefined;
+    return { id, ...(identity !== undefined && { identity }), count, error };
+  }
+}
+
+/** What another instance wrote; nothing of what another release might write. */
+function readLimits(reply: unknown): [ToldLimits] | undefined {
+  try {
+    const told = JSON.parse(String(reply)) as unknown;
+    return Array.isArray(told) && told.every(isLimit) ? [told as ToldLimits] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isLimit(limit: unknown): boolean {
+  if (!Array.isArray(limit)) return false;
+  const [label, since, refused, refusedFloor, used, usedFloor] = limit as unknown[];
+  const areNumbers = [since, refusedFloor, usedFloor].every((each) => Number.isFinite(each));
+  return typeof label === 'string' && areNumbers && [refused, used].every(areKeys);
+}
+
+function areKeys(keys: unknown): boolean {
+  return Array.isArray(keys) && keys.every((key) => Array.isArray(key) && typeof key[0] === 'string');
+}

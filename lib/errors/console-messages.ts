@@ -1,0 +1,39 @@
+import { show } from './messages.js';
+
+/** The messages of the console. */
+export const consoleMessages = {
+  noModule: (location: string) =>
+    `${location}: the app has no RateLimitModule, wants RateLimitModule.forRoot() or forRootAsync() imported beside it`,
+  secondConsole: (location: string) =>
+    `${location}: the console is imported more than once in this app, wants one console for the whole app`,
+  misplaced: (location: string, option: string) =>
+    `${location}: option '${option}' came from the factory, wants it beside useFactory, since Nest reads it before`,
+  unguarded: (path: string) =>
+    `the console at '${path}' has guards: 'none', so everybody who reaches this app sees its limits and who uses them`,
+  noFields: (got: unknown) =>
+    `the body is ${show(got)}, wants a JSON object; the app's body parser has to read application/json`,
+  unknownField: (known: readonly string[]) => `is unknown, wants only ${known.join(', ')}`,
+  missingField: (wants: string) => `is missing, wants ${wants}`,
+  wrongField: (got: unknown, wants: string) => `is ${show(got)}, wants ${wants}`,
+  readOnly: () => "this console is read-only: it has no option 'write'",
+  crossOrigin: () => 'the request comes from a page of another origin',
+  noHeader: (header: string) => `the header ${header} is missing, which the console's own page sends`,
+  notJson: (got: unknown) => `the content type is ${show(got)}, wants application/json`,
+  tooMany: (seconds: number) => `too many requests of the console from this address, wants a pause of ${seconds} s`,
+  tooManyViewers: (most: number) => `${most} viewers look at this instance already, wants one of them to leave`,
+  wrongActor: (got: unknown) =>
+    `the option 'actor' gave ${show(got)}, wants a string that is not empty, so nothing was changed`,
+  notLogged: (reason: string) => `the change is done, but could not be written to the log: ${reason}`,
+  noFile: () => 'the console has no such page or file',
+  nothingToClear: () => 'there was no override of this key, so nothing was changed',
+  unknownLimit: () => 'names no limit of this app',
+  countsPerRoute: () => 'counts each route for itself, so its keys cannot be told from here',
+  unchangeableLimit: () =>
+    "cannot be changed while the app runs, wants a limit of 'define' or 'forFeature', or one of the module's with a 'name'",
+  oneOfIdentityAndIp: () => "is missing, wants either 'identity' or 'ip'",
+  noCandidate: () => 'has no candidate, wants a limit with one',
+  otherAlgorithm: (got: string, algo: string) =>
+    `has a candidate of '${got}', wants one of '${algo}': another algorithm needs a new configuration`,
+  unreachable: (reason: string) => `Redis does not answer, so only this instance is shown: ${reason}`,
+  noRedis: () => 'the app does not count on Redis, so only this instance is shown',
+} as const;

@@ -1,0 +1,141 @@
+import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
+import { type CanActivate, Controller, Get, type INestApplication, Injectable, Param, type Type } from '@nestjs/common';
+import type { ExecutionContext, ModuleMetadata } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { Overview, Range } from '../../lib/console/api.js';
+import { type RateLimitConsoleOptions, RateLimitConsoleModule } from '../../lib/console/index.js';
+import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+
+interface WithHeaders {
+  headers: Record<string, string | undefined>;
+}
+
+function headerOf(context: ExecutionContext, name: string): string | undefined {
+  return context.switchToHttp().getRequest<WithHeaders>().headers[name];
+}
+
+/** Lets those in who say that they are operators. */
+@Injectable()
+export class OpsGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    return headerOf(context, 'x-user') !== undefined;
+  }
+}
+
+/** Lets administrators change something. */
+@Injectable()
+export class AdminGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    return headerOf(context, 'x-user') === 'admin';
+  }
+}
+
+export const byHeader = (context: ExecutionContext) => headerOf(context, 'x-client');
+
+@Controller('things')
+export class ThingsController {
+  @Get()
+  @RateLimit('things')
+  list() {
+    return 'things';
+  }
+
+  @Get(':id')
+  @RateLimit({ algo: 'sliding-window', rate: 3, interval: '1h', key: byHeader })
+  one(@Param('id') id: string) {
+    return id;
+  }
+}
+
+export const THINGS = { algo: 'gcra', rate: 10, interval: '1h', key: byHeader } as const satisfies LimitDefinition;
+export const WHO_MAY = { guards: [OpsGuard], write: [AdminGuard] };
+export const PAGE = { 'x-rate-limit-console': '1', 'content-type': 'application/json' };
+
+export interface ConsoleAppOptions {
+  readonly limits?: RateLimitModuleOptions;
+  readonly console?: Partial<RateLimitConsoleOptions>;
+  readonly fastify?: boolean;
+  readonly metadata?: ModuleMetadata;
+  readonly controllers?: Type[];
+  readonly setUp?: (app: INestApplication) => unknown;
+  readonly bodyParser?: boolean;
+  /** @default a free one */
+  readonly port?: number;
+}
+
+/** An app with limits and a console, on a port of its own. */
+export class ConsoleApp {
+  private constructor(
+    readonly nest: INestApplication,
+    readonly url: string,
+  ) {}
+
+  static async start(options: ConsoleAppOptions = {}): Promise<ConsoleApp> {
+    const { limits = {}, fastify = false, metadata = {}, setUp, bodyParser = true, port: wanted = 0 } = options;
+    const testing = await Test.createTestingModule({
+      ...metadata,
+      controllers: options.controllers ?? [ThingsController],
+      imports: [
+        RateLimitModule.forRoot({ define: { things: THINGS }, ...limits }),
+        RateLimitConsoleModule.forRoot({ ...WHO_MAY, path: 'ops/limits', ...options.console }),
+        ...(metadata.imports ?? []),
+      ],
+    }).compile();
+    testing.useLogger(process.env['SHOW'] ? ['error'] : false);
+    const app = fastify
+      ? testing.createNestApplication(new FastifyAdapter(), { bodyParser, forceCloseConnections: true })
+      : testing.createNestApplication({ bodyParser, forceCloseConnections: true });
+    await setUp?.(app);
+    await app.listen(wanted, '127.0.0.1');
+    const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+    return new ConsoleApp(app, `http://127.0.0.1:${port}`);
+  }
+
+  get console(): RateLimitConsole {
+    return this.nest.get(RateLimitConsole, { strict: false });
+  }
+
+  /** What the console shows, without a request: those are limited, and tests ask often. */
+  overview(range: Range = '5m'): Promise<Overview> {
+    return this.console.overviews.overview(range);
+  }
+
+  get service(): LimiterService {
+    return this.nest.get(LimiterService, { strict: false });
+  }
+
+  /** A request of the page, as an operator. */
+  get(path: string, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(`${this.url}/${path}`, { headers: { 'x-user': 'ops', ...headers } });
+  }
+
+  async read<T>(path: string, headers: Record<string, string> = {}): Promise<T> {
+    const response = await this.get(`ops/limits/api/${path}`, headers);
+    if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
+  }
+
+  /** A change of the page, as an administrator. */
+  post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const all = { 'x-user': 'admin', ...PAGE, ...headers };
+    return fetch(`${this.url}/ops/limits/api/${path}`, { method: 'POST', headers: all, body: text });
+  }
+
+  async change<T>(path: string, body: unknown): Promise<T> {
+    const response = await this.post(path, { reason: 'a test', ...(body as object) });
+    if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+    return (await response.json()) as T;
+  }
+
+  close(): Promise<void> {
+    return this.nest.close();
+  }
+}

@@ -1,0 +1,231 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Cluster, type Redis } from 'ioredis';
+import type { Changes, LimitTotals, Overview, TopKeys } from '../../lib/console/api.js';
+import { hashOf } from '../../lib/telemetry/decision-event.js';
+import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
+import { connectRedis, freshPrefix } from '../support/stores.js';
+import { until } from '../support/until.js';
+import { ConsoleApp, type ConsoleAppOptions } from './console-app.js';
+
+/** What was asked of the limit, as an instance shows it. */
+const shown = async (app: ConsoleApp): Promise<number> => {
+  const { totals } = await app.overview();
+  const { allowed = 0, refused = 0 }: Partial<LimitTotals> = totals['things'] ?? {};
+  return allowed + refused;
+};
+
+describe('several instances of a console on one Redis', () => {
+  const url = process.env['TEST_REDIS_URL'] as string;
+  const apps: ConsoleApp[] = [];
+  let redis: Redis;
+
+  const start = async (prefix: string, options: ConsoleAppOptions = {}) => {
+    const app = await ConsoleApp.start({
+      ...options,
+      limits: { redis: url, prefix, timeout: '5s', ...options.limits },
+    });
+    apps.push(app);
+    return app;
+  };
+  const threeOf = (prefix: string, options: ConsoleAppOptions = {}) =>
+    Promise.all([start(prefix, options), start(prefix, { ...options, fastify: true }), start(prefix, options)]);
+  const consume = async (app: ConsoleApp, key: string, times: number) => {
+    const limiter = app.service.for('things');
+    await Promise.all(Array.from({ length: times }, () => limiter.consume(key)));
+  };
+
+  beforeAll(async () => {
+    redis = await connectRedis();
+  });
+  afterAll(() => redis.quit());
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await Promise.all(apps.splice(0).map((app) => app.close()));
+  });
+
+  it('adds up to exactly what was asked, on each of them, in each range', async () => {
+    const instances = await threeOf(freshPrefix());
+    const asked = [137, 41, 260];
+    await Promise.all(instances.map((app, index) => consume(app, `key-${index}`, asked[index]!)));
+    await Promise.all(instances.map((app) => app.console.recorder.flush()));
+    for (const app of instances) {
+      for (const range of ['5m', '1h', '1d']) {
+        const { totals, instances: seen, redis: info, problem } = await app.read<Overview>(`overview?range=${range}`);
+        expect(totals['things']).toMatchObject({ allowed: 30, refused: 137 + 41 + 260 - 30 });
+        expect(problem).toBeUndefined();
+        expect(seen.map(({ circuit }) => circuit)).toEqual(['closed', 'closed', 'closed']);
+        expect(seen.filter(({ self }) => self)).toHaveLength(1);
+        expect(info).toMatchObject({
+          up: true,
+          mode: 'standalone',
+          version: expect.stringMatching(/^(redis|valkey) \d/),
+        });
+        expect(info!.usedMemory).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  it('keeps what instances counted that have ended', async () => {
+    const prefix = freshPrefix();
+    const first = await start(prefix);
+    await consume(first, 'anna', 20);
+    await first.close();
+    apps.pop();
+    const second = await start(prefix);
+    await consume(second, 'bert', 5);
+    await second.console.recorder.flush();
+    const { totals } = await second.read<Overview>('overview');
+    expect(totals['things']).toMatchObject({ allowed: 15, refused: 10 });
+  });
+
+  it('writes keys that run out, but for the log', async () => {
+    const prefix = freshPrefix();
+    const app = await start(prefix);
+    await consume(app, 'anna', 3);
+    await app.read<TopKeys>('top?limit=things');
+    await app.console.recorder.flush();
+    await consume(app, 'anna', 3);
+    await app.console.recorder.flush();
+    await app.change('keys/block', { limit: 'things', identity: 'anna', duration: '1m' });
+    const keys = (await redis.keys(`${prefix}:{console}:*`)).toSorted();
+    const { id } = app.console.recorder.self;
+    const expiring = [
+      `counts-1-${id}`,
+      `counts-15-${id}`,
+      `counts-300-${id}`,
+      `instance-${id}`,
+      'seen',
+      `top-${id}`,
+      'watched',
+    ];
+    expect(keys).toEqual([...expiring, 'log'].map((name) => `${prefix}:{console}:${name}`).toSorted());
+    for (const name of expiring) expect(await redis.ttl(`${prefix}:{console}:${name}`)).toBeGreaterThan(0);
+    expect(await redis.ttl(`${prefix}:{console}:log`)).toBe(-1);
+    expect(JSON.stringify(await redis.lrange(`${prefix}:{console}:log`, 0, -1))).not.toContain('anna');
+  });
+
+  it('finds the most active keys of all instances, once somebody looks', async () => {
+    const [first, second] = await threeOf(freshPrefix());
+    await consume(first!, 'before', 100);
+    expect(await first!.read<TopKeys>('top?limit=things')).toMatchObject({ refused: [], used: [] });
+    await second!.console.recorder.flush();
+    await consume(first!, 'anna', 30);
+    await consume(second!, 'anna', 10);
+    await consume(second!, 'bert', 15);
+    await Promise.all([first!, second!].map((app) => app.console.recorder.flush()));
+    const { refused, used, since } = await second!.read<TopKeys>('top?limit=things');
+    expect(refused).toEqual([
+      { id: hashOf('anna'), count: 30, error: 0 },
+      { id: hashOf('bert'), count: 5, error: 0 },
+    ]);
+    expect(used).toEqual(
+      expect.arrayContaining([
+        { id: hashOf('anna'), count: 10, error: 0 },
+        { id: hashOf('bert'), count: 10, error: 0 },
+      ]),
+    );
+    expect(since).toBeLessThanOrEqual(Date.now());
+  });
+
+  it('counts keys from the start, and names them, if it is to', async () => {
+    const app = await start(freshPrefix(), { console: { topKeys: 'always', identities: 'plain' } });
+    await consume(app, '<img onerror=x>', 12);
+    const { refused } = await app.read<TopKeys>('top?limit=things');
+    expect(refused).toEqual([{ id: hashOf('<img onerror=x>'), identity: '<img onerror=x>', count: 2, error: 0 }]);
+  });
+
+  it('shares the log of changes', async () => {
+    const [first, second] = await threeOf(freshPrefix(), { console: { actor: () => 'ops@example.com' } });
+    await first!.change('keys/block', { limit: 'things', identity: 'anna', duration: '1h', reason: 'abuse' });
+    await second!.change('rates/set', { limit: 'things', patch: { rate: 20 }, reason: 'launch' });
+    const { changes } = await second!.read<Changes>('changes?limit=things');
+    expect(changes).toEqual([
+      expect.objectContaining({
+        action: 'rate',
+        by: 'ops@example.com',
+        reason: 'launch',
+        after: 'rate: 20',
+        version: 1,
+      }),
+      expect.objectContaining({
+        action: 'block',
+        by: 'ops@example.com',
+        reason: 'abuse',
+        after: '1h',
+        key: hashOf('anna'),
+      }),
+    ]);
+    const decision = await second!.service.for('things').consume('anna');
+    expect(decision.allowed).toBe(false);
+  });
+});
+
+describe('a console whose Redis goes away', () => {
+  let server: RedisServer;
+  let app: ConsoleApp;
+
+  beforeAll(async () => {
+    jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    server = await startRedis();
+    app = await ConsoleApp.start({ limits: { redis: server.url, timeout: '500ms' } });
+  });
+  afterAll(async () => {
+    await app.close();
+    await server.stop();
+    jest.restoreAllMocks();
+  });
+
+  it('says so, counts on, and comes back by itself with all that it counted', async () => {
+    const limiter = app.service.for('things');
+    for (let call = 0; call < 7; call++) await limiter.consume('anna');
+    await until(async () => (await shown(app)) === 7);
+    await server.kill();
+    await until(async () => (await app.overview()).problem !== undefined, 10_000);
+    for (let call = 0; call < 5; call++) await limiter.consume('anna');
+    await until(async () => (await shown(app)) === 12);
+    const during = await app.read<Overview>('overview');
+    expect(during.redis).toMatchObject({ up: false });
+    expect(during.problem).toMatch(/^Redis does not answer, so only this instance is shown: /);
+    expect(during.series.store.fallback.reduce((total, count) => total + count)).toBeGreaterThan(0);
+    const refused = await app.post('keys/block', { limit: 'things', identity: 'anna', duration: '1h', reason: 'x' });
+    expect([refused.status, refused.headers.get('content-type')]).toEqual([
+      503,
+      expect.stringContaining('problem+json'),
+    ]);
+    await server.start();
+    await until(async () => (await app.overview()).problem === undefined, 20_000);
+    await until(async () => (await app.overview()).redis!.up);
+    // Another instance sees all that this one has counted, though the server had lost it.
+    const other = await ConsoleApp.start({ limits: { redis: server.url, timeout: '500ms' } });
+    await until(async () => (await shown(other)) === 12);
+    await other.close();
+  });
+});
+
+describe('a console on a Cluster', () => {
+  let cluster: RedisCluster;
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+  }, 60_000);
+  afterAll(() => cluster.stop());
+
+  it('keeps all it has in one slot, and knows of all nodes', async () => {
+    const prefix = freshPrefix();
+    const client = new Cluster(cluster.nodes, { redisOptions: { autoResendUnfulfilledCommands: false } });
+    const start = () => ConsoleApp.start({ limits: { redis: client, prefix, timeout: '5s' } });
+    const apps = await Promise.all([start(), start()]);
+    const [first, second] = apps as [ConsoleApp, ConsoleApp];
+    for (const key of ['anna', 'bert', 'carl', 'dora']) await first.service.for('things').consume(key);
+    await first.console.recorder.flush();
+    await second.console.recorder.flush();
+    const overview = await second.read<Overview>('overview');
+    expect(overview.totals['things']).toMatchObject({ allowed: 4 });
+    expect(overview.instances).toHaveLength(2);
+    expect(overview.redis).toMatchObject({ up: true, mode: 'cluster' });
+    expect(overview.redis!.ourKeysBytes).toBeGreaterThan(0);
+    await Promise.all(apps.map((app) => app.close()));
+    client.disconnect();
+  });
+});

@@ -1,0 +1,71 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { type INestApplication, VersioningType } from '@nestjs/common';
+import type { Lookup, Overview, Session } from '../../lib/console/api.js';
+import { until } from '../support/until.js';
+import { ConsoleApp, type ConsoleAppOptions } from './console-app.js';
+
+const prefixed = (app: INestApplication): void => {
+  app.setGlobalPrefix('api');
+  app.enableVersioning({ type: VersioningType.URI });
+};
+
+describe.each([
+  ['Express', false],
+  ['Fastify', true],
+])('the routes of the console on %s', (_, fastify) => {
+  let app: ConsoleApp;
+  const start = async (options: ConsoleAppOptions = {}) => (app = await ConsoleApp.start({ fastify, ...options }));
+
+  afterEach(() => app.close());
+
+  it('serves the page, its files and its data', async () => {
+    await start();
+    const page = await app.get('ops/limits');
+    const html = await page.text();
+    expect(page.status).toBe(200);
+    expect(html).toContain('<meta name="console-base" content="limits/">');
+    const links = [...html.matchAll(/(?:src|href)="(limits\/[^"]+)"/g)].map(([, link]) => link!);
+    expect(links).toHaveLength(2);
+    for (const link of links) {
+      const file = await app.get(`ops/${link}`, { 'accept-encoding': 'gzip, br' });
+      expect([file.status, file.headers.get('content-encoding')]).toEqual([200, 'br']);
+      const plain = await app.get(`ops/${link}`, { 'accept-encoding': 'gzip' });
+      expect([plain.headers.get('content-encoding'), await plain.text()]).toEqual([null, await file.text()]);
+    }
+    const session = await app.read<Session>('session');
+    expect(session).toMatchObject({ storage: 'memory', identities: 'hashed', topKeys: 'watched', writable: true });
+    expect(session.limits.map(({ name }) => name).toSorted()).toEqual([
+      expect.stringMatching(/^sliding-window:3\/1h/),
+      'things',
+    ]);
+  });
+
+  it('says what it has not', async () => {
+    await start();
+    const response = await app.get('ops/limits/assets/console.0.js');
+    const type = response.headers.get('content-type');
+    expect([response.status, type]).toEqual([404, expect.stringContaining('application/problem+json')]);
+  });
+
+  it('stands under a global prefix, of no version', async () => {
+    await start({ setUp: prefixed });
+    const page = await app.get('api/ops/limits');
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('src="limits/assets/')]);
+    expect((await app.get('api/ops/limits/api/session')).status).toBe(200);
+    expect((await app.get('ops/limits')).status).toBe(404);
+  });
+
+  it('shows what was allowed and refused, and looks identities up', async () => {
+    await start();
+    for (let request = 0; request < 12; request++) await app.get('things', { 'x-client': 'anna' });
+    await until(async () => {
+      const { totals } = await app.overview();
+      return totals['things']?.refused === 2;
+    });
+    const { totals } = await app.read<Overview>('overview');
+    expect(totals['things']).toEqual({ allowed: 10, refused: 2, shadowRefused: 0, near: 1, candidateRefused: 0 });
+    const found = await (await app.post('lookup', { identity: 'anna' }, { 'x-user': 'ops' })).json();
+    const { limits } = found as Lookup;
+    expect(limits.find(({ limit }) => limit === 'things')).toMatchObject({ quota: 10, used: 10, blockedUntil: null });
+  });
+});

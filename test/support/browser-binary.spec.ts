@@ -1,0 +1,14 @@
+import { describe, expect, it } from '@jest/globals';
+import { opensPages } from './browser-binary.mjs';
+
+describe('a run of Jest', () => {
+  it.each([
+    [[], true],
+    [['test/console/browser'], true],
+    [['test/algorithms', 'BROWSER/'], true],
+    [['test/algorithms'], false],
+    [['browser-binary'], false],
+  ])('of the patterns %j has specs that open pages: %s', (patterns, opens) => {
+    expect(opensPages(patterns)).toBe(opens);
+  });
+});

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll } from '@jest/globals';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { ensureBrowser } from './browser-binary.mjs';
+
+/** Ends only what hangs. */
+const TIMEOUT_MS = 15_000;
+
+const ARGUMENTS = ['--disable-gpu', '--disable-dev-shm-usage'];
+
+/** Starts a browser. Who starts one closes it. */
+export function startBrowser(): Promise<Browser> {
+  // Chromium refuses to run as root with its sandbox.
+  const asRoot = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
+  return chromium.launch({ executablePath: ensureBrowser(), headless: true, args: [...ARGUMENTS, ...asRoot] });
+}
+
+/** A browser that opens pages, each in a context of its own. */
+export interface SpecBrowser {
+  open: (url: string, options?: BrowserContextOptions) => Promise<OpenedPage>;
+}
+
+/** One browser for all tests of a spec. It is closed, with its pages, when they are done. */
+export function browserOfSpec(): SpecBrowser {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+  afterAll(() => browser?.close());
+  return {
+    async open(url, options) {
+      const context = await browser.newContext(options);
+      const page = await context.newPage();
+      page.setDefaultTimeout(TIMEOUT_MS);
+      const complaints = complaintsOf(page);
+      await page.goto(url);
+      return { page, complaints };
+    },
+  };
+}
+
+/** A page, in a context of its own, and what the browser complained of since it was opened. */
+export interface OpenedPage {
+  readonly page: Page;
+  /** Errors of scripts, messages of level `error` on the console, and violations of the content security policy. */
+  readonly complaints: string[];
+}
+
+function complaintsOf(page: Page): string[] {
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+  // Violations of the policy are among them.
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(`console: ${message.text()} ${message.location().url}`);
+  });
+  return complaints;
+}
