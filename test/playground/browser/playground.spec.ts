@@ -3,6 +3,7 @@ import type { Locator, Page } from 'playwright-core';
 import { violationsOf } from '../../support/axe.js';
 import { browserOfSpec } from '../../support/browser.js';
 import { type SampleApp, START_TIMEOUT_MS, startSample } from '../../support/sample-app.js';
+import { until } from '../../support/until.js';
 
 const browser = browserOfSpec();
 let sample: SampleApp;
@@ -87,6 +88,16 @@ describe('the page of the sample app', () => {
   });
 });
 
+describe('the console of the sample', () => {
+  it('is a link away, and shows visitors', async () => {
+    const { page } = await open();
+    await page.getByRole('link', { name: 'Console' }).click();
+    await page.getByText('Live', { exact: true }).waitFor();
+    const allowed = page.locator('tr', { hasText: 'feed' }).locator('[data-label="Allowed"]');
+    await until(async () => /^[1-9]/.test((await allowed.textContent()) ?? ''), 10_000);
+  });
+});
+
 describe('the comparison', () => {
   it('shows the double burst of windows at their edge, and that the sliding ones never pass the rate', async () => {
     const { page } = await open();
@@ -157,11 +168,14 @@ describe('the comparison', () => {
 });
 
 describe('for everyone', () => {
-  it.each(['light', 'dark'] as const)('axe finds nothing, in %s', async (colorScheme) => {
-    const { page } = await open({ colorScheme });
+  it('axe finds nothing, in light and in dark', async () => {
+    const { page } = await open({ colorScheme: 'light' });
     const route = routeOf(page, '/reports/1');
     await route.getByRole('button', { name: /^Send \d+$/ }).click();
     await route.getByText(/[1-9]\d* refused/).waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(11, 15, 20)');
     expect(await violationsOf(page)).toEqual([]);
   });
 
