@@ -41,6 +41,8 @@ export const CONSOLE_PATH = 'ops/limits';
             message: 'Too many failed attempts to log in',
           },
           search: { algo: 'gcra', rate: 10, interval: '1m', burst: 5 },
+          // Asked by visitors that are made up.
+          feed: { algo: 'token-bucket', rate: 2, interval: '1s', burst: 10 },
           'daily-translations': {
             algo: 'calendar-window',
             rate: 5,

@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { InjectLimiter, Limiter, LimiterService } from 'nestjs-sluice';
+import { InjectLimiter, Limiter } from 'nestjs-sluice';
 import { Settings } from '../settings/settings.js';
 
 const TICK_MS = 250;
@@ -14,18 +14,15 @@ const VISITORS = 24;
 @Injectable()
 export class DemoTraffic implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(DemoTraffic.name);
-  private readonly feed: Limiter;
   private timer: NodeJS.Timeout | undefined;
   private visits: Promise<void> | undefined;
 
   constructor(
     private readonly settings: Settings,
+    @InjectLimiter('feed') private readonly feed: Limiter,
     @InjectLimiter('search') private readonly search: Limiter,
     @InjectLimiter('login') private readonly logins: Limiter,
-    limits: LimiterService,
-  ) {
-    this.feed = limits.for({ name: 'feed', algo: 'token-bucket', rate: 2, interval: '1s', burst: 10 });
-  }
+  ) {}
 
   onApplicationBootstrap(): void {
     if (!this.settings.demoTraffic) return;
