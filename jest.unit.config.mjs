@@ -9,6 +9,7 @@ const UNITS = specPaths({
   docs: ['blocks-of-peers', 'fine-print'],
   nest: ['hold-times', 'limit-types', 'limiter.service', 'openapi', 'transports'],
   package: ['layers', 'suites', 'version'],
+  playground: ['attributes', 'rate-limit-headers', 'simulation'],
   testing: ['expectations', 'test-clock'],
   waiting: ['changed-limits', 'giving-up', 'memory', 'wait-queue'],
 });

@@ -19,7 +19,8 @@ local function resume(limit, state, now, value)
     state.start, state.window_end, state.count, state.last = unpack_doubles('<dddd', value)
     state.is_stored = state.window_end <= state.start + limit.interval
     if not state.is_stored then state.window_end = state.start + limit.interval end
-    is_plain = state.last - now < limit.interval
+    -- A window that begins after it was charged was written by no window.
+    is_plain = state.start <= state.last and state.last - now < limit.interval
   end
   if is_plain and now >= state.window_end then
     is_plain = begin(limit, state, now)

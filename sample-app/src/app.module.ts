@@ -1,11 +1,15 @@
 import { Module } from '@nestjs/common';
 import { RateLimitModule } from 'nestjs-sluice';
+import { RateLimitConsoleModule } from 'nestjs-sluice/console';
 import { LoginController } from './auth/login.controller.js';
+import { ThisMachineGuard } from './console/this-machine.guard.js';
+import { DemoTraffic } from './demo-traffic/demo-traffic.js';
 import { DigestsController } from './digests/digests.controller.js';
 import { ExportsController } from './exports/exports.controller.js';
 import { ForecastController } from './forecast/forecast.controller.js';
 import { MailController } from './mail/mail.controller.js';
 import { MailQueue } from './mail/mail-queue.js';
+import { PlaygroundController } from './playground/playground.controller.js';
 import { RatesController } from './rates/rates.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
 import { SearchController } from './search/search.controller.js';
@@ -14,6 +18,9 @@ import { SettingsModule } from './settings/settings.module.js';
 import { SummariesController } from './summaries/summaries.controller.js';
 import { ThumbnailsController } from './thumbnails/thumbnails.controller.js';
 import { TranslationsController } from './translations/translations.controller.js';
+
+/** Where the console is. */
+export const CONSOLE_PATH = 'ops/limits';
 
 @Module({
   imports: [
@@ -34,6 +41,8 @@ import { TranslationsController } from './translations/translations.controller.j
             message: 'Too many failed attempts to log in',
           },
           search: { algo: 'gcra', rate: 10, interval: '1m', burst: 5 },
+          // Asked by visitors that are made up.
+          feed: { algo: 'token-bucket', rate: 2, interval: '1s', burst: 10 },
           'daily-translations': {
             algo: 'calendar-window',
             rate: 5,
@@ -44,6 +53,13 @@ import { TranslationsController } from './translations/translations.controller.j
           },
         },
       }),
+    }),
+    RateLimitConsoleModule.forRoot({
+      path: CONSOLE_PATH,
+      guards: [ThisMachineGuard],
+      write: [ThisMachineGuard],
+      actor: () => 'somebody at this machine',
+      identities: 'plain',
     }),
   ],
   controllers: [
@@ -58,7 +74,8 @@ import { TranslationsController } from './translations/translations.controller.j
     DigestsController,
     SummariesController,
     RatesController,
+    PlaygroundController,
   ],
-  providers: [MailQueue],
+  providers: [MailQueue, DemoTraffic],
 })
 export class AppModule {}

@@ -1,7 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RateLimitHealthIndicator } from 'nestjs-sluice';
-import { AppModule } from './app.module.js';
+import { AppModule, CONSOLE_PATH } from './app.module.js';
 import { Settings } from './settings/settings.js';
 import { tour } from './tour.js';
 
@@ -18,9 +18,13 @@ async function main(): Promise<void> {
     await app.close();
     throw isPortTaken(error) ? new Error(`Port ${settings.port} is taken; set another: PORT=3001`) : error;
   }
+  const origin = (await app.getUrl()).replace(/\/$/, '');
   console.log(`
-${tour((await app.getUrl()).replace(/\/$/, ''))}
+See it work: ${origin}/
 
+${tour(origin)}
+
+Console: ${origin}/${CONSOLE_PATH}, with visitors that are made up (DEMO_TRAFFIC=off leaves them out).
 Counters: ${await counters(app)}.
 Each line asks until the limit refuses: look for RateLimit, 429 and Retry-After.`);
 }

@@ -1,5 +1,5 @@
 /** A route to try, with as many requests as bring it to its limit. */
-interface Stop {
+export interface Stop {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly limit: string;
@@ -10,7 +10,7 @@ interface Stop {
   readonly parallel?: boolean;
 }
 
-const STOPS: readonly Stop[] = [
+export const STOPS: readonly Stop[] = [
   {
     method: 'POST',
     path: '/login',

@@ -91,7 +91,9 @@ describe('the log', () => {
       };
     const logger: LoggerService = { log: keep('log'), error: keep('error'), warn: keep('warn') };
     const testing = await Test.createTestingModule({
-      imports: [RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), refusalCache: false })],
+      imports: [
+        RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), refusalCache: false, timeout: '10s' }),
+      ],
       controllers: [ReportsController],
     }).compile();
     testing.useLogger(logger);

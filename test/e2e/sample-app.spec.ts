@@ -1,15 +1,13 @@
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { until } from '../support/until.js';
+import { type SampleApp, START_TIMEOUT_MS, startSample as startApp } from '../support/sample-app.js';
 
-const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.url));
-/** These only end what hangs. */
-const START_TIMEOUT_MS = 60_000;
-const STOP_TIMEOUT_MS = 20_000;
 const ROUTES = 14;
 /** Its lines are for curl, and are tried with it where it is installed. */
 const itWithCurl = spawnSync('curl', ['--version']).status === 0 ? it : it.skip;
@@ -23,11 +21,8 @@ interface Line {
   readonly parallel: boolean;
 }
 
-interface Sample {
-  readonly output: string;
+interface Sample extends SampleApp {
   readonly lines: readonly Line[];
-  /** Resolves to the signal or the exit code with which it ended. */
-  stop(): Promise<string | number | null>;
 }
 
 describe('the sample app, counting in process', () => {
@@ -41,6 +36,14 @@ describe('the sample app, counting in process', () => {
 
   it('says where it counts', () => {
     expect(sample.output).toContain('Counters: in this process');
+  });
+
+  it('tells the link of its page before it tells anything else of itself', async () => {
+    const told = sample.output.split('\n').filter((line) => line !== '' && !line.startsWith('[Nest]'));
+    expect(told[0]).toBe(`See it work: ${sample.url}`);
+    const page = await fetch(sample.url);
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(page.headers.get('ratelimit')).toBeNull();
   });
 
   it('tells of its limits on every route and refuses past them', async () => {
@@ -99,6 +102,11 @@ describe('the sample app, counting in process', () => {
     await expect(startSample({ REDIS_URL: '', PORT: port })).rejects.toThrow(`Port ${port} is taken`);
   });
 
+  it('says what is wrong with its settings, and ends', async () => {
+    const started = startSample({ REDIS_URL: '', DEMO_TRAFFIC: 'yes' });
+    await expect(started).rejects.toThrow("DEMO_TRAFFIC is 'yes', wants on or off");
+  });
+
   it('ends when it is told to', async () => {
     expect(await sample.stop()).toBe('SIGTERM');
   });
@@ -114,14 +122,19 @@ describe('the sample app, with a Redis that is not there', () => {
 
 describe('the sample app, counting on Redis', () => {
   let sample: Sample;
-  let url: string;
+  let redis: Redis;
 
   beforeAll(async () => {
-    url = database(9);
+    const url = database(9);
+    redis = new Redis(url, { lazyConnect: true });
+    await redis.connect();
     sample = await startSample({ REDIS_URL: url });
   }, START_TIMEOUT_MS);
 
-  afterAll(() => sample.stop());
+  afterAll(async () => {
+    redis.disconnect();
+    await sample.stop();
+  });
 
   it('tells of its limits on every route and refuses past them', async () => {
     expect(sample.output).toContain('Counters: Redis at ');
@@ -130,12 +143,25 @@ describe('the sample app, counting on Redis', () => {
   });
 
   it('counts there', async () => {
-    const redis = new Redis(url, { lazyConnect: true });
-    await redis.connect();
     const timeToLive = await redis.pttl('sluice:{ip:127.0.0.1}::login:sl:block');
-    redis.disconnect();
     expect(timeToLive).toBeGreaterThan(0);
     expect(timeToLive).toBeLessThanOrEqual(15 * 60_000);
+  });
+
+  it('makes visitors up, with identities of their own', () =>
+    until(async () => (await redis.exists('sluice:{ip:203.0.113.1}::feed:td')) === 1, 10_000));
+
+  it('shows them in its console', () =>
+    until(async () => {
+      const response = await fetch(new URL('ops/limits/api/overview?range=5m', sample.url));
+      const { totals } = (await response.json()) as { totals: Record<string, { allowed: number }> };
+      return (totals['feed']?.allowed ?? 0) > 0;
+    }, 10_000));
+
+  it('opens its console to nobody who calls this machine by another name', async () => {
+    const page = new URL('ops/limits', sample.url);
+    expect(await statusAt(page, 'localhost:3000')).toBe(200);
+    expect(await statusAt(page, 'rebound.example.org:3000')).toBe(403);
   });
 });
 
@@ -179,38 +205,17 @@ function parse(line: string): Line {
   return { url, init, requests: Number(requests), parallel: line.includes(' -Z --parallel-immediate ') };
 }
 
-/** Starts the built sample on a free port. Rejects with what it wrote if it ends first. */
+/** The status of an answer to somebody who calls the host so. */
+async function statusAt(url: URL, host: string): Promise<number | undefined> {
+  const [response] = (await once(get(url, { headers: { host } }), 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+
 async function startSample(env: Record<string, string>): Promise<Sample> {
-  const child = spawn(process.execPath, [MAIN], {
-    env: { ...process.env, PORT: '0', NO_COLOR: '1', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  // Not 'exit': what it wrote last may come after that.
-  const closed = once(child, 'close') as Promise<[code: number | null, signal: string | null]>;
-  let output = '';
-  const started = new Promise<void>((resolve) => {
-    const read = (text: string) => {
-      output += text;
-      if (output.includes('Each line asks')) resolve();
-    };
-    child.stdout.setEncoding('utf8').on('data', read);
-    child.stderr.setEncoding('utf8').on('data', read);
-  });
-  const stop = async () => {
-    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
-    child.kill();
-    const [code, signal] = await closed;
-    clearTimeout(timer);
-    return signal ?? code;
-  };
-  const late = sleep(START_TIMEOUT_MS - 1000, 'late' as const, { ref: false });
-  const outcome = await Promise.race([started, closed.then(() => 'ended' as const), late]);
-  if (outcome !== undefined) {
-    await stop();
-    throw new Error(`The sample ${outcome === 'late' ? 'did not start in time' : 'ended'}:\n${output}`);
-  }
-  const lines = output.split('\n').flatMap((line) => (line.startsWith('  curl ') ? [parse(line)] : []));
-  return { output, lines, stop };
+  const app = await startApp(env);
+  const lines = app.output.split('\n').flatMap((line) => (line.startsWith('  curl ') ? [parse(line)] : []));
+  return { ...app, lines };
 }
 
 /** A database of the tests' server that no other test uses. */

@@ -88,7 +88,7 @@ describe.each(Object.entries(storeKinds))(
         const store = make(new ManualClock(), redis);
         const app = await TriedApp.start(
           {
-            imports: [RateLimitModule.forRoot({ store, define, guard: 'custom' })],
+            imports: [RateLimitModule.forRoot({ store, define, timeout: '10s', guard: 'custom' })],
             controllers: [RoutesController],
             providers: explainFirst,
           },

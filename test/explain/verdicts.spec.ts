@@ -44,7 +44,9 @@ describe.each(Object.entries(storeKinds))(
     it('for calls from code, after any history', async () => {
       const clock = new ManualClock();
       const store: Store = make(clock, redis);
-      const testing = await Test.createTestingModule({ imports: [RateLimitModule.forRoot({ store })] }).compile();
+      const testing = await Test.createTestingModule({
+        imports: [RateLimitModule.forRoot({ store, timeout: '10s' })],
+      }).compile();
       await testing.init();
       const service = testing.get(LimiterService);
       const told: unknown[] = [];
@@ -166,7 +168,7 @@ describe.each(Object.entries(storeKinds))(
           const limits = outermost.map(({ limit }) => limit);
           const app = await TriedApp.start(
             {
-              imports: [RateLimitModule.forRoot({ store, limits, guard: 'custom', headers: false })],
+              imports: [RateLimitModule.forRoot({ store, limits, timeout: '10s', guard: 'custom', headers: false })],
               controllers: [AnyController],
               providers: explainFirst,
             },

@@ -53,7 +53,9 @@ describe('the package', () => {
   });
 
   it('has no pages for work on the library itself', () => {
-    expect(paths.filter((path) => /^docs\/(decisions|architecture)|CONTRIBUTING|^\.github/.test(path))).toEqual([]);
+    expect(
+      paths.filter((path) => /^docs\/(decisions|architecture|\.vitepress)|CONTRIBUTING|^\.github/.test(path)),
+    ).toEqual([]);
   });
 
   it('has what its pages link to', () => {
@@ -69,7 +71,7 @@ describe('npm pack in a clone', () => {
 
   beforeAll(async () => {
     clone = await mkdtemp(join(tmpdir(), 'sluice-clone-'));
-    const generated = new Set(['.git', 'node_modules', 'dist', 'coverage', 'api']);
+    const generated = new Set(['.git', 'node_modules', 'dist', 'coverage', 'site']);
     for (const name of readdirSync(PACKAGE_FOLDER).filter((entry) => !generated.has(entry))) {
       await cp(join(PACKAGE_FOLDER, name), join(clone, name), { recursive: true, filter: isSource });
     }

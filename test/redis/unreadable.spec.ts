@@ -4,6 +4,7 @@ import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { connect, createClient } from '../../lib/redis/client.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import type { StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, compile, freshPrefix } from '../support/stores.js';
@@ -76,6 +77,20 @@ describe.each(algorithmNames)('a key of %s', (algo) => {
     const full = limit.quota;
     expect(decisions.map(({ remaining }) => remaining)).toEqual([full - 1, full - 1, full - 2, full - 1]);
     expect(await ask(store, limit, { identity: 'user:1', peek: true })).toMatchObject({ remaining: full - 2 });
+  });
+});
+
+describe('a window that ends thousands of years after it was charged', () => {
+  it.each([1, 2])('begins anew, with %i limits a check', async (width) => {
+    const prefix = freshPrefix();
+    const store = open(prefix);
+    const limits = [hourly(5), compile({ algo: 'gcra', rate: 5, interval: '1h' })].slice(0, width);
+    const entries = limits.map((limit) => ({ limit, identity: 'user:1', cost: 1 }));
+    const value = Buffer.alloc(32);
+    for (const [index, number] of [5e87, 1e24, 0, 0].entries()) value.writeDoubleLE(number, 8 * index);
+    await redis.set(keyOf(prefix, { limit: limits[0]!, identity: 'user:1' }), value);
+    const [[decision]] = (await store.check([{ entries }])) as [StoreDecision[]];
+    expect(decision).toMatchObject({ allowed: true, resetAfterMs: 3_600_000 });
   });
 });
 

@@ -10,6 +10,7 @@ const LONGEST = [
   'chaos/leaks',
   'contract/stores',
   'package/tarball-contents',
+  'docs/browser/site',
   'algorithms/invariants',
   'algorithms/mixed-definitions',
   'browser/changes',

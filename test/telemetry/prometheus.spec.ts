@@ -51,8 +51,5 @@ describe('what Prometheus is told', () => {
       'nestjs_sluice_limit="one",nestjs_sluice_outcome="allowed",nestjs_sluice_source="redis"',
     );
     expect(decision).toContain(`otel_scope_name="nestjs-sluice",otel_scope_version="${packageJson.version}"`);
-    for (const query of guide.matchAll(/^(?:sum|histogram_quantile|max)\S.*$/gm)) {
-      for (const [name] of query[0].matchAll(/nestjs_sluice_\w+/g)) expect(text).toContain(name);
-    }
   });
 });

@@ -1,4 +1,5 @@
 import type { LoggedRequest } from './logged-request.js';
+import { randomNumbers } from './random-numbers.js';
 import { RequestKey } from './tracked-keys.js';
 
 /** Requests that are made up. */
@@ -39,16 +40,4 @@ export function* generate(generated: Generated, names: readonly string[]): Gener
     const key = made(Math.floor(random() * keys));
     yield { time: START + Math.floor(elapsed), keys: key, cost: 1 };
   }
-}
-
-/** Numbers from 0 to 1, 1 excluded: 53 bits of a counter that is mixed (splitmix32). */
-function randomNumbers(seed: number): () => number {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (state + 0x9e3779b9) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
-    return (mixed ^ (mixed >>> 15)) >>> 0;
-  };
-  return () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
 }

@@ -8,6 +8,9 @@ export class Settings {
   /** `REDIS_URL`: where the counters live; without it, in this process. */
   readonly redisUrl = process.env['REDIS_URL'] || undefined;
 
+  /** `DEMO_TRAFFIC`: whether visitors are made up, `on` or `off`. */
+  readonly demoTraffic = readSwitch('DEMO_TRAFFIC', process.env['DEMO_TRAFFIC']);
+
   /** Where the counters live, for people; a password in the URL is not shown. */
   get store(): string {
     return this.redisUrl === undefined
@@ -22,6 +25,11 @@ function readPort(value = '3000'): number {
     throw new Error(`PORT is '${value}', wants a whole number from 0 to 65535`);
   }
   return port;
+}
+
+function readSwitch(name: string, value = 'on'): boolean {
+  if (value !== 'on' && value !== 'off') throw new Error(`${name} is '${value}', wants on or off`);
+  return value === 'on';
 }
 
 function hostOf(url: string): string {

@@ -1,0 +1,1 @@
+export declare function problemsOfSite(folder: string, base?: string): string[];

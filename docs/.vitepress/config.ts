@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineConfig } from 'vitepress';
+import { comparisons } from './comparisons.js';
+import { diagrams } from './diagrams.js';
+import { headingOfHome, withTitles } from './home.js';
+import { copyLinkedFiles, linksOfTheRepository } from './links.js';
+import { pageOf, REPOSITORY } from './pages.js';
+import { picturesOfBothThemes } from './pictures.js';
+import { scrollingCode } from './scrolling-code.js';
+import { sidebar } from './sidebar.js';
+import { slug } from './slug.js';
+
+const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string };
+const logo = `data:image/svg+xml,${encodeURIComponent(readFileSync(join(REPOSITORY, 'docs/.vitepress/theme/logo.svg'), 'utf8'))}`;
+
+export default defineConfig({
+  title: 'nestjs-sluice',
+  description: 'Rate limiting for NestJS: all limits of a request decided in one atomic call, on Redis or in process',
+  lang: 'en',
+  base: baseOfEnvironment(),
+  srcDir: '..',
+  // Pages of the repository's root and of docs/, and no others.
+  srcExclude: ['!(docs)/**/*', 'docs/.vitepress/**'],
+  outDir: '../site',
+  rewrites: (file) => pageOf(file) ?? file,
+  head: [
+    ['link', { rel: 'icon', href: logo }],
+    ['meta', { name: 'theme-color', content: '#0f766e' }],
+  ],
+  markdown: {
+    anchor: { slugify: slug },
+    languageAlias: { promql: 'sql' },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    config(md) {
+      linksOfTheRepository(md);
+      headingOfHome(md);
+      comparisons(md);
+      diagrams(md);
+      picturesOfBothThemes(md);
+      scrollingCode(md);
+    },
+  },
+  themeConfig: {
+    logo,
+    search: { provider: 'local' },
+    sidebar: sidebar(),
+    outline: [2, 3],
+    nav: [
+      { text: 'Get started', link: '/start' },
+      { text: 'Algorithms', link: '/algorithms/', activeMatch: '^/algorithms/' },
+      { text: 'API', link: '/api/index.html', target: '_self' },
+      { text: 'Benchmarks', link: '/benchmarks' },
+      { text: version, link: '/changelog' },
+    ],
+    externalLinkIcon: true,
+  },
+  transformPageData: withTitles,
+  buildEnd: ({ outDir }) => copyLinkedFiles(outDir),
+});
+
+/** Under which path of its host the site will stand: `/` unless `DOCS_BASE` says otherwise. */
+function baseOfEnvironment(): string {
+  const base = process.env['DOCS_BASE'] ?? '/';
+  if (!/^\/(?:[\w.~-]+\/)*$/.test(base)) {
+    throw new Error(
+      `DOCS_BASE is ${JSON.stringify(base)}; wanted is a path such as '/' or '/sluice/', with both slashes`,
+    );
+  }
+  return base;
+}

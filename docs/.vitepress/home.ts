@@ -1,0 +1,64 @@
+import type { MarkdownRenderer, PageData } from 'vitepress';
+import { fileOf, pageOf } from './pages.js';
+
+const FILE = 'docs/index.md';
+
+const HERO = {
+  name: 'nestjs-sluice',
+  text: 'Rate limits that hold',
+  tagline:
+    'For NestJS. A route says what it allows; all limits of a request are decided in one atomic call, on Redis or in process.',
+  actions: [
+    { theme: 'brand', text: 'Get started', link: '/start' },
+    { theme: 'alt', text: 'Choose an algorithm', link: '/start#choose-an-algorithm' },
+    { theme: 'alt', text: 'From throttler', link: '/migrating-from-throttler' },
+  ],
+};
+
+const FEATURES = [
+  {
+    title: 'All limits, or none',
+    details: 'The limits of a request are one call of one script. All of them allow it, or none of them is charged.',
+    link: '/start#what-is-decided-together',
+  },
+  {
+    title: 'Never more than a limit says',
+    details: 'However many processes ask the same Redis at once. A refused request costs nothing.',
+    link: '/algorithms/',
+  },
+  {
+    title: 'Exact waits',
+    details: 'Retry-After is the shortest wait after which the same request fits, rounded up to whole seconds.',
+    link: '/guides/responses',
+  },
+  {
+    title: 'Trouble never hangs a request',
+    details: 'Each check has a deadline of 250 ms. While Redis fails, each limit says what happens.',
+    link: '/start#without-redis-and-when-redis-fails',
+  },
+  {
+    title: 'Eight algorithms, twice',
+    details: 'In Lua on Redis and in TypeScript in the process. Without Redis an app needs nothing else.',
+    link: '/start#choose-an-algorithm',
+  },
+  {
+    title: 'Seen and changed while it runs',
+    details: 'Why is this customer refused? Ask. Change his rate on all instances within 100 ms, without a deploy.',
+    link: '/start#while-the-app-runs',
+  },
+];
+
+/** Makes the first page of `docs/index.md`, which is a plain list of links in the repository, and gives the README's page a title. */
+export function withTitles(page: PageData): Partial<PageData> | undefined {
+  if (page.relativePath === pageOf('README.md')) return { title: 'Get started' };
+  if (page.relativePath !== pageOf(FILE)) return undefined;
+  return { title: 'Rate limiting for NestJS', frontmatter: { layout: 'home', hero: HERO, features: FEATURES } };
+}
+
+/** Leaves out the heading of the first page's file: the hero has one. */
+export function headingOfHome(md: MarkdownRenderer): void {
+  md.core.ruler.push('heading-of-home', ({ tokens, env }) => {
+    // A heading is three tokens: its begin, its text, its end.
+    if (fileOf(env) === FILE) tokens.splice(0, 3);
+  });
+}

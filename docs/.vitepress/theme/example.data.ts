@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createMarkdownRenderer, type SiteConfig } from 'vitepress';
+import { REPOSITORY } from '../pages.js';
+
+declare const VITEPRESS_CONFIG: SiteConfig;
+
+/** The README's first example, as HTML. */
+declare const data: string;
+export { data };
+
+const README = join(REPOSITORY, 'README.md');
+
+export default {
+  watch: [README],
+  async load(): Promise<string> {
+    const [example] = /^```ts\n[^]*?^```/m.exec(readFileSync(README, 'utf8')) ?? [];
+    if (example === undefined)
+      throw new Error('README.md has no example in TypeScript, which the first page would show');
+    const { srcDir, markdown, site, logger } = VITEPRESS_CONFIG;
+    const renderer = await createMarkdownRenderer(srcDir, markdown, site.base, logger);
+    return renderer.render(example, { path: README });
+  },
+};

@@ -1,0 +1,18 @@
+import type { Theme } from 'vitepress';
+import DefaultTheme from 'vitepress/theme';
+import { h } from 'vue';
+import { SluiceComparison } from './comparison.js';
+import { HomeComparison, HomeExample } from './home.js';
+import './style.css';
+
+export default {
+  extends: DefaultTheme,
+  Layout: () =>
+    h(DefaultTheme.Layout, null, {
+      'home-hero-image': () => h(HomeExample),
+      'home-features-after': () => h(HomeComparison),
+    }),
+  enhanceApp({ app }) {
+    app.component('SluiceComparison', SluiceComparison);
+  },
+} satisfies Theme;

@@ -1,0 +1,59 @@
+import type { AlgorithmName, Interval, Settings } from '../simulation/settings.js';
+import type { Pattern } from '../simulation/traffic.js';
+
+/** What an interval is called, and the unit in which its times are told. */
+const INTERVAL_WORDS: Record<Interval, IntervalWords> = {
+  '1s': { noun: 'second', unit: 's', part: 'ms', parts: 1000 },
+  '1m': { noun: 'minute', unit: 'min', part: 's', parts: 60 },
+  '1h': { noun: 'hour', unit: 'h', part: 'min', parts: 60 },
+  '1d': { noun: 'day', unit: 'd', part: 'h', parts: 24 },
+};
+
+interface IntervalWords {
+  readonly noun: string;
+  readonly unit: string;
+  readonly part: string;
+  /** So many of these make an interval. */
+  readonly parts: number;
+}
+
+/** What ends a number of intervals. */
+export function unitOf(interval: Interval): string {
+  return INTERVAL_WORDS[interval].unit;
+}
+
+export function nounOf(interval: Interval): string {
+  return INTERVAL_WORDS[interval].noun;
+}
+
+/** A time that is given in intervals. */
+export function showTime(intervals: number, interval: Interval): string {
+  const { part, parts } = INTERVAL_WORDS[interval];
+  const value = intervals * parts;
+  return `${value.toFixed(parts < 100 && !Number.isInteger(value) ? 1 : 0)} ${part}`;
+}
+
+export const PATTERN_WORDS: Record<Pattern, { readonly label: string; readonly meaning: string }> = {
+  steady: { label: 'Steady', meaning: 'One request after another, evenly.' },
+  burst: { label: 'Bursts', meaning: 'Many requests at once, then a pause.' },
+  poisson: { label: 'Random', meaning: 'Each request comes independently of all others (a Poisson process).' },
+  edge: { label: 'Edge', meaning: 'As many requests just before the end of a window as just after it.' },
+  drawn: { label: 'Drawn', meaning: 'Drawn by hand; arrow keys do it, too.' },
+};
+
+const BEHAVIOUR: Record<AlgorithmName, (settings: Settings) => string> = {
+  'fixed-window': ({ interval }) => `Opens with a request, lasts one ${nounOf(interval)}, starts anew.`,
+  'calendar-window': ({ interval }) => `Starts anew with each ${nounOf(interval)} of the calendar.`,
+  'sliding-window': ({ interval, slices }) =>
+    `Counts the last ${nounOf(interval)} in ${slices === 1 ? 'one slice' : `${slices} slices`}.`,
+  'sliding-log': ({ interval }) => `Counts the last ${nounOf(interval)} to the microsecond.`,
+  'token-bucket': () => 'Tokens flow in evenly; a pause saves them up to the burst.',
+  gcra: () => 'Even spacing, with room for a burst: one timestamp of state.',
+  'leaky-bucket': () => 'Holds requests in a queue. They are drawn when they leave it.',
+  concurrency: () => 'Counts what runs at the moment, however long it takes.',
+};
+
+/** What an algorithm does, in a line. */
+export function behaviour(algorithm: AlgorithmName, settings: Settings): string {
+  return BEHAVIOUR[algorithm](settings);
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import { Controller, Get, Header, NotFoundException, Param, StreamableFile } from '@nestjs/common';
+import { SkipRateLimit } from 'nestjs-sluice';
+import { STOPS } from '../tour.js';
+
+/** Where `npm run build:playground` puts the page. */
+const FOLDER = new URL('../../../playground/dist/', import.meta.url);
+
+const FILES = ['live.js', 'live.css', 'sluice-comparison.js', 'icon.svg'];
+
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+  ['.svg', 'image/svg+xml'],
+]);
+
+/** All that the page loads and asks comes from this app. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** A page that sends requests to the other routes. What it loads is not limited, or it would use what it shows. */
+@Controller()
+@SkipRateLimit()
+export class PlaygroundController {
+  @Get()
+  @Header('Content-Type', 'text/html; charset=utf-8')
+  @Header('Content-Security-Policy', POLICY)
+  @Header('Cache-Control', 'no-cache')
+  page() {
+    return readFileSync(new URL('index.html', FOLDER), 'utf8');
+  }
+
+  /** What the page offers to send. */
+  @Get('playground/routes')
+  routes() {
+    return STOPS;
+  }
+
+  @Get('playground/:file')
+  @Header('Cache-Control', 'no-cache')
+  file(@Param('file') file: string) {
+    if (!FILES.includes(file)) throw new NotFoundException(`There is no file ${file}`);
+    const type = TYPES.get(extname(file))!;
+    return new StreamableFile(readFileSync(new URL(file, FOLDER)), { type });
+  }
+}

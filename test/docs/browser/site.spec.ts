@@ -1,0 +1,86 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { filesOfPages, pageOf } from '../../../docs/.vitepress/pages.js';
+import { problemsOfSite } from '../../../docs/.vitepress/check-links.mjs';
+import { violationsOf, WCAG_AA } from '../../support/axe.js';
+import { browserOfSpec } from '../../support/browser.js';
+import { buildSite, serve } from './built-site.js';
+
+const BASE = '/some/where/';
+
+describe('the site of the documentation', () => {
+  const browser = browserOfSpec();
+  let site: string;
+  let origin: string;
+  let server: Server | undefined;
+  let remove: () => Promise<void>;
+
+  beforeAll(async () => {
+    ({ site, remove } = await buildSite(BASE));
+    ({ origin, server } = await serve(site, BASE));
+  });
+
+  afterAll(async () => {
+    await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)));
+    await remove?.();
+  });
+
+  it('has a page for each file, and each page in its sidebar', () => {
+    const files = filesOfPages();
+    expect(files).toEqual(expect.arrayContaining(['README.md', 'docs/guides/waiting.md', 'docs/algorithms/gcra.md']));
+    const sidebar = /<aside class="VPSidebar"[^]*?<\/aside>/.exec(readFileSync(join(site, 'start.html'), 'utf8'))![0];
+    const inSidebar = new Set([...sidebar.matchAll(/href="([^"#]*)/g)].map(([, href]) => href!));
+    for (const file of files) {
+      const html = pageOf(file)!.replace(/\.md$/, '.html');
+      expect([file, existsSync(join(site, html))]).toEqual([file, true]);
+      if (file === 'docs/index.md') continue;
+      expect([file, inSidebar.has(BASE + html.replace(/(^|\/)index\.html$/, '$1'))]).toEqual([file, true]);
+    }
+  });
+
+  it('has no link that leads nowhere, and loads nothing of another host', () => {
+    // The reference of the API is made, and its links are checked, by another spec.
+    const problems = problemsOfSite(site, BASE).filter((problem) => !problem.endsWith('api/index.html: no such file'));
+    expect(problems).toEqual([]);
+  });
+
+  it('shows a page of each algorithm what it does', () => {
+    const names = readdirSync(join(site, 'algorithms')).filter((name) => name !== 'index.html');
+    expect(names).toHaveLength(8);
+    for (const name of names) {
+      const html = readFileSync(join(site, 'algorithms', name), 'utf8');
+      expect(html).toContain(`<sluice-comparison algorithms="${name.replace('.html', '')}"`);
+    }
+  });
+
+  it('finds words without a server, and asks no other host', async () => {
+    const { page, complaints } = await browser.open(origin + BASE);
+    const asked = new Set<string>();
+    page.on('request', (request) => asked.add(new URL(request.url()).origin));
+    await page.goto(origin + BASE);
+    // The page listens from when its scripts have drawn something.
+    await page.getByText('worst minute').first().waitFor();
+    await page
+      .getByRole('button', { name: /search/i })
+      .first()
+      .click();
+    await page.getByRole('searchbox').fill('departure slot');
+    await page.locator('.VPLocalSearchBox .result', { hasText: 'leaky-bucket' }).first().click();
+
+    await page.getByRole('heading', { level: 1, name: 'leaky-bucket' }).waitFor();
+    await page.getByText('worst minute').first().waitFor();
+    expect(asked).toEqual(new Set([origin]));
+    expect(complaints).toEqual([]);
+  });
+
+  it.each([
+    ['light', ''],
+    ['dark', 'algorithms/gcra.html'],
+  ] as const)('lets everyone read it, %s', async (colorScheme, path) => {
+    const { page } = await browser.open(origin + BASE + path, { colorScheme });
+    await page.getByText('worst minute').first().waitFor();
+    expect(await violationsOf(page, WCAG_AA)).toEqual([]);
+  });
+});
