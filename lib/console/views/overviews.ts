@@ -110,6 +110,8 @@ export class Overviews {
     } catch (error) {
       problem = consoleMessages.unreachable(reasonOf(error));
     }
+    const unstored = this.redis === undefined ? undefined : this.recorder.problem;
+    if (unstored !== undefined) problem ??= consoleMessages.unstored(unstored);
     const steps = new Steps();
     for (const [step, bucket] of this.recorder.timeline.since(stepMs, from)) steps.add(step, bucket);
     for (const { reply } of others) {

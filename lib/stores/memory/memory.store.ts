@@ -71,16 +71,11 @@ export class MemoryStore extends DirectStore implements Store {
     return this.table.bytes;
   }
 
-  /** @internal Decides one check, and returns the answer. */
-  decideAtOnce(check: Check): StoreDecision[] {
-    return this.counters.check(check, this.clock());
-  }
-
   /** @internal */
   decide(check: Check, answer: CheckAnswer): void {
     let decisions: StoreDecision[];
     try {
-      decisions = this.decideAtOnce(check);
+      decisions = this.counters.check(check, this.clock());
     } catch (error) {
       answer.failed(error);
       return;
