@@ -3,6 +3,7 @@ import { specPaths } from '../spec-paths.mjs';
 /** The specs of what is mutated. */
 export const SPECS = specPaths({
   algorithms: [
+    'arrival-time',
     'block-for',
     'calendar',
     'calendar-window',
@@ -23,7 +24,7 @@ export const SPECS = specPaths({
     'sliding-window',
     'toy-algorithm',
   ],
-  candidates: ['app', 'histories', 'limiter', 'options', 'overrides', 'places'],
+  candidates: ['app', 'histories', 'limiter', 'options', 'overrides'],
   contract: [
     'all-or-nothing',
     'blocks-in-memory',
