@@ -34,8 +34,8 @@ describe('the block of a limit', () => {
   });
 
   it('is forgotten after as long as the longest step', () => {
-    expect(blockTerms({ blockFor: ['1s', '5s'] }, 'test')).toEqual({
-      escalation: { steps: [SECOND, 5 * SECOND], forgetAfter: 5 * SECOND },
+    expect(blockTerms({ blockFor: ['1s', '2s', '5s'] }, 'test')).toEqual({
+      escalation: { steps: [SECOND, 2 * SECOND, 5 * SECOND], forgetAfter: 5 * SECOND },
     });
   });
 

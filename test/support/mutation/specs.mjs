@@ -32,6 +32,7 @@ export const SPECS = specPaths({
     'direct-store',
     'eviction',
     'fallback-operations',
+    'kept-counters',
     'memory-store',
     'one-deadline',
     'prefetch',
