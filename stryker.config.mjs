@@ -1,3 +1,12 @@
+import { startSharedRedis } from './test/support/shared-redis.mjs';
+
+// Mutants are many: each runs the properties a few times, always with the same values.
+process.env['PROPERTY_RUNS'] ??= '0.3';
+// As Jest has it: some libraries tell more of errors elsewhere.
+process.env['NODE_ENV'] = 'test';
+
+await startSharedRedis();
+
 /** Mutation testing of the core: `npm run test:mutation`, or of some files with `-- --mutate lib/algorithms/gcra.ts`. */
 export default {
   mutate: [
@@ -7,14 +16,18 @@ export default {
     'lib/stores/layers/**/*.ts',
     'lib/stores/memory/**/*.ts',
   ],
-  testRunner: 'jest',
-  jest: { projectType: 'custom', configFile: 'jest.mutation.config.mjs', enableFindRelatedTests: false },
+  testRunner: 'in-process',
+  plugins: ['./test/support/mutation/in-process-runner.mjs'],
   coverageAnalysis: 'perTest',
   // Mutants of code that runs once, at import, would need all tests anew.
   ignoreStatic: true,
-  ignorePatterns: ['/bench', '/coverage', '/dist', '/docs', '/sample-app', '/test/chaos', '/test/package'],
+  // Nothing that is run is checked for its types.
+  disableTypeChecks: false,
+  ignorePatterns: ['/.stryker-tmp', '/bench', '/coverage', '/dist', '/sample-app', '/test/chaos', '/test/package'],
   dryRunTimeoutMinutes: 30,
-  timeoutMS: 20_000,
+  timeoutMS: 60_000,
+  // What mutants leave behind goes with the process.
+  maxTestRunnerReuse: 500,
   reporters: ['clear-text', 'html', 'json', 'progress'],
   clearTextReporter: { allowColor: false, logTests: false },
   htmlReporter: { fileName: 'reports/mutation/index.html' },

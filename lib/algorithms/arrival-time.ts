@@ -110,7 +110,7 @@ function rescaled({ scale: old, debt, time }: ArrivalState, scale: Scale, now: n
   const begun = Math.ceil(from / scale.tick);
   const over = scale.step > 1 ? Math.max(0, Math.floor(now / scale.tick) - begun) : 0;
   return {
-    debt: left === 0 ? 0 : inProportion(left, scale.unit, old.unit),
+    debt: inProportion(left, scale.unit, old.unit),
     time: begun + (over - (over % scale.step)),
   };
 }

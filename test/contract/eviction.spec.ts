@@ -1,8 +1,6 @@
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import fc from 'fast-check';
-import { type AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
@@ -12,9 +10,7 @@ import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.j
 import { SplitMap } from '../../lib/util/split-map.js';
 import type { InstanceChannel } from '../../lib/redis/instance-channel.js';
 import type { Check, Store } from '../../lib/stores/store.js';
-import { ensureBuilt } from '../support/built.js';
 import { expectEqual } from '../support/property-runs.js';
-import { runProcesses } from '../support/run-processes.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const plain = compile({ algo: 'gcra', rate: 10, interval: '1h' }, 'plain');
@@ -168,35 +164,6 @@ describe('maxBytes', () => {
     for (let i = 0; i < 2000; i++) await ask(store, plain, { identity: `${long}${i}` });
     expect(store.size).toBe(1000);
   });
-
-  const measured: [string, AlgorithmOptions, counters: number, times: number][] = [
-    ['gcra', { algo: 'gcra', rate: 1000, interval: '1h' }, 5000, 1],
-    ['fixed-window', { algo: 'fixed-window', rate: 1000, interval: '1h' }, 5000, 1],
-    ['token-bucket', { algo: 'token-bucket', rate: 1000, interval: '1h' }, 5000, 1],
-    ['calendar-window', { algo: 'calendar-window', rate: 1000, period: 'year' }, 5000, 1],
-    ['leaky-bucket', { algo: 'leaky-bucket', rate: 1000, interval: '1h' }, 5000, 1],
-    ['sliding-log', { algo: 'sliding-log', rate: 1000, interval: '1h' }, 5000, 1],
-    ['a long sliding-log', { algo: 'sliding-log', rate: 1000, interval: '1h' }, 500, 300],
-    ['sliding-window', { algo: 'sliding-window', rate: 1000, interval: '1h' }, 5000, 1],
-    ['a finer one', { algo: 'sliding-window', rate: 1000, interval: '1h', slices: 1000 }, 1000, 3],
-    ['concurrency', { algo: 'concurrency', limit: 1000, ttl: '1h' }, 5000, 1],
-    ['100 leases', { algo: 'concurrency', limit: 1000, ttl: '1h' }, 500, 100],
-  ];
-
-  // In a process of its own, whose heap holds nothing else.
-  it('is estimated to a factor of 2', async () => {
-    await ensureBuilt();
-    const floods = measured.map(([, options, counters, times]) => ({ options, counters, times }));
-    const worker = fileURLToPath(new URL('../support/memory-worker.mjs', import.meta.url));
-    const options = { timeoutMs: 100_000, flags: ['--expose-gc'] };
-    const [taken] = await runProcesses<{ size: number; bytes: number; heap: number }[]>(worker, [{ floods }], options);
-    const wrong = taken!.flatMap(({ size, bytes, heap }, index) => {
-      const [what, , counters] = measured[index]!;
-      return size === counters && heap > bytes / 2 && heap < bytes * 2 ? [] : [{ what, size, bytes, heap }];
-    });
-    expect(wrong).toEqual([]);
-    expect(taken).toHaveLength(measured.length);
-  }, 120_000);
 });
 
 describe('a new identity', () => {

@@ -1,14 +1,12 @@
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { ManualClock } from './stores.js';
+import { storeKinds as allKinds } from './stores.js';
 
 export * from './stores.js';
 
-/** Stands in for the stores of `stores.ts` where no Redis server runs. */
-export const storeKinds = {
-  MemoryStore: (clock: ManualClock) => new MemoryStore({ clock: clock.now }),
-};
-
-/** No spec talks to this one. */
-export async function connectRedis() {
-  return { disconnect: () => undefined };
-}
+/**
+ * Stands in for the stores of `stores.ts` where mutants are looked for: a spec of every store tries the one in process, which runs
+ * the mutants. What asks for Redis by name gets it.
+ */
+export const storeKinds = Object.defineProperty({ MemoryStore: allKinds['MemoryStore']! }, 'RedisStore', {
+  value: allKinds['RedisStore'],
+  enumerable: false,
+});

@@ -1,0 +1,25 @@
+/** Stands in for `@jest/globals` in specs that run in one process. */
+import { circus, jestExpect, ModernFakeTimers, ModuleMocker } from './jest-parts.mjs';
+
+export const { afterAll, afterEach, beforeAll, beforeEach, describe, it } = circus;
+export const expect = jestExpect;
+
+const mocker = new ModuleMocker(globalThis);
+const timers = new ModernFakeTimers({
+  config: { fakeTimers: {}, rootDir: process.cwd() },
+  global: globalThis,
+});
+
+export const jest = {
+  fn: (implementation) => mocker.fn(implementation),
+  spyOn: (...target) => mocker.spyOn(...target),
+  restoreAllMocks: () => mocker.restoreAllMocks(),
+  mocked: (mock) => mock,
+  // How long a test may take depends on how long it took without a mutant.
+  setTimeout: () => undefined,
+  useFakeTimers: (config) => timers.useFakeTimers(config),
+  useRealTimers: () => timers.useRealTimers(),
+  advanceTimersByTime: (ms) => timers.advanceTimersByTime(ms),
+  advanceTimersByTimeAsync: (ms) => timers.advanceTimersByTimeAsync(ms),
+  getTimerCount: () => timers.getTimerCount(),
+};
