@@ -66,6 +66,8 @@ export interface ConsoleAppOptions {
   readonly controllers?: Type[];
   readonly setUp?: (app: INestApplication) => unknown;
   readonly bodyParser?: boolean;
+  /** @default a free one */
+  readonly port?: number;
 }
 
 /** An app with limits and a console, on a port of its own. */
@@ -76,7 +78,7 @@ export class ConsoleApp {
   ) {}
 
   static async start(options: ConsoleAppOptions = {}): Promise<ConsoleApp> {
-    const { limits = {}, fastify = false, metadata = {}, setUp, bodyParser = true } = options;
+    const { limits = {}, fastify = false, metadata = {}, setUp, bodyParser = true, port: wanted = 0 } = options;
     const testing = await Test.createTestingModule({
       ...metadata,
       controllers: options.controllers ?? [ThingsController],
@@ -91,7 +93,7 @@ export class ConsoleApp {
       ? testing.createNestApplication(new FastifyAdapter(), { bodyParser })
       : testing.createNestApplication({ bodyParser });
     await setUp?.(app);
-    await app.listen(0, '127.0.0.1');
+    await app.listen(wanted, '127.0.0.1');
     const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
     return new ConsoleApp(app, `http://127.0.0.1:${port}`);
   }

@@ -2,6 +2,9 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { ensureBrowser } from './browser-binary.mjs';
 
+/** Ends only what hangs. */
+const TIMEOUT_MS = 15_000;
+
 const ARGUMENTS = ['--disable-gpu', '--disable-dev-shm-usage'];
 
 /** Starts a browser. Who starts one closes it. */
@@ -11,8 +14,13 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: ensureBrowser(), headless: true, args: [...ARGUMENTS, ...asRoot] });
 }
 
+/** A browser that opens pages, each in a context of its own. */
+export interface SpecBrowser {
+  open: (url: string, options?: BrowserContextOptions) => Promise<OpenedPage>;
+}
+
 /** One browser for all tests of a spec. It is closed, with its pages, when they are done. */
-export function browserOfSpec(): { open(url: string, options?: BrowserContextOptions): Promise<OpenedPage> } {
+export function browserOfSpec(): SpecBrowser {
   let browser: Browser;
   beforeAll(async () => {
     browser = await startBrowser();
@@ -22,6 +30,7 @@ export function browserOfSpec(): { open(url: string, options?: BrowserContextOpt
     async open(url, options) {
       const context = await browser.newContext(options);
       const page = await context.newPage();
+      page.setDefaultTimeout(TIMEOUT_MS);
       const complaints = complaintsOf(page);
       await page.goto(url);
       return { page, complaints };

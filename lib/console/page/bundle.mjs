@@ -14,7 +14,8 @@ const { outputFiles } = await build({
   write: false,
   outdir: 'out',
   format: 'iife',
-  target: ['es2022', 'chrome111', 'firefox113', 'safari16.4'],
+  // The first that know `light-dark()`.
+  target: ['chrome123', 'firefox120', 'safari17.5'],
   jsx: 'automatic',
   jsxImportSource: 'preact',
   tsconfigRaw: {},

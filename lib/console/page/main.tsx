@@ -1,3 +1,6 @@
 import { render } from 'preact';
+import { App } from './app.js';
+import { apply } from './data/theme.js';
 
-render(<p>Console</p>, document.body);
+apply();
+render(<App />, document.getElementById('app')!);

@@ -1,0 +1,71 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { connection } from './data/connection.js';
+import { listen } from './data/live.js';
+import { route } from './data/route.js';
+import { loadSession, session } from './data/session.js';
+import { useStore } from './data/store.js';
+import { Frame } from './parts/frame.js';
+import { ViewHead, Waiting } from './parts/small.js';
+import { ChangesView } from './views/changes.js';
+import { LimitView } from './views/limit.js';
+import { ListsView } from './views/lists.js';
+import { LookupView } from './views/lookup.js';
+import { OverviewView } from './views/overview.js';
+import { RatesView } from './views/rates.js';
+
+const TITLES = {
+  overview: 'Overview',
+  limit: 'Limit',
+  lookup: 'Look-up',
+  rates: 'Rates and modes',
+  lists: 'Lists',
+  changes: 'Changes',
+} as const;
+
+const VIEWS = {
+  overview: OverviewView,
+  limit: LimitView,
+  lookup: LookupView,
+  rates: RatesView,
+  lists: ListsView,
+  changes: ChangesView,
+} as const;
+
+export function App(): JSX.Element {
+  const now = useStore(route);
+  const { session: about, error } = useStore(session);
+  const { epoch, state } = useStore(connection);
+  const first = useRef(true);
+  const watched = now.view === 'limit' && about?.limits.some(({ name }) => name === now.limit) ? now.limit : undefined;
+
+  useEffect(() => listen(watched), [watched]);
+  // What the app tells of itself may be new when it comes back.
+  useEffect(() => void loadSession(), [epoch]);
+  useEffect(() => {
+    if (state === 'live' && !about) void loadSession();
+  }, [state]);
+  useEffect(() => {
+    document.title = `${now.limit ?? TITLES[now.view]} – rate limits`;
+    // Another view begins at its heading, for the keyboard and for readers of the screen.
+    if (!first.current) {
+      window.scrollTo(0, 0);
+      document.querySelector<HTMLElement>('main h1')?.focus();
+    }
+    first.current = false;
+  }, [now]);
+
+  const View = VIEWS[now.view];
+  return (
+    <Frame route={now}>
+      {about ? (
+        <View key={`${now.view} ${now.limit ?? ''}`} session={about} limit={now.limit} />
+      ) : (
+        <>
+          <ViewHead title={TITLES[now.view]} />
+          <Waiting error={error} what="console" onRetry={() => void loadSession()} />
+        </>
+      )}
+    </Frame>
+  );
+}

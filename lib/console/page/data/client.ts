@@ -1,0 +1,68 @@
+import type { FieldError, Problem } from '../../api.js';
+
+/** Where the console lies. The page's own address need not end in a slash. */
+const BASE = new URL(
+  document.querySelector<HTMLMetaElement>('meta[name="console-base"]')?.content || './',
+  document.baseURI,
+);
+
+/** A request that the server did not do. */
+export class RequestError extends Error {
+  constructor(
+    message: string,
+    /** The status of the answer; 0 if none came. */
+    readonly status: number,
+    readonly fields: readonly FieldError[] = [],
+  ) {
+    super(message);
+  }
+}
+
+/** The address of something below the console's. */
+export function urlOf(path: string): string {
+  return new URL(path, BASE).href;
+}
+
+export async function get<T>(path: string): Promise<T> {
+  return answerOf<T>(await ask(path, { headers: { accept: 'application/json' } }));
+}
+
+export async function post<T>(path: string, body: object): Promise<T> {
+  const headers = {
+    accept: 'application/json',
+    'content-type': 'application/json',
+    // No form can send it.
+    'x-rate-limit-console': '1',
+  };
+  return answerOf<T>(await ask(path, { method: 'POST', headers, body: JSON.stringify(body) }));
+}
+
+async function ask(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(urlOf(path), { ...init, cache: 'no-store', credentials: 'same-origin', redirect: 'manual' });
+  } catch {
+    throw new RequestError('The app does not answer. Is it running, and are you online?', 0);
+  }
+}
+
+async function answerOf<T>(response: Response): Promise<T> {
+  if (response.ok) return (response.status === 204 ? undefined : await response.json()) as T;
+  const problem = await problemOf(response);
+  throw new RequestError(problem?.detail ?? sentenceOf(response.status), response.status, problem?.errors);
+}
+
+async function problemOf(response: Response): Promise<Partial<Problem> | undefined> {
+  try {
+    const body = (await response.json()) as unknown;
+    return typeof body === 'object' && body !== null ? body : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function sentenceOf(status: number): string {
+  if (status === 401 || status === 0) return 'You are not signed in any more. Sign in, and load this page again.';
+  if (status === 403) return 'You may not do this.';
+  if (status === 429) return 'Too many requests to the console. Wait a moment.';
+  return `The app answered with status ${status}.`;
+}

@@ -1,0 +1,142 @@
+import type { Overview, Tick, TopKeys } from '../../api.js';
+import { get, RequestError, urlOf } from './client.js';
+import { connection } from './connection.js';
+import { skew } from './now.js';
+import { merged, totalsOf } from './series.js';
+import { Store } from './store.js';
+
+/** The last five minutes, and what else the app tells each second. */
+export interface Live extends Omit<Overview, 'range'> {
+  /** Of the limit that is watched. */
+  readonly top?: TopKeys;
+}
+
+const LENGTH = 300;
+/** The server says something each second. */
+const SILENCE_MS = 8_000;
+/** How long a page may be hidden and still listen. */
+const REST_MS = 60_000;
+const RETRY_MS = [500, 1_000, 2_000, 4_000, 5_000];
+
+export const live = new Store<Live | undefined>(undefined);
+
+let source: EventSource | undefined;
+let watched: string | undefined;
+let retries = 0;
+let timer = 0;
+let paused = false;
+let hidden = 0;
+
+/** Begins to listen. Top keys come for the limit that is watched. */
+export function listen(limit?: string): void {
+  watched = limit;
+  if (!paused) connect();
+}
+
+export function pause(): void {
+  paused = true;
+  close();
+  connection.value = { ...connection.value, state: 'paused' };
+}
+
+export function resume(): void {
+  paused = false;
+  retries = 0;
+  connect();
+}
+
+function close(): void {
+  window.clearTimeout(timer);
+  source?.close();
+  source = undefined;
+}
+
+function connect(): void {
+  close();
+  const query = watched === undefined ? '' : `?limit=${encodeURIComponent(watched)}&top=1`;
+  const opened = new EventSource(urlOf(`api/live${query}`));
+  source = opened;
+  expectWords();
+  opened.addEventListener('tick', (event: MessageEvent<string>) => {
+    expectWords();
+    hear(JSON.parse(event.data) as Tick);
+  });
+  // Some answers end an event source for good, so it is always made anew here.
+  opened.addEventListener('error', () => lose());
+}
+
+/** A page that nobody sees takes no place among those that look. */
+function rest(): void {
+  window.clearTimeout(hidden);
+  if (document.hidden) {
+    hidden = window.setTimeout(() => {
+      if (paused || source === undefined) return;
+      close();
+      connection.value = { ...connection.value, state: 'connecting' };
+    }, REST_MS);
+  } else if (!paused && connection.value.state === 'connecting' && source === undefined) connect();
+}
+
+document.addEventListener('visibilitychange', rest);
+
+/** What is silent for long is as good as closed, even if nobody closed it. */
+function expectWords(): void {
+  window.clearTimeout(timer);
+  timer = window.setTimeout(() => lose(), SILENCE_MS);
+}
+
+function lose(answers = connection.value.answers === true): void {
+  close();
+  connection.value = { ...connection.value, state: 'lost', answers };
+  const wait = RETRY_MS[Math.min(retries++, RETRY_MS.length - 1)]!;
+  timer = window.setTimeout(() => void knock(), wait);
+}
+
+/** An event source does not tell why it was refused: an ordinary request does. */
+async function knock(): Promise<void> {
+  try {
+    await get('api/session');
+  } catch (error) {
+    const status = error instanceof RequestError ? error.status : 0;
+    if (status !== 401 && status !== 403) return lose(false);
+    connection.value = { ...connection.value, state: 'denied' };
+    timer = window.setTimeout(() => void knock(), RETRY_MS.at(-1));
+    return;
+  }
+  connection.value = { ...connection.value, answers: true };
+  if (!paused) connect();
+}
+
+function hear(tick: Tick): void {
+  retries = 0;
+  const { state, epoch } = connection.value;
+  const { problem } = tick;
+  // What came in between is missing in the series, and so is what others did while Redis was gone: all of it is loaded again.
+  if (state !== 'live' || live.value === undefined || problem !== connection.value.problem) void load();
+  if (state !== 'live' || problem !== connection.value.problem) {
+    connection.value = {
+      state: 'live',
+      epoch: state === 'live' || state === 'connecting' ? epoch : epoch + 1,
+      ...(problem !== undefined && { problem }),
+    };
+  }
+  skew.value = tick.at - Date.now();
+  if (live.value === undefined) return;
+  const series = merged(live.value.series, tick.series, tick.stepMs, LENGTH);
+  const { top: lastTop, problem: _problem, ...last } = live.value;
+  const top = tick.top ?? (lastTop?.limit === watched ? lastTop : undefined);
+  live.value = { ...last, ...tick, series, totals: totals(series), ...(top && { top }) };
+}
+
+async function load(): Promise<void> {
+  try {
+    const { range: _range, ...overview } = await get<Overview>('api/overview?range=5m');
+    live.value = { ...overview, totals: totals(overview.series) };
+  } catch {
+    // The next tick asks again as long as there is nothing.
+  }
+}
+
+function totals(series: Overview['series']): Overview['totals'] {
+  return Object.fromEntries(Object.entries(series.limits).map(([name, limit]) => [name, totalsOf(limit)]));
+}

@@ -1,0 +1,77 @@
+import type { LimitSeries, LimitTotals, Series, StoreSeries } from '../../api.js';
+
+const LIMIT_FIELDS = ['allowed', 'refused', 'shadowRefused', 'near', 'candidateRefused'] as const;
+const STORE_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
+const STORE_TIMES = ['p50', 'p99'] as const;
+
+/** A series with newer steps put in: they replace those of the same time. At most `length` steps are kept. */
+export function merged(series: Series, newer: Series, stepMs: number, length: number): Series {
+  const first = newer.times[0];
+  if (first === undefined) return series;
+  const kept = series.times.filter((time) => time < first).length;
+  const gap = gapBefore(series.times[kept - 1], first, stepMs);
+  const times = [...series.times.slice(0, kept), ...gap, ...newer.times];
+  const put = <T>(old: readonly T[] | undefined, fresh: readonly T[] | undefined, none: T): T[] =>
+    [
+      ...(old?.slice(0, kept) ?? filled(kept, none)),
+      ...filled(gap.length, none),
+      ...(fresh ?? filled(newer.times.length, none)),
+    ].slice(-length);
+  const names = new Set([...Object.keys(series.limits), ...Object.keys(newer.limits)]);
+  return {
+    times: times.slice(-length),
+    limits: Object.fromEntries(
+      [...names].map((name) => {
+        const fields = LIMIT_FIELDS.map((field) => [
+          field,
+          put(series.limits[name]?.[field], newer.limits[name]?.[field], 0),
+        ]);
+        return [name, Object.fromEntries(fields) as LimitSeries];
+      }),
+    ),
+    store: Object.fromEntries([
+      ...STORE_COUNTS.map((field) => [field, put(series.store[field], newer.store[field], 0)]),
+      ...STORE_TIMES.map((field) => [field, put<number | null>(series.store[field], newer.store[field], null)]),
+    ]) as StoreSeries,
+  };
+}
+
+/** The times between a step and a later one. */
+function gapBefore(last: number | undefined, first: number, stepMs: number): number[] {
+  if (last === undefined) return [];
+  return Array.from(
+    { length: Math.min(10_000, Math.max(0, Math.round((first - last) / stepMs) - 1)) },
+    (_, index) => last + (index + 1) * stepMs,
+  );
+}
+
+function filled<T>(length: number, value: T): T[] {
+  return Array.from({ length }, () => value);
+}
+
+export function totalsOf(series: LimitSeries): LimitTotals {
+  return Object.fromEntries(LIMIT_FIELDS.map((field) => [field, sum(series[field])])) as unknown as LimitTotals;
+}
+
+/** One list with the sums of a field over all limits. */
+export function summed(series: Series, field: keyof LimitSeries, name?: string): number[] {
+  const lists = (name === undefined ? Object.values(series.limits) : [series.limits[name]]).map(
+    (limit) => limit?.[field],
+  );
+  return series.times.map((_, index) => lists.reduce((total, list) => total + (list?.[index] ?? 0), 0));
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/** The mean of the last steps: what "now" is, without the unrest of one second. */
+export function lately(values: readonly number[], steps: number): number {
+  const last = values.slice(-steps);
+  return last.length === 0 ? 0 : sum(last) / last.length;
+}
+
+/** The last value that is known. */
+export function lastKnown(values: readonly (number | null)[]): number | null {
+  return values.findLast((value) => value !== null) ?? null;
+}

@@ -1,0 +1,49 @@
+import { Store } from './store.js';
+
+export const THEMES = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+
+const KEY = 'rate-limit-console-theme';
+
+/** The theme that was chosen. Charts are drawn anew when it changes. */
+export const theme = new Store<Theme>(read());
+
+/** Counts the changes of colours: by the switch, and by the system. */
+export const colours = new Store(0);
+
+export function choose(next: Theme): void {
+  theme.value = next;
+  try {
+    localStorage.setItem(KEY, next);
+  } catch {
+    // A browser that keeps nothing shows it until the page is left.
+  }
+  apply();
+}
+
+export function apply(): void {
+  if (theme.value === 'system') delete document.documentElement.dataset['theme'];
+  else document.documentElement.dataset['theme'] = theme.value;
+  colours.value++;
+}
+
+/** A colour of the tokens, as a canvas understands it. */
+export function colour(token: string): string {
+  const probe = document.createElement('span');
+  probe.style.color = `var(${token})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+function read(): Theme {
+  try {
+    const stored = localStorage.getItem(KEY);
+    return THEMES.find((name) => name === stored) ?? 'system';
+  } catch {
+    return 'system';
+  }
+}
+
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => colours.value++);

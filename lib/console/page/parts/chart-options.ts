@@ -1,0 +1,41 @@
+import type uPlot from 'uplot';
+import { colour } from '../data/theme.js';
+import type { ChartLine } from './chart.js';
+
+const MINUTES = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const SECONDS = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' });
+
+function times(_plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {
+  return splits.map((second) => (step < 60 ? SECONDS : MINUTES).format(second * 1_000));
+}
+
+export function axesOf(format: (value: number) => string): uPlot.Axis[] {
+  const stroke = colour('--chart-axis');
+  const grid = { stroke: colour('--chart-grid'), width: 1 };
+  const font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  return [
+    { stroke, font, grid: { show: false }, ticks: { show: false }, values: times, space: 64, size: 26 },
+    {
+      stroke,
+      font,
+      grid,
+      ticks: { show: false },
+      space: 36,
+      gap: 6,
+      values: (_plot, splits) => splits.map((value) => (value === 0 ? '0' : format(value).replace(/\.0+(?=\s|$)/, ''))),
+      size: (_plot, values) => 14 + 7 * Math.max(3, ...(values ?? []).map((text) => text.length)),
+    },
+  ];
+}
+
+export function drawnSeries(line: ChartLine): uPlot.Series {
+  return {
+    label: line.label,
+    stroke: colour(`--chart-${line.colour}`),
+    width: line.dashed ? 1.75 : 1.5,
+    points: { show: false },
+    spanGaps: true,
+    ...(line.filled && { fill: colour(`--chart-${line.colour}-fill`) }),
+    ...(line.dashed && { dash: [5, 4] }),
+  };
+}

@@ -1,0 +1,141 @@
+import type { JSX } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import { clock, moment } from '../data/format.js';
+import { useStore } from '../data/store.js';
+import { colours } from '../data/theme.js';
+import { axesOf, drawnSeries } from './chart-options.js';
+import { Legend } from './legend.js';
+
+/** A line of a chart. */
+export interface ChartLine {
+  readonly label: string;
+  readonly values: readonly (number | null)[];
+  /** The name of its colour, such as `allowed` for `--chart-allowed`. */
+  readonly colour: 'allowed' | 'refused' | 'near' | 'other';
+  readonly filled?: boolean;
+  readonly dashed?: boolean;
+}
+
+interface Props {
+  /** What it shows, for those who do not see it. */
+  readonly label: string;
+  /** In milliseconds since the epoch. */
+  readonly times: readonly number[];
+  readonly lines: readonly ChartLine[];
+  readonly format: (value: number) => string;
+  readonly height: number;
+}
+
+/** Numbers over time. Arrow keys move the cursor, too. */
+export function Chart({ label, times, lines, format, height }: Props): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  const tip = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | undefined>(undefined);
+  const [at, setAt] = useState<{ index: number; left: number } | undefined>();
+  const [said, setSaid] = useState('');
+  const drawn = useStore(colours);
+  const structure = lines.map((line) => line.label).join('|');
+  const data = [times.map((time) => time / 1_000), ...lines.map(({ values }) => values)] as uPlot.AlignedData;
+
+  useEffect(() => {
+    const element = place.current!;
+    const chart = new uPlot(
+      {
+        width: Math.max(element.clientWidth, 100),
+        height,
+        padding: [8, 30, 0, 0],
+        legend: { show: false },
+        cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+        scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
+        axes: axesOf(format),
+        series: [{}, ...lines.map(drawnSeries)],
+        hooks: {
+          setCursor: [
+            ({ cursor: { idx, left } }) => {
+              setAt(typeof idx === 'number' && left !== undefined && left >= 0 ? { index: idx, left } : undefined);
+            },
+          ],
+        },
+      },
+      data,
+      element,
+    );
+    plot.current = chart;
+    const observer = new ResizeObserver(() => {
+      const width = element.clientWidth;
+      if (width > 0 && width !== chart.width) chart.setSize({ width, height });
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      chart.destroy();
+      plot.current = undefined;
+    };
+    // The structure stands for the lines, whose values change all the time.
+  }, [structure, drawn, height]);
+
+  useEffect(() => plot.current?.setData(data), [times, lines]);
+
+  useLayoutEffect(() => {
+    const axis = (plot.current?.bbox.left ?? 0) / devicePixelRatio;
+    if (at && tip.current) moveTip(tip.current, at.left + axis);
+  }, [at]);
+
+  const step = (event: KeyboardEvent): void => {
+    const chart = plot.current;
+    const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
+    if (!chart || times.length === 0 || (by === undefined && event.key !== 'Home' && event.key !== 'End')) return;
+    event.preventDefault();
+    const last = times.length - 1;
+    const from = chart.cursor.idx ?? last + 1;
+    const index = event.key === 'Home' ? 0 : event.key === 'End' ? last : Math.min(last, Math.max(0, from + (by ?? 0)));
+    chart.setCursor({ left: chart.valToPos(times[index]! / 1_000, 'x'), top: 0 });
+    setSaid([clock(times[index]!), ...lines.map((line) => `${line.label} ${shown(line, index, format)}`)].join(', '));
+  };
+
+  return (
+    <div class="chart">
+      <div
+        class="plot"
+        ref={place}
+        role="application"
+        aria-roledescription="chart"
+        aria-label={`${label}. Arrow keys read its values.`}
+        tabIndex={0}
+        onKeyDown={step}
+        onBlur={() => plot.current?.setCursor({ left: -10, top: -10 })}
+      />
+      <div class="tip" hidden={!at} ref={tip}>
+        {at && times[at.index] !== undefined && (
+          <>
+            <div class="soft numbers">{moment(times[at.index]!)}</div>
+            {lines.map((line) => (
+              <div class="row" key={line.label}>
+                <span class={`key ${line.colour}`} />
+                {line.label}
+                <b>{shown(line, at.index, format)}</b>
+              </div>
+            ))}
+          </>
+        )}
+      </div>
+      <span class="hidden-text" aria-live="polite">
+        {said}
+      </span>
+      <Legend lines={lines} format={format} />
+    </div>
+  );
+}
+
+function shown(line: ChartLine, index: number, format: (value: number) => string): string {
+  const value = line.values[index];
+  return value === null || value === undefined ? '–' : format(value);
+}
+
+/** Beside the cursor, on the side that has room. */
+function moveTip(tip: HTMLElement, left: number): void {
+  const room = (tip.parentElement?.clientWidth ?? 0) - tip.offsetWidth;
+  const wanted = left + 14 <= room ? left + 14 : left - tip.offsetWidth - 14;
+  tip.style.transform = `translate(${Math.max(0, Math.min(wanted, room))}px, 8px)`;
+}

@@ -1,0 +1,121 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { RequestError } from '../data/client.js';
+import { Field, type FieldSpec } from './field.js';
+
+/** A change that a dialog asks for. */
+export interface Action {
+  readonly title: string;
+  readonly intro: ComponentChildren;
+  readonly fields: readonly FieldSpec[];
+  readonly confirm: string;
+  readonly danger?: boolean;
+  /** Whether the button that opens the dialog is not there any more when it is done. */
+  readonly gone?: boolean;
+  /** Does it. What it rejects with is shown: beside the fields that it names, else above the buttons. */
+  run(values: Readonly<Record<string, string>>): Promise<void>;
+}
+
+const REASON: FieldSpec = {
+  name: 'reason',
+  label: 'Reason',
+  hint: 'Stands in the log of changes. Up to 200 characters.',
+  required: true,
+};
+
+/** Asks for what an action needs, and for its reason. Escape closes it, and the focus goes back to where it was. */
+export function ActionDialog({ action, onClose }: { action: Action; onClose: () => void }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const opener = useRef<Element | null>(null);
+  const fields = [...action.fields, REASON];
+  const [values, setValues] = useState(() => Object.fromEntries(fields.map(({ name, value }) => [name, value ?? ''])));
+  const [errors, setErrors] = useState<Readonly<Record<string, string>>>({});
+  const [failure, setFailure] = useState('');
+  const [busy, setBusy] = useState(false);
+
+  useEffect(() => {
+    const element = dialog.current!;
+    opener.current = document.activeElement;
+    element.showModal();
+    element.querySelector<HTMLElement>('input, select')?.focus();
+    return () => element.close();
+  }, []);
+
+  const close = (isDone: boolean): void => {
+    const { current: from } = opener;
+    dialog.current?.close();
+    const lasts = from instanceof HTMLElement && from.isConnected && !(isDone && action.gone);
+    (lasts ? from : document.querySelector<HTMLElement>('main h1'))?.focus();
+    onClose();
+  };
+
+  const fail = (wrong: Readonly<Record<string, string>>, text: string): void => {
+    setErrors(wrong);
+    setFailure(text);
+    requestAnimationFrame(() => dialog.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+  };
+
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (busy) return;
+    const missing = fields.filter(({ name, required }) => required && values[name]?.trim() === '');
+    if (missing.length > 0) {
+      fail(Object.fromEntries(missing.map(({ name, label }) => [name, `${label} is missing.`])), '');
+      return;
+    }
+    setBusy(true);
+    try {
+      await action.run(values);
+      close(true);
+    } catch (error) {
+      const told = error instanceof RequestError ? error.fields : [];
+      const known = told.filter(({ field }) => fields.some(({ name }) => name === field));
+      const unknown = told.filter((one) => !known.includes(one)).map(({ field, message }) => `${field}: ${message}`);
+      const text = error instanceof Error ? error.message : String(error);
+      fail(
+        Object.fromEntries(known.map(({ field, message }) => [field, message])),
+        told.length === 0 ? text : unknown.join(' '),
+      );
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby="dialog-title"
+      onCancel={(event) => {
+        event.preventDefault();
+        close(false);
+      }}
+    >
+      <form noValidate autoComplete="off" onSubmit={(event) => void submit(event)}>
+        <h2 id="dialog-title">{action.title}</h2>
+        <p class="intro">{action.intro}</p>
+        {fields.map((field) => (
+          <Field
+            key={field.name}
+            spec={field}
+            value={values[field.name] ?? ''}
+            error={errors[field.name]}
+            onChange={(value) => setValues((last) => ({ ...last, [field.name]: value }))}
+          />
+        ))}
+        {failure && (
+          <p class="alert" role="alert">
+            {failure}
+          </p>
+        )}
+        <div class="dialog-buttons">
+          <button type="button" class="button" onClick={() => close(false)}>
+            Cancel
+          </button>
+          <button type="submit" class={action.danger ? 'button main danger' : 'button main'} aria-disabled={busy}>
+            {action.confirm}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

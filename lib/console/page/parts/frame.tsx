@@ -1,0 +1,127 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { connection } from '../data/connection.js';
+import { hrefOf, type Route, type View } from '../data/route.js';
+import { session } from '../data/session.js';
+import { useStore } from '../data/store.js';
+import { choose, theme, THEMES, type Theme } from '../data/theme.js';
+import { dismiss, toasts } from '../data/toasts.js';
+import { Icon, type IconName, Logo } from './icons.js';
+import { Choice } from './small.js';
+
+const LINKS: readonly { view: View; label: string; icon: IconName }[] = [
+  { view: 'overview', label: 'Overview', icon: 'overview' },
+  { view: 'lookup', label: 'Look-up', icon: 'lookup' },
+  { view: 'rates', label: 'Rates', icon: 'rates' },
+  { view: 'lists', label: 'Lists', icon: 'lists' },
+  { view: 'changes', label: 'Changes', icon: 'changes' },
+];
+
+const THEME_ICONS: Record<Theme, IconName> = { system: 'system', light: 'sun', dark: 'moon' };
+const THEME_LABELS: Record<Theme, string> = { system: 'Theme of the system', light: 'Light theme', dark: 'Dark theme' };
+
+/** What stands around every view. */
+export function Frame({ route, children }: { route: Route; children: ComponentChildren }): JSX.Element {
+  const { session: about, canWrite } = useStore(session);
+  return (
+    <div class="frame">
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById('main')?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <header class="side">
+        <div class="brand">
+          <Logo />
+          <div>
+            <strong>Rate limits</strong>
+            {about && <span>{about.storage === 'redis' ? `on Redis, prefix ${about.prefix}` : 'in process'}</span>}
+          </div>
+        </div>
+        <nav class="views" aria-label="Views">
+          {LINKS.map(({ view, label, icon }) => (
+            <a
+              key={view}
+              href={hrefOf(view)}
+              aria-current={view === route.view || (view === 'overview' && route.view === 'limit') ? 'page' : undefined}
+            >
+              <Icon name={icon} />
+              {label}
+            </a>
+          ))}
+        </nav>
+        <div class="side-foot">
+          <ThemeChoice />
+          {about && (
+            <p class="about">
+              {canWrite ? 'You may change things.' : 'You may look, not change.'}
+              <br />
+              nestjs-sluice {about.version}
+            </p>
+          )}
+        </div>
+      </header>
+      <div class="content">
+        <Banner />
+        <main id="main" tabIndex={-1}>
+          {children}
+        </main>
+      </div>
+      <Toasts />
+    </div>
+  );
+}
+
+function ThemeChoice(): JSX.Element {
+  const options = THEMES.map((value) => ({ value, label: THEME_LABELS[value], icon: THEME_ICONS[value] }));
+  return <Choice name="theme" legend="Theme" value={useStore(theme)} options={options} onChoose={choose} />;
+}
+
+/** Says that the app or its Redis does not answer, as long as that is so. */
+function Banner(): JSX.Element {
+  const { state, problem, answers } = useStore(connection);
+  const { error, session: about } = useStore(session);
+  const told =
+    state === 'lost'
+      ? answers
+        ? ['warning', 'Live numbers do not come: perhaps too many look at once. The page tries again by itself.']
+        : ['danger', 'The app does not answer. What is shown is old; the page connects again by itself.']
+      : state === 'denied'
+        ? ['danger', 'You are not signed in any more. Sign in, and load this page again.']
+        : problem !== undefined
+          ? ['warning', problem]
+          : about === undefined && error !== undefined
+            ? ['danger', error]
+            : undefined;
+  return (
+    <div role="status" aria-live="assertive">
+      {told && (
+        <p class={`banner ${told[0]}`}>
+          <Icon name="alert" />
+          {told[1]}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Toasts(): JSX.Element {
+  const shown = useStore(toasts);
+  return (
+    <div class="toasts" role="status">
+      {shown.map(({ id, kind, text }) => (
+        <div class={`toast ${kind}`} key={id}>
+          <Icon name={kind === 'done' ? 'done' : 'alert'} />
+          <span>{text}</span>
+          <button type="button" aria-label="Close the message" onClick={() => dismiss(id)}>
+            <Icon name="close" />
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,192 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { Icon, type IconName } from './icons.js';
+
+export type Tone = 'good' | 'danger' | 'warning' | 'accent' | 'plum' | 'plain';
+
+export function Badge({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }): JSX.Element {
+  return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+export function ViewHead({
+  title,
+  children,
+  aside,
+}: {
+  title: ComponentChildren;
+  children?: ComponentChildren;
+  aside?: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div class="view-head">
+      <div>
+        <h1 tabIndex={-1}>{title}</h1>
+        {children && <p>{children}</p>}
+      </div>
+      {aside && <div class="buttons">{aside}</div>}
+    </div>
+  );
+}
+
+/** A framed part of a view, named by its heading. */
+export function Panel({
+  title,
+  note,
+  aside,
+  id,
+  children,
+  bare = false,
+}: {
+  title: string;
+  note?: ComponentChildren;
+  aside?: ComponentChildren;
+  id: string;
+  children: ComponentChildren;
+  /** Without a margin around what is in it: for tables. */
+  bare?: boolean;
+}): JSX.Element {
+  return (
+    <section class="panel" aria-labelledby={id}>
+      <header>
+        <div>
+          <h2 id={id}>{title}</h2>
+          {note && <p>{note}</p>}
+        </div>
+        {aside}
+      </header>
+      {bare ? children : <div class="body">{children}</div>}
+    </section>
+  );
+}
+
+export function Empty({
+  icon,
+  title,
+  children,
+}: {
+  icon: IconName;
+  title: string;
+  children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div class="empty">
+      <Icon name={icon} />
+      <strong>{title}</strong>
+      <p>{children}</p>
+    </div>
+  );
+}
+
+export function Note({ children, danger = false }: { children: ComponentChildren; danger?: boolean }): JSX.Element {
+  return (
+    <p class={danger ? 'note-line danger' : 'note-line'}>
+      <Icon name={danger ? 'alert' : 'info'} />
+      <span>{children}</span>
+    </p>
+  );
+}
+
+/** What is shown of data that is not there: that it is loading, or why it could not be loaded. */
+export function Waiting({
+  error,
+  what,
+  onRetry,
+}: {
+  error: string | undefined;
+  what: string;
+  onRetry: () => void;
+}): JSX.Element {
+  if (error === undefined)
+    return (
+      <p class="soft" role="status">
+        Loading {what}…
+      </p>
+    );
+  return (
+    <div class="panel">
+      <div class="empty" role="alert">
+        <Icon name="alert" />
+        <strong>The {what} could not be loaded</strong>
+        <p>{error}</p>
+        <button type="button" class="button" onClick={onRetry}>
+          Try again
+        </button>
+      </div>
+    </div>
+  );
+}
+
+/** Buttons of which one is chosen. */
+export function Choice<T extends string>({
+  name,
+  legend,
+  value,
+  options,
+  onChoose,
+}: {
+  name: string;
+  legend: string;
+  value: T;
+  options: readonly { value: T; label: string; icon?: IconName }[];
+  onChoose: (value: T) => void;
+}): JSX.Element {
+  return (
+    <div class="choice" role="radiogroup" aria-label={legend}>
+      {options.map((option) => (
+        <label key={option.value} title={option.icon && option.label}>
+          <input
+            type="radio"
+            name={name}
+            value={option.value}
+            checked={option.value === value}
+            onChange={() => onChoose(option.value)}
+          />
+          {option.icon ? (
+            <>
+              <Icon name={option.icon} />
+              <span class="hidden-text">{option.label}</span>
+            </>
+          ) : (
+            option.label
+          )}
+        </label>
+      ))}
+    </div>
+  );
+}
+
+/** A bar that is filled to a share. */
+export function Bar({
+  share,
+  tone,
+  label,
+}: {
+  share: number;
+  tone?: 'near' | 'full' | 'other' | undefined;
+  label: string;
+}): JSX.Element {
+  const filled = Math.min(100, Math.max(0, share * 100));
+  return (
+    <div
+      class={tone ? `bar ${tone}` : 'bar'}
+      role="meter"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={Math.round(filled)}
+    >
+      <span style={{ width: `${filled}%` }} />
+    </div>
+  );
+}
+
+const MODES = {
+  enforce: { tone: 'good', text: 'enforced' },
+  shadow: { tone: 'plum', text: 'shadow' },
+  off: { tone: 'plain', text: 'off' },
+} as const;
+
+/** The mode of a limit, as its users call it. */
+export function ModeBadge({ mode }: { mode: string }): JSX.Element {
+  const known = MODES[mode as keyof typeof MODES] ?? { tone: 'plain', text: mode };
+  return <Badge tone={known.tone}>{known.text}</Badge>;
+}

@@ -1,0 +1,28 @@
+import type { JSX } from 'preact';
+import type { HistoryWindow } from '../../api.js';
+import { clock, moment, whole } from '../data/format.js';
+
+/** What past windows used, the oldest first. */
+export function HistoryBars({ windows, quota }: { windows: readonly HistoryWindow[]; quota: number }): JSX.Element {
+  const ordered = windows.toSorted((one, other) => one.startsAt - other.startsAt);
+  const top = Math.max(1, ...ordered.map(({ used }) => used));
+  return (
+    <figure>
+      <ul class="windows">
+        {ordered.map(({ startsAt, endsAt, used }) => (
+          <li
+            key={startsAt}
+            class={used >= quota ? 'full' : undefined}
+            style={{ height: `${Math.max(4, (100 * used) / top)}%` }}
+            title={`${moment(startsAt)} to ${clock(endsAt)}: ${whole(used)}`}
+          >
+            <span class="hidden-text">
+              {clock(startsAt)}: {whole(used)}
+            </span>
+          </li>
+        ))}
+      </ul>
+      <figcaption class="soft small">Used in past windows, the newest on the right</figcaption>
+    </figure>
+  );
+}

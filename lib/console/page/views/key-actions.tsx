@@ -1,0 +1,170 @@
+import type { ComponentChildren } from 'preact';
+import type { KeyChanged, LimitInfo, LimitState, RateInfo } from '../../api.js';
+import { post } from '../data/client.js';
+import { say } from '../data/toasts.js';
+import type { Action } from '../parts/dialog.js';
+import type { FieldSpec } from '../parts/field.js';
+import { numberOf, patchFields, patchOf } from './patch-fields.js';
+
+interface Context {
+  readonly state: LimitState;
+  readonly info: LimitInfo | undefined;
+  /** Its rate, if that can be changed. */
+  readonly rate: RateInfo | undefined;
+  readonly identity: string;
+  readonly blocked: boolean;
+  onChanged: (state: LimitState) => void;
+}
+
+export interface Offered {
+  /** Tells it from the others, whatever it is called just now. */
+  readonly name: string;
+  readonly label: string;
+  readonly danger?: boolean;
+  readonly action: Action;
+}
+
+const DURATION: FieldSpec = {
+  name: 'duration',
+  label: 'For how long',
+  value: '15m',
+  required: true,
+  quick: ['5m', '15m', '1h', '1d', '7d'],
+  hint: 'Such as 90s, 15m, 2h or 7d.',
+};
+
+export const EXPIRY: FieldSpec = {
+  name: 'expiresIn',
+  label: 'Ends after',
+  placeholder: 'never',
+  quick: ['1h', '1d', '7d'],
+  hint: 'Such as 90s, 15m, 2h or 7d. Empty: until it is cleared.',
+};
+
+/** What can be done to a limit for an identity, each with the dialog that asks for what it needs. */
+export function keyActions(context: Context): Offered[] {
+  const { state, info, rate, blocked } = context;
+  const offered: (Offered | false)[] = [
+    {
+      name: 'block',
+      label: blocked ? 'Block anew' : 'Block',
+      danger: true,
+      action: action(context, 'block', {
+        title: 'Block',
+        intro: ' is refused by this limit until the time is over or somebody unblocks it.',
+        fields: [DURATION],
+        done: 'is blocked',
+        danger: true,
+      }),
+    },
+    blocked && {
+      name: 'unblock',
+      label: 'Unblock',
+      action: action(context, 'unblock', {
+        title: 'Unblock',
+        intro: ' is counted again as before the block.',
+        done: 'is unblocked',
+        gone: true,
+      }),
+    },
+    {
+      name: 'reset',
+      label: 'Reset',
+      action: action(context, 'reset', {
+        title: 'Reset',
+        intro: ' has all of its quota again. A block ends, too.',
+        done: 'is reset',
+      }),
+    },
+    !info?.leases && {
+      name: 'refund',
+      label: 'Refund',
+      action: action(context, 'refund', {
+        title: 'Refund',
+        intro: ' gets units back, as if they had not been counted.',
+        fields: [unitsField(state)],
+        done: 'got units back',
+      }),
+    },
+    !info?.leases && {
+      name: 'penalize',
+      label: 'Penalize',
+      danger: true,
+      action: action(context, 'penalize', {
+        title: 'Penalize',
+        intro: ' is charged units, also beyond its quota.',
+        fields: [unitsField(state)],
+        done: 'was charged',
+        danger: true,
+      }),
+    },
+    rate !== undefined && {
+      name: 'override',
+      label: state.rateSource === 'key' ? 'Change its rate' : 'Give it a rate of its own',
+      action: action(context, 'override', {
+        title: 'A rate of its own',
+        intro: ' is counted by this rate instead of that of the limit. What is left empty stays as it is.',
+        fields: [...patchFields(rate.patchable, rate.current.options), EXPIRY],
+        done: 'has a rate of its own',
+      }),
+    },
+    state.rateSource === 'key' && {
+      name: 'clear',
+      label: 'Clear its rate',
+      action: action(context, 'clear-override', {
+        title: 'Clear its rate',
+        intro: ' is counted by the rate of the limit again.',
+        done: 'has the rate of the limit again',
+        gone: true,
+      }),
+    },
+  ];
+  return offered.filter((one) => one !== false);
+}
+
+function unitsField({ quota }: LimitState): FieldSpec {
+  return { name: 'units', label: 'Units', value: '1', required: true, hint: `A whole number; the quota is ${quota}.` };
+}
+
+interface Told {
+  readonly title: string;
+  /** What follows the identity. */
+  readonly intro: string;
+  readonly fields?: readonly FieldSpec[];
+  readonly done: string;
+  readonly danger?: boolean;
+  readonly gone?: boolean;
+}
+
+function action({ state, identity, onChanged }: Context, path: string, told: Told): Action {
+  const intro: ComponentChildren = (
+    <>
+      <strong>{identity}</strong>
+      {told.intro} The limit is <strong>{state.limit}</strong>.
+    </>
+  );
+  return {
+    title: told.title,
+    intro,
+    fields: told.fields ?? [],
+    confirm: told.title === 'A rate of its own' ? 'Set the rate' : told.title,
+    ...(told.danger && { danger: true }),
+    ...(told.gone && { gone: true }),
+    async run({ reason, ...values }) {
+      const body = { limit: state.limit, identity, reason, ...bodyOf(values) };
+      const answer = await post<KeyChanged>(`api/keys/${path}`, body);
+      onChanged(answer.state);
+      say(`${identity} ${told.done} (${state.limit}).`);
+      if (answer.warning !== undefined) say(answer.warning, 'warning');
+    },
+  };
+}
+
+/** Members `patch.x` become one object; what is empty is left out. */
+function bodyOf(values: Readonly<Record<string, string>>): object {
+  const patch = patchOf(values);
+  const rest = Object.entries(values)
+    .filter(([name, text]) => !name.startsWith('patch.') && text.trim() !== '')
+    .map(([name, text]) => [name, name === 'units' ? numberOf(text) : text.trim()]);
+  return { ...Object.fromEntries(rest), ...(patch && { patch }) };
+}

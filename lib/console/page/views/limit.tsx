@@ -1,0 +1,136 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { LimitInfo, Range } from '../../api.js';
+import { percent, whole } from '../data/format.js';
+import { hrefOf } from '../data/route.js';
+import { limitNamed, session } from '../data/session.js';
+import { useStore } from '../data/store.js';
+import { Icon } from '../parts/icons.js';
+import { LiveSwitch } from '../parts/live-switch.js';
+import { Badge, Choice, Empty, ModeBadge, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { RANGES, useOverview } from './overview.js';
+import { Tile } from './tiles.js';
+import { TopKeysPanel } from './top-keys.js';
+import { Traffic } from './traffic.js';
+import type { ViewProps } from './view.js';
+
+/** One limit: what it does, and to whom. */
+export function LimitView({ limit: name = '', session: about }: ViewProps): JSX.Element {
+  // Its rate may change while one looks.
+  useStore(session);
+  const limit = limitNamed(name);
+  if (!limit) {
+    return (
+      <>
+        <ViewHead title="Limit" />
+        <div class="panel">
+          <Empty icon="limit" title="There is no limit of this name">
+            It may have been renamed, or no instance that runs now has it. <a href={hrefOf('overview')}>All limits</a>
+          </Empty>
+        </div>
+      </>
+    );
+  }
+  return <KnownLimit limit={limit} always={about.topKeys === 'always'} />;
+}
+
+function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): JSX.Element {
+  const [range, setRange] = useState<Range>('5m');
+  const { data, error, reload } = useOverview(range);
+  const {
+    allowed = 0,
+    refused = 0,
+    near = 0,
+    shadowRefused = 0,
+    candidateRefused = 0,
+  } = data?.totals[limit.name] ?? {};
+  const all = allowed + refused;
+  return (
+    <>
+      <ViewHead
+        title={
+          <>
+            {limit.name} {limit.mode !== 'enforce' && <ModeBadge mode={limit.mode} />}
+          </>
+        }
+        aside={
+          <>
+            <LiveSwitch />
+            <Choice name="range" legend="Range" value={range} options={RANGES} onChoose={(next) => setRange(next)} />
+          </>
+        }
+      >
+        <a href={hrefOf('overview')}>All limits</a>. {limit.rate}, counted by {limit.key}.
+      </ViewHead>
+      {data ? (
+        <>
+          <dl class="tiles">
+            <Tile name="Allowed" colour="allowed" value={whole(allowed)} note="decisions" />
+            <Tile
+              name="Refused"
+              colour="refused"
+              value={whole(refused)}
+              note={`${percent(refused, all)} of ${whole(all)}`}
+            />
+            <Tile
+              name="Came near the limit"
+              colour="near"
+              value={whole(near)}
+              note={`${near === 1 ? 'time' : 'times'}, ${percent(near, all)} of decisions`}
+            />
+            {shadowRefused > 0 && (
+              <Tile
+                name="Refused in shadow"
+                value={whole(shadowRefused)}
+                note={`${percent(shadowRefused, all)}, all let through`}
+              />
+            )}
+            {limit.candidate !== null && (
+              <Tile
+                name="Candidate would refuse"
+                colour="other"
+                value={whole(candidateRefused)}
+                note={`${percent(candidateRefused, all)}, by ${limit.candidate}`}
+              />
+            )}
+            <Tile name="Quota" value={whole(limit.quota)} note="units at once, at most" />
+          </dl>
+          <Panel id="traffic" title="Decisions a second">
+            <Traffic overview={data} limit={limit.name} />
+          </Panel>
+        </>
+      ) : (
+        <Waiting error={error} what="numbers" onRetry={reload} />
+      )}
+      <TopKeysPanel limit={limit.name} always={always} />
+      <Panel id="abilities" title="What it can do">
+        <div class="buttons">
+          {limit.changeable && <Badge>rate and mode can be changed</Badge>}
+          {limit.addressable && <Badge>keys can be looked up</Badge>}
+          {limit.history && <Badge>keeps a history</Badge>}
+          {limit.reservations && <Badge>takes reservations</Badge>}
+          {limit.leases && <Badge>holds leases</Badge>}
+          {!limit.changeable && !limit.addressable && <Badge>counts only what its routes ask</Badge>}
+        </div>
+        <div class="buttons after">
+          {limit.addressable && (
+            <a class="button" href={hrefOf('lookup')}>
+              <Icon name="lookup" />
+              Look a key up
+            </a>
+          )}
+          {limit.changeable && (
+            <a class="button" href={hrefOf('rates', limit.name)}>
+              <Icon name="rates" />
+              Its rate and mode
+            </a>
+          )}
+          <a class="button" href={hrefOf('changes', limit.name)}>
+            <Icon name="changes" />
+            Its changes
+          </a>
+        </div>
+      </Panel>
+    </>
+  );
+}

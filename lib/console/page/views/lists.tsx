@@ -1,0 +1,216 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Changed, LimitInfo, ListItem, ListItems } from '../../api.js';
+import { get, post } from '../data/client.js';
+import { moment, relative } from '../data/format.js';
+import { useNow } from '../data/now.js';
+import { useResource } from '../data/resource.js';
+import { session } from '../data/session.js';
+import { useStore } from '../data/store.js';
+import { identityOf } from '../data/subject.js';
+import { say } from '../data/toasts.js';
+import { type Action, ActionDialog } from '../parts/dialog.js';
+import { Icon } from '../parts/icons.js';
+import { Badge, Empty, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { EXPIRY } from './key-actions.js';
+import type { ViewProps } from './view.js';
+
+const SOURCES = { configured: 'by the configuration', policy: 'by the policy', changed: 'here or by code' } as const;
+
+/** Who is exempt from limits, and who is refused whatever they say. */
+export function ListsView({ session: about }: ViewProps): JSX.Element {
+  const { data, error, reload } = useResource<ListItems>('api/lists');
+  const [more, setMore] = useState<{ after: ListItems; entries: ListItem[]; next: string | undefined }>();
+  const { canWrite } = useStore(session);
+  const [action, setAction] = useState<Action>();
+  const further = more !== undefined && more.after === data ? more : undefined;
+  const next = further ? further.next : data?.next;
+
+  const loadMore = async (): Promise<void> => {
+    if (!data || next === undefined) return;
+    try {
+      const page = await get<ListItems>(`api/lists?cursor=${encodeURIComponent(next)}`);
+      setMore({ after: data, entries: [...(further?.entries ?? []), ...page.entries], next: page.next });
+    } catch (failure) {
+      say(failure instanceof Error ? failure.message : String(failure), 'warning');
+    }
+  };
+
+  const entries = [...(data?.entries ?? []), ...(further?.entries ?? [])];
+  return (
+    <>
+      <ViewHead
+        title="Lists"
+        aside={
+          canWrite && (
+            <button type="button" class="button main" onClick={() => setAction(adding(about.limits, reload))}>
+              <Icon name="plus" />
+              Add an entry
+            </button>
+          )
+        }
+      >
+        The allow list exempts from limits, the deny list refuses. Both hold for one limit or for all.
+      </ViewHead>
+      {data === undefined ? (
+        <Waiting error={error} what="lists" onRetry={reload} />
+      ) : (
+        <Panel id="entries" title="Entries" bare>
+          {entries.length === 0 ? (
+            <Empty icon="lists" title="Nobody is on a list">
+              {canWrite
+                ? 'Add an identity, a pattern such as tenant:*, or a network such as 10.0.0.0/8.'
+                : 'Entries come from the module, from a policy, or from those who may change things here.'}
+            </Empty>
+          ) : (
+            <Entries
+              entries={entries}
+              onRemove={canWrite ? (entry) => setAction(removing(entry, reload)) : undefined}
+            />
+          )}
+          {next !== undefined && (
+            <div class="table-foot">
+              <button type="button" class="button" onClick={() => void loadMore()}>
+                Show more
+              </button>
+            </div>
+          )}
+        </Panel>
+      )}
+      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+    </>
+  );
+}
+
+function Entries({
+  entries,
+  onRemove,
+}: {
+  entries: readonly ListItem[];
+  onRemove: ((entry: ListItem) => void) | undefined;
+}): JSX.Element {
+  const now = useNow();
+  return (
+    <table class="table" aria-labelledby="entries">
+      <thead>
+        <tr>
+          <th scope="col">Who</th>
+          <th scope="col">List</th>
+          <th scope="col">Limit</th>
+          <th scope="col">Until</th>
+          <th scope="col">Entered</th>
+          {onRemove && (
+            <th scope="col">
+              <span class="hidden-text">Remove</span>
+            </th>
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry) => (
+          <tr key={entry.id}>
+            <th scope="row">
+              <span class="main-text">{identityOf(entry.entry) ?? entry.entry}</span>
+              <span class="sub">{entry.kind === 'ip' ? 'address or network' : entry.kind}</span>
+            </th>
+            <td data-label="List">
+              <Badge tone={entry.list === 'allow' ? 'good' : 'danger'}>{entry.list}</Badge>
+            </td>
+            <td data-label="Limit" class="wide">
+              {entry.limit ?? 'all limits'}
+            </td>
+            <td data-label="Until" title={entry.expiresAt === null ? undefined : moment(entry.expiresAt)}>
+              {entry.expiresAt === null ? 'without an end' : relative(entry.expiresAt, now)}
+            </td>
+            <td data-label="Entered" class="wide">
+              {entry.by === undefined ? SOURCES[entry.source] : `by ${entry.by}`}
+              {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
+            </td>
+            {onRemove && (
+              <td class="number">
+                {entry.removable && (
+                  <button
+                    type="button"
+                    class="button small"
+                    aria-label={`Remove ${entry.entry} from the ${entry.list} list`}
+                    onClick={() => onRemove(entry)}
+                  >
+                    Remove
+                  </button>
+                )}
+              </td>
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function adding(limits: readonly LimitInfo[], onChanged: () => void): Action {
+  return {
+    title: 'Add an entry',
+    intro: 'It holds for all instances within a second.',
+    fields: [
+      {
+        name: 'list',
+        label: 'List',
+        value: 'deny',
+        options: [
+          { value: 'deny', label: 'deny: refused' },
+          { value: 'allow', label: 'allow: exempt from limits' },
+        ],
+      },
+      {
+        name: 'identity',
+        label: 'Identity',
+        placeholder: 'user:42',
+        hint: 'Whom limits count. A star at the end names all that begin alike: tenant:*.',
+      },
+      {
+        name: 'ip',
+        label: 'Or an address',
+        placeholder: '203.0.113.7',
+        hint: 'Or a network, such as 10.0.0.0/8.',
+      },
+      {
+        name: 'limit',
+        label: 'Limit',
+        value: '',
+        options: [{ value: '', label: 'all limits' }, ...limits.map(({ name }) => ({ value: name, label: name }))],
+      },
+      EXPIRY,
+    ],
+    confirm: 'Add it',
+    async run(values) {
+      const filled = Object.entries(values).filter(([, text]) => text.trim() !== '');
+      const body = Object.fromEntries(filled.map(([name, text]) => [name, text.trim()]));
+      const { changed, warning } = await post<Changed>('api/lists', body);
+      onChanged();
+      say(
+        changed ? `${body['identity'] ?? body['ip']} is on the ${body['list']} list.` : 'It was on the list already.',
+      );
+      if (warning !== undefined) say(warning, 'warning');
+    },
+  };
+}
+
+function removing({ id, list, entry }: ListItem, onChanged: () => void): Action {
+  return {
+    title: `Remove from the ${list} list`,
+    intro: (
+      <>
+        <strong>{entry}</strong> is counted like everybody else again.
+      </>
+    ),
+    fields: [],
+    confirm: 'Remove',
+    gone: true,
+    async run({ reason }) {
+      const { changed, warning } = await post<Changed>('api/lists/remove', { id, reason });
+      onChanged();
+      say(changed ? `${entry} is not on the ${list} list any more.` : 'It was not on the list any more.');
+      if (warning !== undefined) say(warning, 'warning');
+    },
+  };
+}

@@ -1,0 +1,163 @@
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { LimitState, Lookup, Rates } from '../../api.js';
+import { post, RequestError } from '../data/client.js';
+import { connection } from '../data/connection.js';
+import { plural } from '../data/format.js';
+import { useResource } from '../data/resource.js';
+import { session } from '../data/session.js';
+import { useStore } from '../data/store.js';
+import { remember, subject } from '../data/subject.js';
+import { type Action, ActionDialog } from '../parts/dialog.js';
+import { Field } from '../parts/field.js';
+import { Badge, Empty, Note, ViewHead } from '../parts/small.js';
+import { StateCard } from './state-card.js';
+import type { ViewProps } from './view.js';
+
+const EVERY_MS = 5_000;
+
+const FIELD = {
+  name: 'identity',
+  label: 'Identity',
+  required: true,
+  placeholder: 'user:42',
+  hint: 'What limits count by: ip:203.0.113.7, user:42, tenant:acme, or global.',
+} as const;
+
+/** What all limits say of an identity: why it is refused, and when it is free again. */
+export function LookupView({ session: about }: ViewProps): JSX.Element {
+  const { identity, found } = useStore(subject);
+  const { canWrite } = useStore(session);
+  const rates = useResource<Rates>('api/rates').data?.rates;
+  const [text, setText] = useState(identity);
+  const [error, setError] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [action, setAction] = useState<Action>();
+
+  const ask = async (wanted: string): Promise<void> => {
+    if (busy) return;
+    if (wanted === '') {
+      setError('Type the identity to look up.');
+      return;
+    }
+    setBusy(true);
+    setError('');
+    try {
+      const answer = await post<Lookup>('api/lookup', { identity: wanted });
+      remember(answer.id, wanted);
+      // The order stays while one changes something.
+      subject.value = { identity: wanted, found: { ...answer, limits: answer.limits.toSorted(byUrgency) } };
+    } catch (failure) {
+      const told =
+        failure instanceof RequestError ? failure.fields.find(({ field }) => field === 'identity') : undefined;
+      setError(told?.message ?? (failure instanceof Error ? failure.message : String(failure)));
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  // Who comes from the top keys of a limit wants to see this key at once.
+  useEffect(() => {
+    if (identity !== '') void ask(identity);
+    const timer = window.setInterval(() => void refresh(), EVERY_MS);
+    return () => window.clearInterval(timer);
+  }, []);
+
+  return (
+    <>
+      <ViewHead title="Look-up">Type whom limits count, and see what is left, what holds until when, and why.</ViewHead>
+      <section class="panel" aria-label="Whom to look up">
+        <form
+          class="body ask"
+          noValidate
+          autoComplete="off"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void ask(text.trim());
+          }}
+        >
+          <Field spec={FIELD} value={text} error={error || undefined} onChange={setText} />
+          <button type="submit" class="button main" aria-disabled={busy}>
+            Look up
+          </button>
+        </form>
+      </section>
+      <div role="status" class="hidden-text">
+        {found && !busy ? `${plural(found.limits.length, 'limit')} found for ${identity}` : ''}
+      </div>
+      {found && (
+        <>
+          <div class="subject">
+            <h2>{identity}</h2>
+            <span class="soft small breakable">
+              as <span class="mono">{found.id}</span> in top keys and the log
+            </span>
+            <Summary limits={found.limits} />
+          </div>
+          {found.limits.length === 0 && (
+            <div class="panel">
+              <Empty icon="limit" title="No limit can be looked up">
+                Limits that have a name, of the module or defined, can be looked up for an identity.
+              </Empty>
+            </div>
+          )}
+          <div class="states">
+            {found.limits.map((state) => (
+              <StateCard
+                key={state.limit}
+                state={state}
+                info={about.limits.find(({ name }) => name === state.limit)}
+                rate={rates?.find((rate) => rate.limit === state.limit)}
+                identity={identity}
+                canWrite={canWrite}
+                onAct={setAction}
+                onChanged={replace}
+              />
+            ))}
+          </div>
+          {!canWrite && <Note>You may look, but not change: the app gives changes to others.</Note>}
+        </>
+      )}
+      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+    </>
+  );
+}
+
+function Summary({ limits }: { limits: readonly LimitState[] }): JSX.Element | null {
+  const blocked = limits.filter(({ blockedUntil }) => blockedUntil !== null).length;
+  const empty = limits.filter((state) => state.blockedUntil === null && state.remaining === 0).length;
+  return (
+    <span class="buttons">
+      {blocked > 0 && <Badge tone="danger">blocked by {plural(blocked, 'limit')}</Badge>}
+      {empty > 0 && <Badge tone="warning">nothing left of {plural(empty, 'limit')}</Badge>}
+      {blocked + empty === 0 && limits.length > 0 && <Badge tone="good">free</Badge>}
+    </span>
+  );
+}
+
+/** Asks again for what is shown, so that it goes with the time. */
+async function refresh(): Promise<void> {
+  const { identity, found } = subject.value;
+  if (!found || document.hidden || connection.value.state !== 'live') return;
+  const { limits } = await post<Lookup>('api/lookup', { identity }).catch(() => ({ limits: [] }));
+  // Somebody else may be looked up by now.
+  if (subject.value.found === found) limits.forEach(replace);
+}
+
+/** Puts the new state of a limit in the place of the old one. */
+function replace(state: LimitState): void {
+  const last = subject.value;
+  if (!last.found) return;
+  const limits = last.found.limits.map((one) => (one.limit === state.limit ? state : one));
+  subject.value = { ...last, found: { ...last.found, limits } };
+}
+
+/** What is blocked comes first, then what is used most. */
+function byUrgency(one: LimitState, other: LimitState): number {
+  return urgency(other) - urgency(one) || one.limit.localeCompare(other.limit);
+}
+
+function urgency({ blockedUntil, used, quota }: LimitState): number {
+  if (blockedUntil !== null) return 2;
+  return used === null || quota === 0 ? 0 : used / quota;
+}

@@ -1,0 +1,85 @@
+import type { JSX } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import type { Overview, Range } from '../../api.js';
+import { connection } from '../data/connection.js';
+import { live } from '../data/live.js';
+import { useResource } from '../data/resource.js';
+import { useStore } from '../data/store.js';
+import { LiveSwitch } from '../parts/live-switch.js';
+import { Choice, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { Instances } from './instances.js';
+import { LimitsTable } from './limits-table.js';
+import { RedisPanel } from './redis-panel.js';
+import { AnswersPanel, StorePanel } from './store-panel.js';
+import { Tiles } from './tiles.js';
+import { Traffic } from './traffic.js';
+import type { ViewProps } from './view.js';
+
+export const RANGES: readonly { value: Range; label: string }[] = [
+  { value: '5m', label: '5 min' },
+  { value: '1h', label: '1 hour' },
+  { value: '1d', label: '1 day' },
+];
+
+const SPANS: Record<Range, string> = { '5m': 'the last 5 minutes', '1h': 'the last hour', '1d': 'the last day' };
+const EVERY_MS = { '1h': 15_000, '1d': 60_000 };
+
+/** The numbers of a range: the last five minutes are live, longer ones are asked for now and then. */
+export function useOverview(range: Range): {
+  data: Omit<Overview, 'range'> | undefined;
+  error?: string;
+  reload: () => void;
+} {
+  const now = useStore(live);
+  const { data, error, reload } = useResource<Overview>(
+    range === '5m' ? undefined : `api/overview?range=${range}`,
+    range === '5m' ? undefined : EVERY_MS[range],
+  );
+  const last = useRef<Omit<Overview, 'range'>>(undefined);
+  const loaded = range === '5m' ? now : data;
+  if (loaded) last.current = loaded;
+  if (error !== undefined && !loaded) return { data: undefined, error, reload };
+  // Those of the range before stay until the new ones are there, so that nothing jumps.
+  return { data: loaded ?? last.current, reload };
+}
+
+/** All limits, instances and what they count on. */
+export function OverviewView({ session }: ViewProps): JSX.Element {
+  const [range, setRange] = useState<Range>('5m');
+  const { data, error, reload } = useOverview(range);
+  const now = useStore(live);
+  const { state } = useStore(connection);
+  const stale = state === 'lost' || state === 'denied';
+  return (
+    <>
+      <ViewHead
+        title="Overview"
+        aside={
+          <>
+            <LiveSwitch />
+            <Choice name="range" legend="Range" value={range} options={RANGES} onChoose={(next) => setRange(next)} />
+          </>
+        }
+      >
+        What the limits did in {SPANS[range]}, all instances together.
+      </ViewHead>
+      {data ? (
+        <>
+          <Tiles overview={data} instances={(now ?? data).instances} />
+          <Panel id="traffic" title="Decisions a second">
+            <Traffic overview={data} />
+          </Panel>
+          <LimitsTable limits={session.limits} overview={data} />
+          <div class="columns three">
+            <StorePanel overview={data} />
+            <AnswersPanel overview={data} />
+            <RedisPanel redis={(now ?? data).redis} stale={stale} />
+          </div>
+          <Instances instances={(now ?? data).instances} />
+        </>
+      ) : (
+        <Waiting error={error} what="numbers" onRetry={reload} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,138 @@
+import type { Changed, RateInfo } from '../../api.js';
+import { post } from '../data/client.js';
+import { percent, whole } from '../data/format.js';
+import { say } from '../data/toasts.js';
+import type { Action } from '../parts/dialog.js';
+import type { FieldSpec } from '../parts/field.js';
+import { EXPIRY } from './key-actions.js';
+import { fullRate, patchFields, patchOf } from './patch-fields.js';
+
+export interface Offered {
+  readonly label: string;
+  readonly main?: boolean;
+  readonly action: Action;
+}
+
+interface Told {
+  readonly path: string;
+  readonly title: string;
+  readonly intro: string;
+  readonly fields?: readonly FieldSpec[];
+  readonly confirm: string;
+  readonly done: string;
+  readonly gone?: boolean;
+}
+
+/** What can be changed of a limit, each with the dialog that asks for what it needs. */
+export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
+  const { current, mode, candidate, patchable } = rate;
+  const offer = (label: string, told: Told): Offered => ({ label, action: actionOf(rate.limit, told, onChanged) });
+  const fields = patchFields(patchable, current.options);
+  const modes: FieldSpec = {
+    name: 'mode',
+    label: 'Mode',
+    value: mode.mode,
+    options: [
+      { value: 'enforce', label: 'enforce: it refuses' },
+      { value: 'shadow', label: 'shadow: it counts, and refuses nobody' },
+      { value: 'off', label: 'off: it neither counts nor refuses' },
+    ],
+  };
+  const offered: (Offered | false)[] = [
+    candidate !== null && { ...offer(`Enforce ${candidate.rate}`, enforcing(rate)), main: true },
+    offer('Change the rate', {
+      path: 'rates/set',
+      title: 'Change the rate',
+      intro: `It is ${fullRate(current.rate, current.options)} now. What is left empty stays as it is. Whoever has used something keeps the share that is left.`,
+      fields: [...fields, EXPIRY],
+      confirm: 'Change the rate',
+      done: 'has another rate.',
+    }),
+    current.override !== undefined &&
+      offer('Clear the change', {
+        path: 'rates/clear',
+        title: 'Clear the change',
+        intro: `The rate is as configured again: ${rate.configured.rate}.`,
+        confirm: 'Clear the change',
+        done: 'has its configured rate again.',
+        gone: true,
+      }),
+    offer('Change the mode', {
+      path: 'modes/set',
+      title: 'Change the mode',
+      intro: `It is ${mode.mode} now.`,
+      fields: [modes, EXPIRY],
+      confirm: 'Change the mode',
+      done: 'has another mode.',
+    }),
+    mode.override !== undefined &&
+      offer('Clear the mode', {
+        path: 'modes/clear',
+        title: 'Clear the mode',
+        intro: `The mode is as configured again: ${rate.configured.mode}.`,
+        confirm: 'Clear the mode',
+        done: 'has its configured mode again.',
+        gone: true,
+      }),
+    offer(candidate === null ? 'Preview a rate' : 'Preview another rate', {
+      path: 'candidates/set',
+      title: 'Preview a rate',
+      intro:
+        'It is counted beside the limit from now on, and refuses nobody. This page shows what it would have refused.',
+      fields,
+      confirm: 'Preview',
+      done: 'has a candidate.',
+    }),
+    candidate !== null &&
+      offer('Drop the candidate', {
+        path: 'candidates/clear',
+        title: 'Drop the candidate',
+        intro: `${candidate.rate} is not counted any more.`,
+        confirm: 'Drop it',
+        done: 'has no candidate any more.',
+        gone: true,
+      }),
+  ];
+  return offered.filter((one) => one !== false);
+}
+
+function enforcing({ candidate, current }: RateInfo): Told {
+  const { decisions, candidateRefused } = candidate!.lastHour;
+  return {
+    path: 'candidates/enforce',
+    title: `Enforce ${candidate!.rate}`,
+    intro:
+      `It takes the place of ${current.rate}. In the last hour it would have refused ${whole(candidateRefused)} of ` +
+      `${whole(decisions)} (${percent(candidateRefused, decisions)}).`,
+    confirm: 'Enforce',
+    done: 'is enforced by what was its candidate.',
+    gone: true,
+  };
+}
+
+function actionOf(limit: string, told: Told, onChanged: () => void): Action {
+  return {
+    title: told.title,
+    intro: (
+      <>
+        <strong>{limit}</strong>. {told.intro}
+      </>
+    ),
+    fields: told.fields ?? [],
+    confirm: told.confirm,
+    ...(told.gone && { gone: true }),
+    async run({ reason, mode, expiresIn, ...values }) {
+      const patch = patchOf(values);
+      const { changed, warning } = await post<Changed>(`api/${told.path}`, {
+        limit,
+        reason,
+        ...(mode !== undefined && { mode }),
+        ...(patch && { patch }),
+        ...(expiresIn?.trim() && { expiresIn: expiresIn.trim() }),
+      });
+      onChanged();
+      say(changed ? `${limit} ${told.done}` : `Nothing had to be changed of ${limit}.`);
+      if (warning !== undefined) say(warning, 'warning');
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import type { ComponentChildren, JSX } from 'preact';
+import type { CandidateInfo, OverrideInfo, RateInfo } from '../../api.js';
+import { moment, percent, plural, relative, whole } from '../data/format.js';
+import { useNow } from '../data/now.js';
+import { hrefOf } from '../data/route.js';
+import type { Action } from '../parts/dialog.js';
+import { Badge, Bar, ModeBadge } from '../parts/small.js';
+import { fullRate } from './patch-fields.js';
+import { rateActions } from './rate-actions.js';
+
+interface Props {
+  readonly id: string;
+  readonly rate: RateInfo;
+  readonly canWrite: boolean;
+  onAct: (action: Action) => void;
+  onChanged: () => void;
+}
+
+/** A limit's rate and mode: configured, current, and tried beside it. */
+export function RateCard({ id, rate, canWrite, onAct, onChanged }: Props): JSX.Element {
+  const { limit, configured, current, mode, candidate } = rate;
+  return (
+    <section class="panel state" id={id} aria-labelledby={`${id}-title`}>
+      <header>
+        <div class="title">
+          <h2 id={`${id}-title`}>
+            <a href={hrefOf('limit', limit)}>{limit}</a>
+          </h2>
+          {mode.mode !== 'enforce' && <ModeBadge mode={mode.mode} />}
+          {current.source !== 'configured' && (
+            <Badge tone="accent">{current.source === 'policy' ? 'by policy' : 'changed'}</Badge>
+          )}
+          {candidate && <Badge tone="plum">has a candidate</Badge>}
+        </div>
+        <p class="mono">{rate.algo}</p>
+      </header>
+      <div class="body one">
+        <div class="versions">
+          <Version title="Configured" rate={fullRate(configured.rate, configured.options)}>
+            {configured.mode}
+          </Version>
+          <Version title="Holds now" rate={fullRate(current.rate, current.options)}>
+            {current.override ? (
+              <Until override={current.override} />
+            ) : current.source === 'policy' ? (
+              'as the policy says'
+            ) : (
+              'as configured'
+            )}
+          </Version>
+          <div>
+            <span class="soft small">Mode</span>
+            <span class="rate">{mode.mode}</span>
+            <span class="soft small">
+              {mode.override ? (
+                <Until override={mode.override} />
+              ) : mode.source === 'policy' ? (
+                'as the policy says'
+              ) : (
+                'as configured'
+              )}
+            </span>
+          </div>
+          <div>
+            <span class="soft small">Candidate</span>
+            {candidate ? (
+              <Candidate limit={limit} candidate={candidate} />
+            ) : (
+              <span class="soft small">none{canWrite ? ': preview a rate to see what it would refuse' : ''}</span>
+            )}
+          </div>
+        </div>
+      </div>
+      {canWrite && (
+        <footer>
+          <div class="buttons" role="group" aria-label={`Change ${limit}`}>
+            {rateActions(rate, onChanged).map(({ label, main, action }) => (
+              <button
+                key={label}
+                type="button"
+                class={main ? 'button small main' : 'button small'}
+                onClick={() => onAct(action)}
+              >
+                {label}
+              </button>
+            ))}
+          </div>
+        </footer>
+      )}
+    </section>
+  );
+}
+
+function Version({ title, rate, children }: { title: string; rate: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <span class="soft small">{title}</span>
+      <span class="rate">{rate}</span>
+      <span class="soft small breakable">{children}</span>
+    </div>
+  );
+}
+
+function Until({ override: { expiresAt, by, reason } }: { override: OverrideInfo }): JSX.Element {
+  const now = useNow();
+  return (
+    <>
+      {expiresAt === null ? 'until it is cleared' : `until ${moment(expiresAt)} (${relative(expiresAt, now)})`}
+      {by !== undefined && `, by ${by}`}
+      {reason !== undefined && `: ${reason}`}
+    </>
+  );
+}
+
+/** What the candidate would have refused, beside what the limit did. */
+function Candidate({
+  limit,
+  candidate: { rate, options, lastHour },
+}: {
+  limit: string;
+  candidate: CandidateInfo;
+}): JSX.Element {
+  const { decisions, refused, candidateRefused } = lastHour;
+  const share = (count: number): number => (decisions === 0 ? 0 : count / decisions);
+  return (
+    <>
+      <span class="rate">{fullRate(rate, options)}</span>
+      {decisions === 0 ? (
+        <span class="soft small">nothing was counted in the last hour</span>
+      ) : (
+        <div class="compare">
+          <div class="share small">
+            <span>Would have refused</span>
+            <span class="numbers">
+              {whole(candidateRefused)} ({percent(candidateRefused, decisions)})
+            </span>
+            <Bar
+              label={`What the candidate of ${limit} would have refused`}
+              share={share(candidateRefused)}
+              tone="other"
+            />
+          </div>
+          <div class="share small">
+            <span>The limit refused</span>
+            <span class="numbers">
+              {whole(refused)} ({percent(refused, decisions)})
+            </span>
+            <Bar label={`What ${limit} refused`} share={share(refused)} tone="full" />
+          </div>
+          <span class="soft small">of {plural(decisions, 'decision')} in the last hour</span>
+        </div>
+      )}
+    </>
+  );
+}

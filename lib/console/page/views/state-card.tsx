@@ -1,0 +1,144 @@
+import type { JSX } from 'preact';
+import type { LimitInfo, LimitState, RateInfo } from '../../api.js';
+import { duration, moment, relative, whole } from '../data/format.js';
+import { useNow } from '../data/now.js';
+import { hrefOf } from '../data/route.js';
+import type { Action } from '../parts/dialog.js';
+import { Badge, Bar, ModeBadge, Note } from '../parts/small.js';
+import { HistoryBars } from './history-bars.js';
+import { keyActions } from './key-actions.js';
+
+const SOURCES = {
+  configured: 'as configured',
+  policy: 'by the policy',
+  limit: 'changed for all',
+  pattern: 'changed for keys of this pattern',
+  key: 'changed for this key',
+} as const;
+
+interface Props {
+  readonly state: LimitState;
+  readonly info: LimitInfo | undefined;
+  /** Its rate, if that can be changed. */
+  readonly rate: RateInfo | undefined;
+  readonly identity: string;
+  readonly canWrite: boolean;
+  onAct: (action: Action) => void;
+  onChanged: (state: LimitState) => void;
+}
+
+/** What a limit says of an identity, and what can be done about it. */
+export function StateCard({ state, info, rate, identity, canWrite, onAct, onChanged }: Props): JSX.Element {
+  const now = useNow();
+  const { limit, quota, used, remaining, blockedUntil, override } = state;
+  const blocked = blockedUntil !== null && blockedUntil > now;
+  const share = used === null || quota === 0 ? 0 : used / quota;
+  const id = `state-${encodeURIComponent(limit)}`;
+  return (
+    <section class="panel state" aria-labelledby={id}>
+      <header>
+        <div class="title">
+          <h3 id={id}>
+            <a href={hrefOf('limit', limit)}>{limit}</a>
+          </h3>
+          {state.mode !== 'enforce' && <ModeBadge mode={state.mode} />}
+          {blocked && <Badge tone="danger">blocked</Badge>}
+          {!blocked && remaining === 0 && <Badge tone="warning">nothing left</Badge>}
+          {state.listed && (
+            <Badge tone={state.listed.list === 'allow' ? 'good' : 'danger'}>on the {state.listed.list} list</Badge>
+          )}
+        </div>
+        <p>
+          {state.rate}, {SOURCES[state.rateSource]}
+        </p>
+      </header>
+      <div class="body">
+        <div class="quota">
+          {used === null ? (
+            <Note danger={state.unread !== undefined}>{state.unread ?? 'What is used is not known.'}</Note>
+          ) : (
+            <>
+              <p class="figure">
+                {whole(used)} <small>of {whole(quota)} used</small>
+              </p>
+              <Bar
+                share={share}
+                tone={blocked || remaining === 0 ? 'full' : share >= 0.8 ? 'near' : undefined}
+                label={`Used of ${limit}`}
+              />
+              <p class="soft numbers">{remaining === null ? '' : `${whole(remaining)} left`}</p>
+            </>
+          )}
+          {state.history && state.history.length > 0 && <HistoryBars windows={state.history} quota={quota} />}
+        </div>
+        <dl class="facts">
+          {blockedUntil !== null && (
+            <>
+              <dt>Blocked until</dt>
+              <dd>
+                {moment(blockedUntil)} <span class="soft">({relative(blockedUntil, now)})</span>
+              </dd>
+            </>
+          )}
+          <dt>Free again</dt>
+          <dd>{freeAgain(state)}</dd>
+          <dt>All of it again</dt>
+          <dd>
+            {state.resetAfterMs === null
+              ? 'not known'
+              : state.resetAfterMs === 0
+                ? 'now'
+                : `in ${duration(state.resetAfterMs)}`}
+          </dd>
+          {state.offences !== undefined && state.offences > 0 && (
+            <>
+              <dt>Blocks earned</dt>
+              <dd>{whole(state.offences)}</dd>
+            </>
+          )}
+          {override && (
+            <>
+              <dt>Changed until</dt>
+              <dd>
+                {override.expiresAt === null
+                  ? 'further notice'
+                  : `${moment(override.expiresAt)} (${relative(override.expiresAt, now)})`}
+                {override.by !== undefined && <span class="soft">, by {override.by}</span>}
+                {override.reason !== undefined && <span class="soft">: {override.reason}</span>}
+              </dd>
+            </>
+          )}
+        </dl>
+        <details>
+          <summary>Why is it so?</summary>
+          <pre tabIndex={0} role="group" aria-label={`Explanation of ${limit}`}>
+            {state.explanation}
+          </pre>
+        </details>
+      </div>
+      {canWrite && (info?.addressable ?? true) && (
+        <footer>
+          <div class="buttons" role="group" aria-label={`Change ${limit} for ${identity}`}>
+            {keyActions({ state, info, rate, identity, blocked, onChanged }).map(({ name, label, danger, action }) => (
+              <button
+                key={name}
+                type="button"
+                class={danger ? 'button small danger' : 'button small'}
+                onClick={() => onAct(action)}
+              >
+                {label}
+              </button>
+            ))}
+          </div>
+        </footer>
+      )}
+    </section>
+  );
+}
+
+function freeAgain({ retryAfterMs, remaining, listed }: LimitState): string {
+  if (listed?.list === 'allow') return 'always: it is on the allow list';
+  if (listed?.list === 'deny') return 'never, while it is on the deny list';
+  if (retryAfterMs === null) return remaining === 0 ? 'not known' : 'now';
+  return retryAfterMs === 0 ? 'now' : `in ${duration(retryAfterMs)}`;
+}

@@ -1,0 +1,81 @@
+import type { JSX } from 'preact';
+import type { InstanceInfo, Overview } from '../../api.js';
+import { milliseconds, percent, perSecond, plural, whole } from '../data/format.js';
+import { lastKnown, lately, sum, summed } from '../data/series.js';
+
+/** So many milliseconds are "now". */
+const NOW_MS = 5_000;
+
+/** The numbers that one looks at first. */
+export function Tiles({
+  overview,
+  instances,
+}: {
+  overview: Omit<Overview, 'range'>;
+  instances: readonly InstanceInfo[];
+}): JSX.Element {
+  const { series, stepMs } = overview;
+  const half = lastKnown(series.store.p50);
+  const allowed = summed(series, 'allowed');
+  const refused = summed(series, 'refused');
+  const steps = Math.max(1, Math.round(NOW_MS / stepMs));
+  const rate = (values: readonly number[]): string => perSecond((lately(values, steps) * 1_000) / stepMs);
+  const [allAllowed, allRefused] = [sum(allowed), sum(refused)];
+  const fallback = sum(series.store.fallback);
+  const checks = sum(series.store.checks);
+  const open = instances.filter(({ circuit }) => circuit === 'open').length;
+  return (
+    <dl class="tiles">
+      <Tile name="Allowed" colour="allowed" value={rate(allowed)} unit="/s" note={`${whole(allAllowed)} in all`} />
+      <Tile
+        name="Refused"
+        colour="refused"
+        value={rate(refused)}
+        unit="/s"
+        note={`${whole(allRefused)} in all, ${percent(allRefused, allAllowed + allRefused)}`}
+      />
+      <Tile
+        name="Store, p99"
+        value={milliseconds(lastKnown(series.store.p99))}
+        note={half === null ? 'no check yet' : `half within ${milliseconds(half)}`}
+      />
+      <Tile name="Answered by fallback" value={percent(fallback, checks)} note={`of ${plural(checks, 'check')}`} />
+      <Tile
+        name="Instances"
+        value={whole(instances.length)}
+        note={open === 0 ? 'no circuit is open' : `${plural(open, 'circuit')} open`}
+      />
+    </dl>
+  );
+}
+
+export function Tile({
+  name,
+  colour,
+  value,
+  unit,
+  note,
+  text = false,
+}: {
+  name: string;
+  colour?: 'allowed' | 'refused' | 'near' | 'other';
+  value: string;
+  unit?: string;
+  note?: string;
+  /** Whether the value is words, which are set smaller than numbers. */
+  text?: boolean;
+}): JSX.Element {
+  return (
+    <div class="tile">
+      <dt>
+        {colour && <span class={`key ${colour}`} />}
+        {name}
+      </dt>
+      <dd class={text ? 'value text' : 'value'}>
+        {value}
+        {unit && <small> {unit}</small>}
+      </dd>
+      {note && <dd class="note numbers">{note}</dd>}
+    </div>
+  );
+}

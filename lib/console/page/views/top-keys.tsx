@@ -1,0 +1,77 @@
+import type { JSX } from 'preact';
+import type { TopKey, TopKeys } from '../../api.js';
+import { clock, whole } from '../data/format.js';
+import { live } from '../data/live.js';
+import { useResource } from '../data/resource.js';
+import { hrefOf } from '../data/route.js';
+import { useStore } from '../data/store.js';
+import { identityOf, subject } from '../data/subject.js';
+import { Empty, Note, Panel, Waiting } from '../parts/small.js';
+
+const SHOWN = 10;
+
+/** Who is refused most by a limit, and who uses most of it. */
+export function TopKeysPanel({ limit, always }: { limit: string; always: boolean }): JSX.Element {
+  const now = useStore(live)?.top;
+  const { data, error, reload } = useResource<TopKeys>(`api/top?limit=${encodeURIComponent(limit)}`);
+  const top = now?.limit === limit ? now : data;
+  if (!top) return <Waiting error={error} what="top keys" onRetry={reload} />;
+  const since = top.since === null ? 'Counting begins now' : `Counted since ${clock(top.since)}`;
+  const hashed = [...top.refused, ...top.used].some(({ identity }) => identity === undefined);
+  return (
+    <>
+      <div class="columns">
+        <Panel id="top-refused" title="Refused most" note={`${since}${always ? '' : ', while somebody looks'}.`}>
+          <Ranked keys={top.refused} kind="refused" />
+        </Panel>
+        <Panel id="top-used" title="Uses most" note="By the units that were allowed.">
+          <Ranked keys={top.used} kind="used" />
+        </Panel>
+      </div>
+      {hashed && (
+        <Note>
+          Keys are hashes here. To find out whose a key is, type an identity into <a href={hrefOf('lookup')}>Look-up</a>
+          : it shows the hash, and the identity stands here from then on, in this tab.
+        </Note>
+      )}
+    </>
+  );
+}
+
+function Ranked({ keys, kind }: { keys: readonly TopKey[]; kind: 'refused' | 'used' }): JSX.Element {
+  const most = keys[0]?.count ?? 0;
+  if (most === 0) {
+    return (
+      <Empty
+        icon={kind === 'refused' ? 'done' : 'limit'}
+        title={kind === 'refused' ? 'Nobody was refused' : 'Nobody was counted'}
+      >
+        Keys show here within two seconds after their requests.
+      </Empty>
+    );
+  }
+  return (
+    <ol class={`ranked ${kind}`}>
+      {keys.slice(0, SHOWN).map((key) => (
+        <li key={key.id}>
+          <span class="fill" style={{ width: `${(100 * key.count) / most}%` }} />
+          <Who of={key} />
+          <span class="numbers">
+            {key.error > 0 && `${whole(key.count - key.error)} to `}
+            {whole(key.count)}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Who({ of }: { of: TopKey }): JSX.Element {
+  const identity = of.identity ?? identityOf(of.id);
+  if (identity === undefined) return <span class="who mono">{of.id}</span>;
+  return (
+    <a class="who" href={hrefOf('lookup')} onClick={() => (subject.value = { identity })}>
+      {identity}
+    </a>
+  );
+}

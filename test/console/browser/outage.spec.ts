@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { browserOfSpec } from '../../support/browser.js';
+import { type RedisServer, startRedis } from '../../support/redis-servers.js';
+import { until } from '../../support/until.js';
+import { ConsoleApp } from '../console-app.js';
+import { ConsolePage, FRAMEWORKS, Instances } from './console-page.js';
+
+const browser = browserOfSpec();
+
+describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify) => {
+  let redis: RedisServer;
+  let app: Instances;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    app = await Instances.start(3, redis.url, { fastify, limits: { timeout: '250ms' } });
+  });
+
+  afterAll(async () => {
+    await app?.close();
+    await redis?.stop();
+  });
+
+  it('says that Redis is gone, and comes back by itself', async () => {
+    const opened = await ConsolePage.open(browser, app.url);
+    const { page } = opened;
+    await page.getByText('answers', { exact: true }).waitFor();
+    const banner = page.locator('.banner');
+    expect(await banner.count()).toBe(0);
+
+    await redis.kill();
+    await banner.waitFor({ timeout: 20_000 });
+    expect(await banner.textContent()).toMatch(/Redis/);
+    await page.getByText('does not answer', { exact: true }).waitFor();
+
+    await redis.start();
+    await banner.waitFor({ state: 'detached', timeout: 30_000 });
+    await page.getByText('answers', { exact: true }).waitFor();
+    const before = await opened.cell('things', 'Allowed');
+    await app.send(3, 'frida');
+    await until(async () => (await opened.cell('things', 'Allowed')) !== before, 20_000);
+  });
+
+  it('says that the app is gone, and comes back by itself', async () => {
+    const alone = await ConsoleApp.start({ fastify });
+    const port = Number(new URL(alone.url).port);
+    const { page } = await ConsolePage.open(browser, `${alone.url}/ops/limits`);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await alone.close();
+    await page.getByText(/The app does not answer/).waitFor({ timeout: 20_000 });
+    const again = await ConsoleApp.start({ fastify, port });
+    try {
+      await page.getByText('Live', { exact: true }).waitFor({ timeout: 20_000 });
+      expect(await page.locator('.banner').count()).toBe(0);
+    } finally {
+      await again.close();
+    }
+  });
+});
