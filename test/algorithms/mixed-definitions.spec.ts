@@ -204,6 +204,8 @@ describe('definitions of one counter, asked in any order', () => {
             });
             continue;
           }
+          // What a definition carries over is room by its change of the rate. A refusal may write it down, for the others too.
+          if (limit.carry !== undefined) continue;
           const after = await left();
           if (after.some((remaining, index) => remaining > before[index]!)) expect(after).toEqual(before);
         }
