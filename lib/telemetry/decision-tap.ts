@@ -1,3 +1,5 @@
+import { tell } from '../stores/decide.js';
+import type { MemoryStore } from '../stores/memory/memory.store.js';
 import { type AnswerTap, type Check, type CheckAnswer, type StoreDecision, UNTIMED } from '../stores/store.js';
 
 /** Counts decisions while requests wait for them. */
@@ -12,6 +14,21 @@ export function tapped(tap: DecisionTap, check: Check, answer: CheckAnswer): Che
   if (answer.countBy === undefined) return new TappedAnswer(tap, check, answer);
   answer.countBy(tap, check.entries);
   return answer;
+}
+
+/** Decides a check in process, and has it counted: in the fewest steps, since all else takes hardly longer there. */
+export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnswer, tap: DecisionTap): void {
+  const start = tap.times() ? performance.now() : UNTIMED;
+  let decisions: StoreDecision[];
+  try {
+    decisions = store.decideAtOnce(check);
+  } catch (error) {
+    tap.failed();
+    answer.failed(error);
+    return;
+  }
+  tap.decided(check.entries, decisions, start < 0 ? UNTIMED : performance.now() - start);
+  tell(answer, decisions);
 }
 
 /** Hands an answer on, and has it counted first. */

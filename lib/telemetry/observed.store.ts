@@ -14,9 +14,10 @@ import type {
 } from '../stores/store.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
+import { MemoryStore } from '../stores/memory/memory.store.js';
 import { eventOf } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
-import { tapped } from './decision-tap.js';
+import { decideTapped, tapped } from './decision-tap.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { tellSpan } from './span.js';
 
@@ -54,9 +55,12 @@ export class ObservedStore extends StoreLayer {
   override decide(check: Check, answer: CheckAnswer): void {
     const span = this.openTelemetry?.span();
     const { tap } = this.stream;
+    const listens = this.listens(span);
     // A look decides nothing.
-    const counted = tap === undefined || check.peek === true ? answer : tapped(tap, check, answer);
-    decide(this.inner, check, this.listens(span) ? new ObservedAnswer(this, check, counted, span) : counted);
+    const counts = tap !== undefined && check.peek !== true;
+    if (counts && !listens && this.inner instanceof MemoryStore) return decideTapped(this.inner, check, answer, tap);
+    const counted = counts ? tapped(tap, check, answer) : answer;
+    decide(this.inner, check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
   }
 
   override reserve(entry: ReserveEntry): Promise<StoreDecision> {

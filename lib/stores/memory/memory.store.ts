@@ -71,11 +71,16 @@ export class MemoryStore extends DirectStore implements Store {
     return this.table.bytes;
   }
 
+  /** @internal Decides one check, and returns the answer. */
+  decideAtOnce(check: Check): StoreDecision[] {
+    return this.counters.check(check, this.clock());
+  }
+
   /** @internal */
   decide(check: Check, answer: CheckAnswer): void {
     let decisions: StoreDecision[];
     try {
-      decisions = this.counters.check(check, this.clock());
+      decisions = this.decideAtOnce(check);
     } catch (error) {
       answer.failed(error);
       return;
