@@ -61,7 +61,8 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
           </>
         }
       >
-        What the limits did in {SPANS[range]}, all instances together.
+        What the limits did in {SPANS[range]},{' '}
+        {session.storage === 'redis' ? 'all instances together' : 'in the instance that answers you'}.
       </ViewHead>
       {data ? (
         <>
