@@ -28,6 +28,7 @@ export const SPECS = specPaths({
   contract: [
     'all-or-nothing',
     'blocks-in-memory',
+    'carried-over',
     'circuit',
     'counters-in-memory',
     'direct-store',
