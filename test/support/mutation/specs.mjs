@@ -30,6 +30,7 @@ export const SPECS = specPaths({
     'blocks-in-memory',
     'carried-over',
     'circuit',
+    'circuits',
     'counters-in-memory',
     'direct-store',
     'eviction',
