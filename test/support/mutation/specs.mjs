@@ -36,6 +36,7 @@ export const SPECS = specPaths({
     'eviction',
     'fallback-operations',
     'kept-counters',
+    'list-store',
     'memory-store',
     'one-deadline',
     'prefetch',
