@@ -88,6 +88,13 @@ describe('what is owed under another rate', () => {
     });
   });
 
+  it('is another one in ticks of another length, whatever the numbers', () => {
+    const { unit, speed } = coarse.scale;
+    const alike = gcra.compile({ algo: 'gcra', rate: speed, interval: unit / 1000, burst: 200 }, 'test');
+    expect(alike.scale).toEqual({ ...coarse.scale, tick: 1 });
+    expect(opened(alike, charged(coarse, 100), START)).toMatchObject({ migrated: true, time: START });
+  });
+
   it('is counted from the time of the last charge while the clock catches up', () => {
     const now = START - 1_000_000;
     expect(opened(parameters, charged(coarse, 100), now).time).toBe(Math.floor(START / 1000) * 1000);
@@ -112,6 +119,22 @@ describe('what is owed under another rate', () => {
       debt: 100 * short.scale.unit,
       time: began + 10_000_000,
     });
+  });
+});
+
+const bucket = (burst: number) =>
+  tokenBucket.compile({ algo: 'token-bucket', rate: 5, interval: '10s', burst }, 'test');
+const charge = (units: number) => {
+  const state = tokenBucket.open(bucket(10), undefined, START);
+  tokenBucket.take(bucket(10), state, units);
+  return state;
+};
+const remainingAfter = (seconds: number, units: number) =>
+  tokenBucket.remaining(bucket(20), tokenBucket.open(bucket(20), charge(units), START + seconds * 1_000_000));
+
+describe('a token bucket that grows', () => {
+  it('is full if it was full, and else has to fill', () => {
+    expect([remainingAfter(2, 1), remainingAfter(0, 1), remainingAfter(4, 3)]).toEqual([20, 9, 9]);
   });
 });
 

@@ -65,6 +65,13 @@ describe('the state of a calendar window', () => {
     const first = Date.UTC(2026, 8, 1) * 1000;
     const firstDay = calendarWindow.open(parameters, undefined, first);
     calendarWindow.take(parameters, firstDay, 2);
+    // Both end at the same time.
+    const quarter = compiled({ period: 'quarter' });
+    expect(calendarWindow.open(quarter, calendarWindow.open(month, firstDay, first + 1), first + 2)).toMatchObject({
+      count: 2,
+      start: Date.UTC(2026, 6, 1) * 1000,
+      migrated: true,
+    });
     // Both begin at the same time.
     expect(calendarWindow.open(month, firstDay, first + 1)).toMatchObject({ count: 2, start: first, migrated: true });
   });

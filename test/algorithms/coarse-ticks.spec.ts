@@ -100,5 +100,29 @@ describe('units of a rate that is counted in milliseconds', () => {
     const state = openedAt(later, leaky, 3) as LeakyBucketState;
     expect(leakyBucket.queue!.delay(leaky[2], state, 2)).toBe((TICK + ticksOf(4)) * 1000 - later);
     expect(leakyBucket.queue!.spacing(leaky[2])).toBeCloseTo((YEAR / 1009) * 1000, 3);
+    // While the clock catches up, from the tick of the last one on.
+    const earlier = openedAt(NOW - 5_000_000, leaky, 3) as LeakyBucketState;
+    expect(leakyBucket.queue!.delay(leaky[2], earlier, 2)).toBe(ticksOf(4) * 1000);
+  });
+
+  it('leaky-bucket: come back with the time at which they were charged', () => {
+    const [, , leaky] = cases;
+    const given = (chargedAt: number) => {
+      const state = openedAt(NOW + 1000, leaky, 3) as LeakyBucketState;
+      leakyBucket.give(leaky[2], state, 1, TICK + ticksOf(2), chargedAt);
+      return leakyBucket.remaining(leaky[2], state);
+    };
+    expect([NOW, NOW + 2_000_000].map(given)).toEqual([198, 197]);
+  });
+
+  it.each(cases.map((each) => [each[0], each] as const))('%s: are there at a tick of another rate', (_, each) => {
+    const [, { reservation, queue }, parameters] = each;
+    const { ticketUnder } = (reservation ?? queue) as { ticketUnder: NonNullable<typeof queue>['ticketUnder'] };
+    const half = { ...parameters, scale: { ...parameters.scale, speed: 2018 } };
+    const expected = TICK + Math.ceil((4000 * 2018) / 1009);
+    expect(ticketUnder(half as never, parameters as never, TICK + 4000, NOW, 1)).toEqual({
+      ticket: expected,
+      time: expected * 1000,
+    });
   });
 });

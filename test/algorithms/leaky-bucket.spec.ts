@@ -42,6 +42,8 @@ describe('a queue that shapes', () => {
 
   it('tells the ticket of a request without its last units', () => {
     expect(leakyBucket.queue!.ticketBefore(parameters, slot(4), 3)).toBe(slot(1));
+    const thirds = leakyBucket.compile({ algo: 'leaky-bucket', rate: 3, interval: 0.01 }, 'test');
+    expect(leakyBucket.queue!.ticketBefore(thirds, START + 7, 1)).toBe(START + 4);
   });
 
   it('holds requests from the time of its own while the clock catches up', () => {
@@ -95,6 +97,17 @@ describe('slots that are given back between others', () => {
     give(state, 2, slot(2));
     give(state, 1, slot(2));
     expect(state.free).toEqual([{ time: slot(2), units: 2 }]);
+  });
+
+  it('are as many as the larger part that comes back', () => {
+    for (const parts of [
+      [1, 3],
+      [3, 1],
+    ]) {
+      const state = open(queueOf(1, 3, 1), START + 1);
+      for (const units of parts) give(state, units, slot(3));
+      expect(state.free).toEqual([{ time: slot(3), units: 3 }]);
+    }
   });
 
   it('are lost when their time has come', () => {

@@ -38,7 +38,7 @@ const wrongOnes: Record<string, [values: unknown[], wants: string][]> = {
     [['1y'], 'at most 10000 windows of a second'],
   ],
   period: [[['fortnight', null], 'one of second, minute, hour, day, week, month, quarter, year']],
-  timezone: [[['Mars/Olympus', 1, null], "an IANA time zone such as 'UTC' or 'Europe/Berlin'"]],
+  timezone: [[['Mars/Olympus', 1, null, ['UTC']], "an IANA time zone such as 'UTC' or 'Europe/Berlin'"]],
   refill: [[['slowly', null], 'one of greedy, intervally']],
 };
 
@@ -105,6 +105,18 @@ describe('the options of an algorithm', () => {
   });
 
   it('are refused if no whole numbers below 2^53 count them exactly', () => {
+    // A unit weighs 1: so many of them are the most that can be counted.
+    const most = 2 ** 52 - 1;
+    const light = { rate: 10_000, interval: 10 };
+    for (const algo of ['gcra', 'token-bucket'] as const) {
+      expect(errorOf(algo, { ...light, burst: most })).toBeUndefined();
+      expect(errorOf(algo, { ...light, burst: most + 1 })).toMatch(/cannot be counted exactly/);
+    }
+    expect(errorOf('leaky-bucket', { ...light, queue: most - 1 })).toBeUndefined();
+    expect(errorOf('leaky-bucket', { ...light, queue: most })).toMatch(/cannot be counted exactly/);
+    // Milliseconds would do for a month, but not for half of one more.
+    expect(errorOf('gcra', { rate: 1, interval: 2_592_000_000, burst: 1_000_000 })).toBeUndefined();
+    expect(errorOf('gcra', { rate: 1, interval: 2_592_000_000.5, burst: 1_000_000 })).toMatch(/cannot be counted/);
     expect(errorOf('gcra', { rate: 1, interval: 31_557_600_000, burst: 2 ** 50 })).toMatch(
       /^test: options 'rate', 'interval' and 'burst' \(or 'queue'\) are 1, 31557600000 ms and 1125899906842624, which cannot/,
     );

@@ -65,6 +65,10 @@ describe('a sliding log', () => {
     expect(slidingLog.save(parameters, state).log.times).toEqual([START]);
   });
 
+  it('counts what is used later than it was charged in a longer interval', () => {
+    expect(slidingLog.prefetch!.parameters(parameters, SECOND)).toEqual({ quota: 5, interval: interval + SECOND });
+  });
+
   it('takes memory with each request', () => {
     const [one, two] = [logOf([0, 1]), logOf([0, 1], [1, 1])].map((state) => slidingLog.bytes!(state));
     expect(two).toBeGreaterThan(one!);
@@ -111,6 +115,14 @@ describe('units that are given back to a sliding log', () => {
       return remaining(state);
     };
     expect([START - 1, START, START + 1].map(given)).toEqual([3, 3, 4]);
+  });
+
+  it('leave nothing behind that hides what is charged at the same time', () => {
+    const state = open(logOf([0, 2]), START);
+    slidingLog.give(parameters, state, 2);
+    const again = open(slidingLog.save(parameters, state), START);
+    slidingLog.take(parameters, again, 1);
+    expect(remaining(open(slidingLog.save(parameters, again), START + SECOND))).toBe(4);
   });
 
   it('leave room for what is charged with them', () => {

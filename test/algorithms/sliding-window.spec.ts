@@ -55,6 +55,15 @@ describe('a sliding window', () => {
     expect([1, 10, 11, 1000].map((slices) => slidingWindow.work!(compiled('10s', slices)))).toEqual([2, 2, 3, 101]);
   });
 
+  it('counts what is used later than it was charged in a longer interval', () => {
+    expect(slidingWindow.prefetch!.parameters(parameters, 2_000_000)).toEqual({
+      quota: 5,
+      interval: 12_000_000,
+      slices: 10,
+      length: 1_200_000,
+    });
+  });
+
   it('tells what was allowed in each slice, the newest first', () => {
     const state = open(windowOf([0, 2], [2, 1]), START + 3 * length);
     const history = slidingWindow.history!(parameters, state);
@@ -85,6 +94,15 @@ describe('units that are given back to a sliding window', () => {
 });
 
 describe('a sliding window on a clock that was set back', () => {
+  it('takes back what was charged in a slice that counts on its own time', () => {
+    const now = START - length;
+    const state = open(windowOf([0, 2]), now);
+    slidingWindow.give(parameters, state, 1, undefined, START + 1);
+    expect(state.total).toBe(1);
+    slidingWindow.give(parameters, state, 1, undefined, START - interval - length);
+    expect(state.total).toBe(1);
+  });
+
   it('waits for the clock if it was by less than an interval', () => {
     const stored = windowOf([0, 2]);
     const now = START + length - 1 - interval + 1;
@@ -133,6 +151,21 @@ describe('a sliding window of other slices', () => {
     expect(saved.counts.length).toBeGreaterThan(stored.counts.length);
     const end = START + length - 1 + 20_000_000;
     expect([end - 1, end].map((now) => open(saved, now, longer).total)).toEqual([3, 0]);
+  });
+
+  it('counts what is charged now in the slice of now, though others end later', () => {
+    const whole = compiled('10s', 1);
+    const stored = slidingWindow.open(whole, undefined, START);
+    slidingWindow.take(whole, stored, 2);
+    // The only slice of the other window ends nine slices from here.
+    const now = START + length;
+    const state = open(slidingWindow.save(whole, stored), now);
+    expect([state.total, state.ahead]).toEqual([2, 8]);
+    slidingWindow.take(parameters, state, 1);
+    expect(state).toMatchObject({ newest: 1001, ahead: 0, total: 3 });
+    expect(state.counts[0]).toBe(3);
+    expect(open(slidingWindow.save(parameters, state), now + interval + length - 2).total).toBe(3);
+    expect(open(slidingWindow.save(parameters, state), now + interval + length - 1).total).toBe(0);
   });
 
   it('does not bring back what had left', () => {

@@ -49,17 +49,17 @@ const states = () => reports.map(({ state }) => state);
 
 describe('a circuit', () => {
   it('is well before anything is known', async () => {
-    expect([circuit.isWell, circuit.isFailing, circuit.isOpen]).toEqual([true, false, false]);
+    expect([circuit.isFailing, circuit.isOpen]).toEqual([false, false]);
     await run();
     circuit.recovered();
-    expect([circuit.isWell, reports]).toEqual([true, []]);
+    expect([circuit.isFailing, reports]).toEqual([false, []]);
   });
 
   it('tells of the first failure, and hands on each', async () => {
     const [first, second] = [failure(), failure('a:1')];
     expect([await run(first), await run(second)]).toEqual([first, second]);
     expect(reports).toEqual([{ state: 'failing', error: first }]);
-    expect([circuit.isWell, circuit.isFailing, circuit.isOpen]).toEqual([false, true, false]);
+    expect([circuit.isFailing, circuit.isOpen]).toEqual([true, false]);
   });
 
   it('leaves a node alone that failed five times in a row', async () => {
@@ -69,6 +69,7 @@ describe('a circuit', () => {
     expect(circuit.isOpen).toBe(true);
     const refused = (await run()) as RateLimitStoreError;
     expect(refused).toBeInstanceOf(RateLimitStoreError);
+    expect(refused.cause).toBeInstanceOf(Error);
     expect([refused.node, calls, states()]).toEqual(['a:1', 5, ['failing']]);
   });
 
@@ -80,7 +81,7 @@ describe('a circuit', () => {
     jest.advanceTimersByTime(1);
     const answers = await Promise.all([run(), run()]);
     expect(answers).toEqual([undefined, expect.any(RateLimitStoreError)]);
-    expect([calls, circuit.isOpen, circuit.isWell, states()]).toEqual([6, false, true, ['failing', 'recovered']]);
+    expect([calls, circuit.isOpen, circuit.isFailing, states()]).toEqual([6, false, false, ['failing', 'recovered']]);
   });
 
   it('leaves it alone again if the probe fails', async () => {
@@ -95,7 +96,7 @@ describe('a circuit', () => {
   it('takes no error for a failure that is of another node or of no store', async () => {
     const errors = [failure('b:2'), new Error('a bug')];
     for (const error of [...errors, ...errors, ...errors]) expect(await run(error)).toBe(error);
-    expect([circuit.isWell, circuit.isOpen, reports]).toEqual([true, false, []]);
+    expect([circuit.isFailing, circuit.isOpen, reports]).toEqual([false, false, []]);
   });
 });
 
@@ -105,10 +106,10 @@ describe('a node that answers again', () => {
     await run();
     jest.advanceTimersByTime(999);
     await run();
-    expect([circuit.isFailing, circuit.isWell]).toEqual([true, false]);
+    expect(circuit.isFailing).toBe(true);
     jest.advanceTimersByTime(1);
     await run();
-    expect([circuit.isFailing, circuit.isWell, states()]).toEqual([false, true, ['failing', 'recovered']]);
+    expect([circuit.isFailing, states()]).toEqual([false, ['failing', 'recovered']]);
   });
 
   it('counts from its last failure', async () => {
@@ -130,6 +131,14 @@ describe('a node that answers again', () => {
     expect(reports).toHaveLength(16);
   });
 
+  it('is back with a probe, however long it would have to answer else', async () => {
+    expect([await secondsUntilBack(), await secondsUntilBack()]).toEqual([1, 2]);
+    await failTimes(5);
+    jest.advanceTimersByTime(1000);
+    await run();
+    expect(circuit.isFailing).toBe(false);
+  });
+
   it('has to answer for a second once it was well for ten times as long', async () => {
     expect([await secondsUntilBack(), await secondsUntilBack()]).toEqual([1, 2]);
     jest.advanceTimersByTime(19_999);
@@ -146,7 +155,7 @@ describe('a node that was not there', () => {
     expect(reports).toEqual([{ state: 'failing', error }]);
     expect([circuit.isFailing, circuit.isOpen]).toEqual([true, false]);
     await run();
-    expect([circuit.isWell, states()]).toEqual([true, ['failing', 'recovered']]);
+    expect([circuit.isFailing, states()]).toEqual([false, ['failing', 'recovered']]);
   });
 
   it('is as any other the next time', async () => {

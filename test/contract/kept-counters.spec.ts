@@ -69,6 +69,9 @@ describe('a counter is kept', () => {
     const slack = new MemoryStore({ clock: clock.now, slackMs: 500 });
     await ask(slack, limit, counter);
     expect(livesFor(limit, slack)).toBe(2500);
+    await ask(slack, logOf('10s'), counter);
+    await ask(slack, logOf('1m'), counter);
+    expect(livesFor(logOf('1m'), slack)).toBe(60_500);
     await slack.close();
   });
 

@@ -200,6 +200,8 @@ describe('a call of a MemoryStore that fails', () => {
   it('rejects where a limit keeps no history', async () => {
     const store = new MemoryStore();
     const limit = compile({ algo: 'gcra', rate: 1, interval: '1s' });
-    await expect(store.history({ limit, identity: 'a' })).rejects.toThrow('keeps no history');
+    await expect(store.history({ limit, identity: 'a' })).rejects.toThrow(
+      "keeps no history, wants algo 'calendar-window'",
+    );
   });
 });

@@ -27,8 +27,6 @@ export class Circuit {
   counter: Counter | undefined;
   private readonly breaker: CircuitBreakerPolicy;
   private failing = false;
-  /** It has failed since it answered last. */
-  private hasFailed = false;
   /** Since it failed, it was left alone. */
   private opened = false;
   private failedAt = -Infinity;
@@ -53,14 +51,9 @@ export class Circuit {
     return this.breaker.state !== CircuitState.Closed;
   }
 
-  /** It was told that it fails, and not that it is back. */
+  /** It was told that it fails, and not that it is back: an answer may change that. */
   get isFailing(): boolean {
     return this.failing;
-  }
-
-  /** It answers, as far as is known, so that no answer changes anything. */
-  get isWell(): boolean {
-    return !this.failing && !this.hasFailed;
   }
 
   async run<T>(call: () => Promise<T>): Promise<T> {
@@ -86,7 +79,6 @@ export class Circuit {
   /** It failed in a call. */
   failed(error: Error): void {
     const now = performance.now();
-    this.hasFailed = true;
     this.failedAt = now;
     if (this.failing) return;
     // A node that fails again and again, but not always, is not reported each time.
@@ -98,7 +90,6 @@ export class Circuit {
 
   /** It answered, in a call or otherwise. */
   recovered(): void {
-    this.hasFailed = false;
     if (!this.failing) return;
     const now = performance.now();
     if (!this.opened && now - this.failedAt < this.quietMs) return;

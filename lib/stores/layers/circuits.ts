@@ -47,7 +47,7 @@ export class Circuits {
   async ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
     try {
       const answer = await this.guarded(counters, call);
-      if (!this.healthy) this.healthy = [...this.circuits.values()].every(({ isWell }) => isWell);
+      if (!this.healthy) this.healthy = [...this.circuits.values()].every(({ isFailing }) => !isFailing);
       return answer;
     } catch (error) {
       if (error instanceof RateLimitStoreError) this.healthy = false;
