@@ -104,7 +104,7 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
   reopen,
   ...windowCount,
   save: (_, state) => state,
-  bytes: ({ finished }) => 250 + 100 * finished.length,
+  bytes: ({ finished }) => 100 + 100 * finished.length,
   prefetch: prefetchOfWindow,
   keepFor: ({ retain }, { count, end, now, finished }) =>
     count > 0 ? end - now + retain : (finished.at(-1)?.end ?? now - retain) + retain - now,

@@ -126,7 +126,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     }
   },
   save: (_, state) => state,
-  bytes: ({ free }) => 250 + 70 * free.length,
+  bytes: ({ free }) => 100 + 70 * free.length,
   withQuota: arrivalWithQuota,
   scaleUsed: scaleArrival,
 
