@@ -43,7 +43,7 @@ export class Instances {
     for (let at = 0; at < ids.length; at += PER_CALL) {
       const some = ids.slice(at, at + PER_CALL);
       const commands = some.flatMap((id): Command[] => [['get', redis.keys.instance(id)], command(id, redis)]);
-      const replies = await redis.run(commands);
+      const replies = await redis.read(commands);
       for (const [index, id] of some.entries()) {
         const info = readInstance(replies[2 * index]);
         read.push({ id, info: info && { ...info, self: false }, reply: replies[2 * index + 1] });

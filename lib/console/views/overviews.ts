@@ -113,7 +113,7 @@ export class Overviews {
     const steps = new Steps();
     for (const [step, bucket] of this.recorder.timeline.since(stepMs, from)) steps.add(step, bucket);
     for (const { reply } of others) {
-      for (const [index, text] of Object.entries(reply as Record<string, string | null>)) {
+      for (const [index, text] of Object.entries((reply ?? {}) as Record<string, string | null>)) {
         const step = fields === undefined ? Number(index) : fields[Number(index)]!;
         const bucket = step >= from && text !== null ? readBucket(text) : undefined;
         if (bucket !== undefined) steps.add(step, bucket);

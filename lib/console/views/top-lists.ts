@@ -80,5 +80,12 @@ function isLimit(limit: unknown): boolean {
 }
 
 function areKeys(keys: unknown): boolean {
-  return Array.isArray(keys) && keys.every((key) => Array.isArray(key) && typeof key[0] === 'string');
+  return Array.isArray(keys) && keys.every(isKey);
+}
+
+function isKey(key: unknown): boolean {
+  if (!Array.isArray(key)) return false;
+  const [id, count, error, identity] = key as unknown[];
+  const areNumbers = Number.isFinite(count) && Number.isFinite(error);
+  return typeof id === 'string' && areNumbers && (identity === undefined || typeof identity === 'string');
 }
