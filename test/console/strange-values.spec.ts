@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { Changes, Overview, TopKeys } from '../../lib/console/api.js';
+import { ConsoleRedis } from '../../lib/console/telemetry/console-redis.js';
 import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
@@ -22,7 +23,10 @@ describe('a console beside instances of another kind', () => {
     redis = await connectRedis();
   });
   afterAll(() => redis.quit());
-  afterEach(() => Promise.all(apps.splice(0).map((app) => app.close())));
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await Promise.all(apps.splice(0).map((app) => app.close()));
+  });
 
   it('shows what it can read, whatever they wrote', async () => {
     const prefix = freshPrefix();
@@ -52,6 +56,23 @@ describe('a console beside instances of another kind', () => {
     expect(instances).toHaveLength(1);
     expect(await app.read<TopKeys>('top?limit=things')).toMatchObject({ refused: [], used: [] });
     expect((await app.read<Changes>('changes')).changes).toEqual([]);
+  });
+
+  it('reads a few of many at a time, so that requests have their turn', async () => {
+    const prefix = freshPrefix();
+    const app = await start(prefix);
+    const step = Math.floor(Date.now() / 1000) * 1000;
+    for (let id = 0; id < 30; id++) {
+      await redis.zadd(`${prefix}:{console}:seen`, Date.now(), `i${id}`);
+      await redis.hset(`${prefix}:{console}:counts-1-i${id}`, step, '[[["things",1,0,0,0,0]],[1,0,0,0],[]]');
+    }
+    const read = jest.spyOn(ConsoleRedis.prototype, 'read');
+    const { totals } = await app.overview();
+    expect(totals['things']).toMatchObject({ allowed: 30 });
+    // A step is a value: 300 of each instance in the last five minutes.
+    const values = read.mock.calls.map(([commands]) => (commands.length / 2) * 300);
+    expect(values.length).toBeGreaterThan(1);
+    expect(Math.max(...values)).toBeLessThan(1500);
   });
 
   it('hashes what one that is to show identities wrote to the log', async () => {

@@ -10,6 +10,8 @@ const SHOWN = 20;
 /** Whoever looks says so again in time. */
 const WATCH_MS = 15_000;
 const HEARD_MS = 60_000;
+/** Keys that an instance tells, of one limit. */
+const VALUES = 100;
 
 /** The keys that are most active, of all instances together. */
 export class TopLists {
@@ -48,8 +50,11 @@ export class TopLists {
         ['expire', watched, WATCH_MS / 1000],
       ];
       await redis.run(commands);
-      const others = await this.instances.others(HEARD_MS, (id, { keys }) => ['get', keys.top(id)]);
-      return others.flatMap(({ reply }) => readLimits(reply) ?? []);
+      const told: ToldLimits[] = [];
+      for await (const { reply } of this.instances.others(HEARD_MS, VALUES, (id, { keys }) => ['get', keys.top(id)])) {
+        told.push(...(readLimits(reply) ?? []));
+      }
+      return told;
     } catch {
       // The overview says that Redis fails.
       return [];
