@@ -4,7 +4,7 @@ import { specPaths } from './test/support/spec-paths.mjs';
 /** The specs that start nothing, by folder: no Redis, no app that listens, no other process. */
 const UNITS = specPaths({
   algorithms: ['calendar', 'fixed-window', 'leases', 'models'],
-  console: ['page/format', 'page/series', 'page-size'],
+  console: ['page/format', 'page/series', 'page-size', 'space-saving', 'telemetry'],
   contract: ['all-or-nothing', 'fallback-operations', 'memory-store', 'one-deadline', 'prefetch'],
   docs: ['blocks-of-peers', 'fine-print'],
   nest: ['hold-times', 'limit-types', 'limiter.service', 'openapi', 'transports'],

@@ -35,5 +35,5 @@ export const consoleMessages = {
   otherAlgorithm: (got: string, algo: string) =>
     `has a candidate of '${got}', wants one of '${algo}': another algorithm needs a new configuration`,
   unreachable: (reason: string) => `Redis does not answer, so only this instance is shown: ${reason}`,
-  noRedis: () => 'the app does not count on Redis, so only this instance is shown',
+  unstored: (reason: string) => `this instance cannot store what it counts, so the others do not show it: ${reason}`,
 } as const;

@@ -1,7 +1,7 @@
 import { withExpectedWait } from '../limiter/hold-times.js';
 import type { RuleEntry } from '../rules/rule.js';
 import { decide } from '../stores/decide.js';
-import type { CheckAnswer, Store, StoreDecision } from '../stores/store.js';
+import { type AnswerTap, type CheckAnswer, type Store, type StoreDecision, UNTIMED } from '../stores/store.js';
 import type { StoreCheck } from './charges.js';
 
 /** One check of a request, which takes its answer itself: one object is all that a check takes here. */
@@ -12,6 +12,7 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
   private isAnswered = false;
   private failure: { readonly error: unknown } | undefined;
   private tell: (() => void) | undefined;
+  private tap: AnswerTap | undefined;
 
   /** Asks the store. */
   constructor(
@@ -24,13 +25,19 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
     this.answered = this.isAnswered ? undefined : new Promise((resolve) => (this.tell = resolve));
   }
 
+  countBy(tap: AnswerTap): void {
+    this.tap = tap;
+  }
+
   decided(decisions: readonly StoreDecision[]): void {
+    if (this.tap !== undefined) this.tap.decided(this.entries, decisions, UNTIMED);
     this.decisions = decisions;
     this.isAnswered = true;
     this.tell?.();
   }
 
   failed(error: unknown): void {
+    this.tap?.failed();
     this.failure = { error };
     this.isAnswered = true;
     this.tell?.();

@@ -1,4 +1,5 @@
-import type { CheckAnswer, StoreDecision } from './store.js';
+import type { CheckEntry } from '../limits/counter.js';
+import { type AnswerTap, type CheckAnswer, type StoreDecision, UNTIMED } from './store.js';
 
 /** Makes a promise of an answer. Where the store has told it at once, as one in process does, that takes no steps but one. */
 export abstract class PromisedAnswer<T> implements CheckAnswer {
@@ -9,7 +10,16 @@ export abstract class PromisedAnswer<T> implements CheckAnswer {
   private resolve: ((value: T) => void) | undefined;
   private reject: ((error: unknown) => void) | undefined;
 
+  private tap: AnswerTap | undefined;
+  private counted: readonly CheckEntry[] | undefined;
+
+  countBy(tap: AnswerTap, entries: readonly CheckEntry[]): void {
+    this.tap = tap;
+    this.counted = entries;
+  }
+
   decided(decisions: StoreDecision[]): void {
+    if (this.tap !== undefined) this.tap.decided(this.counted!, decisions, UNTIMED);
     const value = this.made(decisions);
     if (this.resolve !== undefined) return this.resolve(value);
     this.value = value;
@@ -17,6 +27,7 @@ export abstract class PromisedAnswer<T> implements CheckAnswer {
   }
 
   failed(error: unknown): void {
+    this.tap?.failed();
     if (this.reject !== undefined) return this.reject(error);
     this.error = error;
     this.hasFailed = true;

@@ -58,13 +58,26 @@ export interface HeldLease extends Charge {
   readonly ticket: number;
 }
 
+/** Counts answers before those who wait for them are told. */
+export interface AnswerTap {
+  /** A check was answered, after so many milliseconds; less than 0 if it was not timed. */
+  decided(entries: readonly CheckEntry[], decisions: readonly StoreDecision[], latencyMs: number): void;
+  /** A check was not answered. */
+  failed(): void;
+}
+
 /** Takes the answer to a check: one of its methods is called, once. If `decided` throws, `failed` is called, too. */
 export interface CheckAnswer {
   /** The check was decided: one decision an entry, in their order. */
   decided(decisions: StoreDecision[]): void;
   /** It was not: the store failed, or was asked for what it cannot do. */
   failed(error: unknown): void;
+  /** Has what it is told counted first, untimed. Those that cannot do that are told by another answer in front of them. */
+  countBy?(tap: AnswerTap, entries: readonly CheckEntry[]): void;
 }
+
+/** What is said of the time of an answer that was not timed. */
+export const UNTIMED = -1;
 
 /** Where counters live. */
 export interface Store {

@@ -57,13 +57,10 @@ export class ObservedStore extends StoreLayer {
     const { tap } = this.stream;
     const listens = this.listens(span);
     // A look decides nothing.
-    if (tap === undefined || check.peek === true) {
-      decide(this.inner, check, listens ? new ObservedAnswer(this, check, answer, span) : answer);
-    } else if (!listens && this.inner instanceof MemoryStore) decideTapped(this.inner, check, answer, tap);
-    else {
-      const counted = tapped(tap, check, answer);
-      decide(this.inner, check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
-    }
+    const counts = tap !== undefined && check.peek !== true;
+    if (counts && !listens && this.inner instanceof MemoryStore) return decideTapped(this.inner, check, answer, tap);
+    const counted = counts ? tapped(tap, check, answer) : answer;
+    decide(this.inner, check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
   }
 
   override reserve(entry: ReserveEntry): Promise<StoreDecision> {

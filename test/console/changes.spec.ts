@@ -191,7 +191,7 @@ describe.each([
     ['rates/set', { limit: 'things', patch: { rate: 'many' }, ...REASON }, ['patch.rate']],
     ['rates/set', { limit: 'things', patch: { slices: 4 }, ...REASON }, ['patch.slices']],
     ['rates/set', { limit: 'things', patch: { rate: 5 }, expiresIn: 'soon', ...REASON }, ['expiresIn']],
-    ['rates/set', { limit: 'sliding-window:3/1h:one', patch: { rate: 5 }, ...REASON }, ['limit']],
+    ['rates/set', { limit: 'sliding-window:3/1h:byHeader', patch: { rate: 5 }, ...REASON }, ['limit']],
     ['candidates/set', { limit: 'things', patch: { rate: 0 }, ...REASON }, ['patch.rate']],
     ['modes/set', { limit: 'things', mode: 'on', ...REASON }, ['mode']],
     ['lists', { list: 'grey', identity: 'x', ...REASON }, ['list']],
@@ -206,6 +206,12 @@ describe.each([
     const before = await app.read<Changes>('changes');
     expect(Object.keys(await refusedFields(path, body)).toSorted()).toEqual(fields.toSorted());
     expect(await app.read<Changes>('changes')).toEqual(before);
+  });
+
+  it('names what a field is, and what it wants', async () => {
+    expect(await refusedFields('rates/set', { limit: 'things', patch: { rate: -1 }, ...REASON })).toEqual({
+      'patch.rate': 'is -1, wants a whole number >= 1',
+    });
   });
 
   it('refuses parameters that it does not know', async () => {

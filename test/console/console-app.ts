@@ -90,8 +90,8 @@ export class ConsoleApp {
     }).compile();
     testing.useLogger(process.env['SHOW'] ? ['error'] : false);
     const app = fastify
-      ? testing.createNestApplication(new FastifyAdapter(), { bodyParser, forceCloseConnections: true })
-      : testing.createNestApplication({ bodyParser, forceCloseConnections: true });
+      ? testing.createNestApplication(new FastifyAdapter(), { bodyParser })
+      : testing.createNestApplication({ bodyParser });
     await setUp?.(app);
     await app.listen(wanted, '127.0.0.1');
     const { port } = (app.getHttpServer() as Server).address() as AddressInfo;

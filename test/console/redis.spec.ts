@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Cluster, type Redis } from 'ioredis';
-import type { Changes, LimitTotals, Overview, TopKeys } from '../../lib/console/api.js';
+import type { Changes, KeyChanged, LimitTotals, Overview, TopKeys } from '../../lib/console/api.js';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
@@ -19,6 +20,8 @@ const consume = async (app: ConsoleApp, key: string, times: number) => {
   const limiter = app.service.for('things');
   await Promise.all(Array.from({ length: times }, () => limiter.consume(key)));
 };
+
+const ANNA = { limit: 'things', identity: 'anna' };
 
 describe('several instances of a console on one Redis', () => {
   const url = process.env['TEST_REDIS_URL'] as string;
@@ -133,6 +136,73 @@ describe('several instances of a console on one Redis', () => {
     await consume(app, '<img onerror=x>', 12);
     const { refused } = await app.read<TopKeys>('top?limit=things');
     expect(refused).toEqual([{ id: hashOf('<img onerror=x>'), identity: '<img onerror=x>', count: 2, error: 0 }]);
+  });
+
+  it('does not hide a change that could not be logged', async () => {
+    const prefix = freshPrefix();
+    const app = await start(prefix);
+    await redis.set(`${prefix}:{console}:log`, 'no list');
+    const { warning } = await app.change<KeyChanged>('keys/block', { ...ANNA, duration: '1h' });
+    expect(warning).toMatch(/^the change is done, but could not be written to the log: .*WRONGTYPE/);
+    expect((await app.service.for('things').peek('anna')).allowed).toBe(false);
+    const { changes, problem } = await app.read<Changes>('changes');
+    expect([changes, problem]).toEqual([[], expect.stringContaining('WRONGTYPE')]);
+  });
+
+  it('needs no other rights than the guide names', async () => {
+    const prefix = freshPrefix();
+    const name = `user-${prefix}`;
+    const guide = readFileSync('docs/guides/redis-users.md', 'utf8');
+    const [, own] = /^(\+zrange .*)$/m.exec(guide)!;
+    const [, all] = /ACL SETUSER \S+ ([^`]+)/.exec(guide)!;
+    const rights = `${all} ${own}`.split(/\s+/).filter((right) => right.startsWith('+'));
+    const channels = [`&${prefix}:rates`, `&${prefix}:given-back`];
+    await redis.call('ACL', 'SETUSER', name, 'reset', 'on', '>secret', `~${prefix}:*`, ...channels, ...rights);
+    const { hostname, port } = new URL(url);
+    const app = await start(prefix, { limits: { redis: `redis://${name}:secret@${hostname}:${port}` } });
+    await consume(app, 'anna', 3);
+    await app.read<TopKeys>('top?limit=things');
+    await app.console.recorder.flush();
+    await app.change('keys/block', { ...ANNA, duration: '1h' });
+    const { problem, redis: info } = await app.read<Overview>('overview');
+    expect(problem).toBeUndefined();
+    expect(info).toMatchObject({ up: true, ourKeysBytes: expect.any(Number) });
+    expect(await app.console.overviews.tick()).not.toHaveProperty('problem');
+    expect((await app.read<Changes>('changes')).problem).toBeUndefined();
+    expect(JSON.stringify(await redis.call('ACL', 'LOG'))).not.toContain(name);
+    await app.close();
+    apps.pop();
+    await redis.call('ACL', 'DELUSER', name);
+  });
+
+  it('says what a user of Redis may not do', async () => {
+    const prefix = freshPrefix();
+    const name = `user-${prefix}`;
+    await redis.call(
+      'ACL',
+      'SETUSER',
+      name,
+      'reset',
+      'on',
+      '>secret',
+      `~${prefix}:*`,
+      '&*',
+      '+@all',
+      '-zadd',
+      '-dbsize',
+    );
+    const { hostname, port } = new URL(url);
+    const limits = { redis: `redis://${name}:secret@${hostname}:${port}` };
+    const app = await start(prefix, { limits });
+    await consume(app, 'anna', 3);
+    await app.console.recorder.flush();
+    const { totals, problem, redis: info } = await app.read<Overview>('overview');
+    expect(totals['things']).toMatchObject({ allowed: 3 });
+    expect(problem).toMatch(/^this instance cannot store what it counts, so the others do not show it: .*NOPERM/);
+    expect(info).toMatchObject({ up: false, ourKeysBytes: null });
+    await app.close();
+    apps.pop();
+    await redis.call('ACL', 'DELUSER', name);
   });
 
   it('shares the log of changes', async () => {

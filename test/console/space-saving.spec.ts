@@ -46,7 +46,7 @@ describe('the most frequent keys of a stream', () => {
         }
         expect(frequent).toEqual(frequent.toSorted((one, other) => other.count - one.count));
       }),
-      { numRuns: propertyRuns(300) },
+      { numRuns: propertyRuns(100) },
     );
   });
 
@@ -67,7 +67,7 @@ describe('the most frequent keys of a stream', () => {
         const told = new Set(merged.map(({ key }) => key));
         for (const [key, weight] of weights) if (!told.has(key)) expect(weight).toBeLessThanOrEqual(floors);
       }),
-      { numRuns: propertyRuns(200) },
+      { numRuns: propertyRuns(60) },
     );
   });
 });

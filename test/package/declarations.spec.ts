@@ -9,6 +9,7 @@ import { PACKAGE_FOLDER } from '../support/npm.js';
 const CONSUMER = `
 import { Module } from '@nestjs/common';
 import { type CheckResult, LimiterService, MemoryStore, RateLimit, RateLimitModule, RedisStore } from 'nestjs-sluice';
+import { RateLimitConsoleModule } from 'nestjs-sluice/console';
 import { createTestingStore, RateLimitTesting, TestClock } from 'nestjs-sluice/testing';
 
 class Reports {
@@ -23,6 +24,7 @@ class Reports {
 export class AppModule {}
 
 export const stores = [new MemoryStore({ maxKeys: 10 }), createTestingStore({ clock: new TestClock() })];
+export const console = RateLimitConsoleModule.forRoot({ guards: 'none', actor: (context) => context.getClass().name });
 export { RateLimitTesting, RedisStore, Reports };
 `;
 

@@ -11,7 +11,14 @@ import { ConsoleProblem } from '../problem.js';
 import { type ConsoleRequest, keepContext } from './exchange.js';
 
 /** What one address may ask of the console of one instance: far more than a page does, and little enough to slow nothing down. */
-const LIMIT = { name: OWN_LIMIT, algo: 'gcra', rate: 50, interval: '1s', burst: 200, scope: 'instance' } as const;
+export const CONSOLE_LIMIT = {
+  name: OWN_LIMIT,
+  algo: 'gcra',
+  rate: 50,
+  interval: '1s',
+  burst: 200,
+  scope: 'instance',
+} as const;
 
 /** Whoever can be asked without the page: links lead to it, and it loads its files. */
 const OPEN_HANDLERS: readonly string[] = ['page', 'asset'];
@@ -25,7 +32,7 @@ export class ConsoleRequestGuard implements CanActivate {
     service: LimiterService,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
   ) {
-    this.limiter = service.for(LIMIT);
+    this.limiter = service.for(CONSOLE_LIMIT);
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {

@@ -121,6 +121,8 @@ export class Overviews {
       read = { steps: new Steps(), instances: [this.instances.self] };
       problem = consoleMessages.unreachable(reasonOf(error));
     }
+    const unstored = this.redis === undefined ? undefined : this.recorder.problem;
+    if (unstored !== undefined) problem ??= consoleMessages.unstored(unstored);
     const { steps, instances } = read;
     for (const [step, bucket] of own) steps.add(step, bucket);
     return { steps, instances: inOrder(instances), problem };

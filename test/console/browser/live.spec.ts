@@ -35,6 +35,18 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     await until(async () => /^20\s/.test(await later.cell('things', 'Refused').catch(() => '')), 20_000);
     expect(await later.cell('things', 'Allowed')).toMatch(/^10\s/);
     expect(await page.getByRole('region', { name: 'Instances' }).locator('tbody tr').count()).toBe(3);
+
+    for (const range of ['1 hour', '1 day']) {
+      await later.page.getByLabel(range).check();
+      await until(async () => /^20\s/.test(await later.cell('things', 'Refused').catch(() => '')), 20_000);
+      expect(await later.cell('things', 'Allowed')).toMatch(/^10\s/);
+    }
+    await page.getByRole('application').first().focus();
+    await page.keyboard.press('End');
+    await page.locator('.tip').first().waitFor();
+    expect(await page.locator('[aria-live=polite]').first().textContent()).toMatch(
+      /:\d\d, Allowed [\d.]+, Refused [\d.]+/,
+    );
     expect([...complaints, ...later.complaints]).toEqual([]);
   });
 

@@ -17,7 +17,6 @@ const PATHS = {
   sort: 'M12 5v14m-6-6 6 6 6-6',
   plus: 'M12 5v14M5 12h14',
   info: 'M12 11v5m0-8.5h.01M21 12a9 9 0 1 1-18 0 9 9 0 0 1 18 0Z',
-  back: 'M19 12H5m6-6-6 6 6 6',
   pause: 'M9 5v14M15 5v14',
   play: 'M7 4.5v15l12-7.5z',
 } as const;

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { Overview, Range } from '../../api.js';
 import { connection } from '../data/connection.js';
 import { live } from '../data/live.js';
@@ -35,7 +35,12 @@ export function useOverview(range: Range): {
     range === '5m' ? undefined : `api/overview?range=${range}`,
     range === '5m' ? undefined : EVERY_MS[range],
   );
-  return range === '5m' ? { data: now, reload } : { data, reload, ...(error !== undefined && { error }) };
+  const last = useRef<Omit<Overview, 'range'>>(undefined);
+  const loaded = range === '5m' ? now : data;
+  if (loaded) last.current = loaded;
+  if (error !== undefined && !loaded) return { data: undefined, error, reload };
+  // Those of the range before stay until the new ones are there, so that nothing jumps.
+  return { data: loaded ?? last.current, reload };
 }
 
 /** All limits, instances and what they count on. */
