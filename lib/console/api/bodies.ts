@@ -1,0 +1,77 @@
+import type { ListName } from '../../config/list-entry.js';
+import type { LimitMode } from '../../overrides/override.js';
+
+/** Body of `POST api/lookup`. */
+export interface LookupBody {
+  identity: string;
+}
+
+/** What all bodies of changes have. */
+export interface ReasonedBody {
+  /** 1 to 200 characters. */
+  reason: string;
+}
+
+/** Body of `POST api/keys/unblock` and `api/keys/reset`, and of `api/keys/clear-override`. */
+export interface KeyBody extends ReasonedBody {
+  limit: string;
+  identity: string;
+}
+
+/** Body of `POST api/keys/block`. */
+export interface BlockBody extends KeyBody {
+  /** A duration such as `15m`, or milliseconds. */
+  duration: string | number;
+}
+
+/** Body of `POST api/keys/refund` and `api/keys/penalize`. */
+export interface UnitsBody extends KeyBody {
+  /** A whole number >= 1. */
+  units: number;
+}
+
+/** Body of `POST api/keys/override`. */
+export interface OverrideBody extends KeyBody {
+  patch: Record<string, unknown>;
+  expiresIn?: string | number;
+}
+
+/** Body of `POST api/lists` and, without `expiresIn`, of `api/lists/remove`: one of `identity` (a trailing `*` makes it a pattern) and `ip`. */
+export interface ListBody extends ReasonedBody {
+  list: ListName;
+  identity?: string;
+  ip?: string;
+  limit?: string;
+  expiresIn?: string | number;
+}
+
+/** Body of `POST api/lists/remove`: the `id` of an entry, or whom it names. */
+export interface UnlistBody extends ReasonedBody {
+  id?: string;
+  identity?: string;
+  ip?: string;
+  limit?: string;
+}
+
+/** Body of `POST api/rates/clear`, `api/modes/clear`, `api/candidates/enforce` and `api/candidates/clear`. */
+export interface LimitBody extends ReasonedBody {
+  limit: string;
+}
+
+/** Body of `POST api/rates/set` and, without `expiresIn`, of `api/candidates/set`. */
+export interface RateBody extends LimitBody {
+  patch: Record<string, unknown>;
+  expiresIn?: string | number;
+}
+
+/** Body of `POST api/modes/set`. */
+export interface ModeBody extends LimitBody {
+  mode: LimitMode;
+  expiresIn?: string | number;
+}
+
+/** Body of `POST api/rollback`. */
+export interface RollbackBody extends ReasonedBody {
+  /** The version to go back to: what came after it is undone. */
+  version: number;
+}
