@@ -24,9 +24,12 @@ export interface CatalogEntry {
 
 /** All limits of the app, under names that tell them apart. */
 export class LimitCatalog {
-  /** By what tells counters apart. */
-  private readonly labels = new Map<string, string>();
+  /** The labels of limits that are declared, by what tells counters apart. */
+  private readonly declared = new Map<string, string>();
+  /** The labels of the others, as functions and code give them. */
+  private readonly given = new Map<string, string>();
   private readonly taken = new Set<string>();
+  private isRead = false;
 
   constructor(
     private readonly registry: LimitRegistry,
@@ -38,12 +41,14 @@ export class LimitCatalog {
   /** The label of a limit that decides; `undefined` for the console's own. */
   readonly labelOf = ({ name, namespace }: CompiledLimit): string | undefined => {
     if (name === OWN_LIMIT) return undefined;
-    if (this.labels.size === 0) this.entries();
-    return this.label(name, namespace, namespace);
+    if (!this.isRead) this.entries();
+    const counters = countersOf(name, namespace);
+    return this.declared.get(counters) ?? this.given.get(counters) ?? this.give(name, namespace, counters);
   };
 
   /** The limits of the module, those that are defined, and those of all routes. Functions may give more. */
   entries(): CatalogEntry[] {
+    this.isRead = true;
     const places = new Map<Rule, string>();
     for (const { rule } of this.registry.named) places.set(rule, '');
     for (const rule of this.registry.moduleRules) places.set(rule, '');
@@ -61,7 +66,7 @@ export class LimitCatalog {
     const entries = new Map<string, CatalogEntry>();
     for (const [rule, place] of places) {
       const { name, namespace } = rule.configured;
-      const label = this.label(name, namespace, place);
+      const label = this.declare(name, namespace, place);
       if (!entries.has(label)) entries.set(label, { label, rule });
     }
     return [...entries.values()];
@@ -96,22 +101,44 @@ export class LimitCatalog {
     };
   }
 
-  /** The name alone, unless it is that of other counters. */
-  private label(name: string, namespace: string, place: string): string {
-    const counters = `${OF_MODULE.test(namespace) ? '@module' : namespace}\n${name}`;
-    let label = this.labels.get(counters);
+  private declare(name: string, namespace: string, place: string): string {
+    const counters = countersOf(name, namespace);
+    let label = this.declared.get(counters);
     if (label === undefined) {
-      label = this.taken.has(name) ? `${name} (${place})` : name;
-      this.labels.set(counters, label);
-      this.taken.add(label);
-      if (this.labels.size > MOST_LABELS) this.labels.delete(this.labels.keys().next().value!);
+      // A function may have given it before.
+      label = this.given.get(counters) ?? this.take(name, place);
+      this.given.delete(counters);
+      this.declared.set(counters, label);
     }
+    return label;
+  }
+
+  private give(name: string, namespace: string, counters: string): string {
+    const label = this.take(name, namespace);
+    this.given.set(counters, label);
+    if (this.given.size > MOST_GIVEN) {
+      const [oldest, its] = this.given.entries().next().value!;
+      this.given.delete(oldest);
+      this.taken.delete(its);
+    }
+    return label;
+  }
+
+  /** The name alone, unless it is that of other counters. */
+  private take(name: string, place: string): string {
+    const label = this.taken.has(name) ? `${name} (${place})` : name;
+    this.taken.add(label);
     return label;
   }
 }
 
 /** Functions may give limits of ever new names. */
-const MOST_LABELS = 10_000;
+const MOST_GIVEN = 10_000;
+
+/** What tells the counters of limits apart. */
+function countersOf(name: string, namespace: string): string {
+  return `${OF_MODULE.test(namespace) ? '@module' : namespace}\n${name}`;
+}
 
 /** A rate as text, such as `gcra:20/1s`. */
 export function rateText(options: AlgorithmOptions): string {

@@ -101,9 +101,9 @@ export class RateLimitConsole
       (label) => this.top.of(label),
       now,
     );
-    const log = new ConsoleLog(redis);
+    const log = new ConsoleLog(redis, names);
     this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
-    this.keys = new KeyChanges(this.catalog, service, this.lookups, log, names, now);
+    this.keys = new KeyChanges(this.catalog, service, this.lookups, log, now);
     this.rates = new RateChanges(this.catalog, service, overrides!, names, now);
     this.lists = new ListChanges(service, names);
     this.changes = new ChangeLog(service, log, names);

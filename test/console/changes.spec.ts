@@ -163,6 +163,7 @@ describe.each([
   it('looks addresses up as limits count them, with their past', async () => {
     await app.service.for('daily').consume('ip:2001:db8:1:2::');
     const found = (await (await app.post('lookup', { identity: 'ip:2001:db8:1:2::7' })).json()) as Lookup;
+    expect(found.id).toBe(hashOf('ip:2001:db8:1:2::'));
     const daily = found.limits.find(({ limit }) => limit === 'daily')!;
     expect(daily).toMatchObject({ used: 1, remaining: 4, source: 'memory', history: [{ used: 1 }] });
     expect(found.limits.map(({ limit }) => limit)).not.toContain('routes');
@@ -185,6 +186,7 @@ describe.each([
     ['keys/override', { limit: 'things', identity: 'x', patch: { rate: -1 }, ...REASON }, ['patch.rate']],
     ['keys/override', { limit: 'things', identity: 'x', patch: {}, ...REASON }, ['patch']],
     ['keys/override', { limit: 'things', identity: 'x', patch: [1], ...REASON }, ['patch']],
+    ['rates/set', { limit: 'things', patch: { constructor: 1 }, ...REASON }, ['patch.constructor']],
     ['keys/override', { limit: 'things', identity: 'a*b', patch: { rate: 1 }, ...REASON }, ['identity']],
     ['rates/set', { limit: 'things', patch: { rate: 'many' }, ...REASON }, ['patch.rate']],
     ['rates/set', { limit: 'things', patch: { slices: 4 }, ...REASON }, ['patch.slices']],

@@ -18,17 +18,19 @@ export function actorOf(given: unknown): string {
 }
 
 /** The options of changes, and the fields of requests that they are read from. */
-const FIELDS: Readonly<Record<string, string>> = {
-  key: 'identity',
-  identity: 'identity',
-  pattern: 'identity',
-  ip: 'ip',
-  expiresIn: 'expiresIn',
-  reason: 'reason',
-  by: 'reason',
-  mode: 'mode',
-  version: 'version',
-};
+const FIELDS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    key: 'identity',
+    identity: 'identity',
+    pattern: 'identity',
+    ip: 'ip',
+    expiresIn: 'expiresIn',
+    reason: 'reason',
+    by: 'reason',
+    mode: 'mode',
+    version: 'version',
+  }),
+);
 
 /** The end of a message that names an option: what it is, and what is wanted. */
 const OF_OPTION = /option '([\w.]+)' (.*)$/s;
@@ -42,7 +44,7 @@ export function problemOf(error: unknown, otherwise: string): unknown {
   const [, option, rest] = OF_OPTION.exec(error.message) ?? [];
   if (option === undefined) return wrongFields([{ field: otherwise, message: error.message.replace(LOCATION, '') }]);
   const ofPatch = otherwise === 'patch' ? `patch.${option}` : otherwise;
-  return wrongFields([{ field: FIELDS[option] ?? ofPatch, message: rest! }]);
+  return wrongFields([{ field: FIELDS.get(option) ?? ofPatch, message: rest! }]);
 }
 
 /** Does something, and fails with a problem. */

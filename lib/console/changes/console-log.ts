@@ -1,4 +1,5 @@
 import type { ChangeInfo } from '../api.js';
+import type { ShownNames } from '../shown-names.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 
 /** As many as the history of rates holds. */
@@ -11,44 +12,50 @@ export type LoggedChange = Omit<ChangeInfo, 'version' | 'rollbackTo' | 'before'>
 export class ConsoleLog {
   private readonly own: LoggedChange[] = [];
 
-  constructor(private readonly redis: ConsoleRedis | undefined) {}
+  constructor(
+    private readonly redis: ConsoleRedis | undefined,
+    private readonly names: ShownNames,
+  ) {}
 
-  /** Rejects with `RateLimitStoreError`. */
+  /** Writes what was done to a key, which is given as it is. Rejects with `RateLimitStoreError`. */
   async write(change: LoggedChange): Promise<void> {
-    const { redis } = this;
+    const { redis, names } = this;
+    const named = { ...change, key: names.key(change.key) };
     if (redis === undefined) {
-      this.own.unshift(change);
+      this.own.unshift(named);
       this.own.length = Math.min(this.own.length, MOST_ENTRIES);
       return;
     }
     const { log } = redis.keys;
     await redis.run([
-      ['lpush', log, JSON.stringify(change)],
+      ['lpush', log, JSON.stringify({ ...named, plain: names.isPlain })],
       ['ltrim', log, 0, MOST_ENTRIES - 1],
     ]);
   }
 
   /** All entries, the newest first. Rejects with `RateLimitStoreError`. */
   async read(): Promise<LoggedChange[]> {
-    const { redis } = this;
+    const { redis, names } = this;
     if (redis === undefined) return [...this.own];
     const [entries] = await redis.run([['lrange', redis.keys.log, 0, MOST_ENTRIES - 1]]);
-    return (entries as string[]).flatMap((text) => readEntry(text) ?? []);
+    return (entries as string[]).flatMap((text) => readEntry(text, names) ?? []);
   }
 }
 
 const ACTIONS: readonly ChangeInfo['action'][] = ['block', 'unblock', 'reset', 'refund', 'penalize'];
 
 /** Reads an entry; nothing of what is none, as another release might write. */
-function readEntry(text: string): LoggedChange | undefined {
+function readEntry(text: string, names: ShownNames): LoggedChange | undefined {
   try {
-    const { at, action, limit, key, by, reason, after } = JSON.parse(text) as Record<keyof LoggedChange, unknown>;
-    if (typeof at !== 'number' || !ACTIONS.includes(action as never) || typeof key !== 'string') return undefined;
+    const entry = JSON.parse(text) as Record<keyof LoggedChange | 'plain', unknown>;
+    const { at, action, limit, key, by, reason, after, plain } = entry;
+    if (!Number.isFinite(at) || !ACTIONS.includes(action as never) || typeof key !== 'string') return undefined;
     return {
-      at,
+      at: at as number,
       action: action as LoggedChange['action'],
       limit: typeof limit === 'string' ? limit : null,
-      key,
+      // An instance may have written it that is to show identities, as this one is not.
+      key: plain === true ? names.key(key) : key,
       ...(typeof by === 'string' && { by }),
       ...(typeof reason === 'string' && { reason }),
       ...(typeof after === 'string' && { after }),

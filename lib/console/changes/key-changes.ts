@@ -5,7 +5,6 @@ import type { LimiterService } from '../../nest/limiter.service.js';
 import type { KeyChanged } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
-import type { ShownNames } from '../shown-names.js';
 import type { Lookups } from '../views/lookups.js';
 import { type Cause, tried } from './cause.js';
 import type { ConsoleLog, LoggedChange } from './console-log.js';
@@ -23,7 +22,6 @@ export class KeyChanges {
     private readonly service: LimiterService,
     private readonly lookups: Lookups,
     private readonly log: ConsoleLog,
-    private readonly names: ShownNames,
     private readonly now: () => number,
   ) {}
 
@@ -50,7 +48,7 @@ export class KeyChanges {
       at: Math.round(this.now()),
       action,
       limit: entry.label,
-      key: this.names.key(identity),
+      key: identity,
       ...(by !== undefined && { by }),
       reason,
       ...(after !== undefined && { after }),

@@ -22,6 +22,8 @@ interface Viewer {
 export class LiveFeed {
   private readonly viewers = new Set<Viewer>();
   private timer: NodeJS.Timeout | undefined;
+  /** All viewers are being told. */
+  private isTelling = false;
   private isClosed = false;
 
   constructor(
@@ -56,7 +58,7 @@ export class LiveFeed {
     });
     response.write('retry: 2000\n\n');
     this.viewers.add(viewer);
-    if (this.timer === undefined) void this.tell();
+    if (this.timer === undefined && !this.isTelling) void this.tell();
     else void this.tellAll([viewer]);
   }
 
@@ -75,8 +77,10 @@ export class LiveFeed {
   }
 
   private async tell(): Promise<void> {
-    await this.tellAll([...this.viewers]);
     this.timer = undefined;
+    this.isTelling = true;
+    await this.tellAll([...this.viewers]);
+    this.isTelling = false;
     if (this.viewers.size > 0 && !this.isClosed) this.arm();
   }
 

@@ -13,6 +13,11 @@ export class ConsoleClock {
     return this.ahead === undefined ? Date.now() : performance.now() + this.ahead;
   }
 
+  /** Whether the server has told its time. */
+  get isLearnt(): boolean {
+    return this.ahead !== undefined;
+  }
+
   /** What the clock of this process is ahead of it, in milliseconds. */
   get offsetMs(): number {
     return Math.round(Date.now() - this.now());

@@ -27,7 +27,16 @@ export class ConsoleRedis {
   }
 
   /** Sends commands in one pipeline, and returns what each replied. Rejects with `RateLimitStoreError`, in time. */
-  async run(commands: readonly Command[]): Promise<unknown[]> {
+  run(commands: readonly Command[]): Promise<unknown[]> {
+    return this.send(commands, () => false);
+  }
+
+  /** Reads what others wrote: a value of another type, as another release might write, is none. */
+  read(commands: readonly Command[]): Promise<unknown[]> {
+    return this.send(commands, ({ message }) => message.startsWith('WRONGTYPE'));
+  }
+
+  private async send(commands: readonly Command[], isNone: (error: Error) => boolean): Promise<unknown[]> {
     if (commands.length === 0) return [];
     const { client } = this;
     if (client.status !== 'ready') throw notConnected(client);
@@ -35,10 +44,10 @@ export class ConsoleRedis {
     try {
       const pipeline = client.pipeline(commands.map(([name, ...args]) => [name, ...args]));
       const replies = (await withDeadline(pipeline.exec(), this.timeoutMs)) ?? [];
-      const failure = replies.find(([error]) => error !== null);
+      const failure = replies.find(([error]) => error !== null && !isNone(error));
       if (failure !== undefined) throw failure[0]!;
       this.latencyMs = performance.now() - sentAt;
-      return replies.map(([, reply]) => reply);
+      return replies.map(([error, reply]) => (error === null ? reply : null));
     } catch (error) {
       this.latencyMs = null;
       noteSilence(client);

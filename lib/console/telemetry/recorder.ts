@@ -124,10 +124,11 @@ export class Recorder {
       ['time'],
       ['zrange', keys.watched, 0, -1, 'WITHSCORES'],
       ['zadd', keys.seen, lastSeenAt, id],
-      ['zremrangebyscore', keys.seen, '-inf', lastSeenAt - DAY_MS],
       ['expire', keys.seen, (2 * DAY_MS) / 1000],
       ['set', keys.instance(id), JSON.stringify(told), 'EX', ALIVE_SECONDS],
     ];
+    // By a clock that is wrong it would forget all others.
+    if (this.clock.isLearnt) commands.push(['zremrangebyscore', keys.seen, '-inf', lastSeenAt - DAY_MS]);
     for (const { stepMs, steps: kept } of RESOLUTIONS) {
       const key = keys.counts(id, stepMs);
       const fields = steps.filter((each) => each.stepMs === stepMs).flatMap(({ step, text }) => [step, text]);

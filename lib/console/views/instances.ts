@@ -4,8 +4,8 @@ import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
 import { readInstance } from '../telemetry/instance.js';
 import { MOST_INSTANCES, type Recorder } from '../telemetry/recorder.js';
 
-/** Instances that are asked for in one call. */
-const PER_CALL = 100;
+/** Values that are asked for in one call: between two calls, requests of the app have their turn. */
+const VALUES_PER_CALL = 1000;
 
 /** What was read of another instance. */
 export interface ReadInstance {
@@ -30,26 +30,29 @@ export class Instances {
   }
 
   /**
-   * Reads all other instances that were heard of in the last milliseconds, each with what one command of it replies. Rejects with
-   * `RateLimitStoreError`.
+   * Reads all other instances that were heard of in the last milliseconds, each with what one command of it replies, which may be
+   * of so many values; a few at a time. Rejects with `RateLimitStoreError`.
    */
-  async others(withinMs: number, command: (id: string, redis: ConsoleRedis) => Command): Promise<ReadInstance[]> {
+  async *others(
+    withinMs: number,
+    values: number,
+    command: (id: string, redis: ConsoleRedis) => Command,
+  ): AsyncGenerator<ReadInstance> {
     const { redis } = this;
-    if (redis === undefined) return [];
+    if (redis === undefined) return;
     const since = this.clock.now() - withinMs;
     const [found] = await redis.run([['zrevrangebyscore', redis.keys.seen, '+inf', since, 'LIMIT', 0, MOST_INSTANCES]]);
     const ids = (found as string[]).filter((id) => id !== this.recorder.self.id);
-    const read: ReadInstance[] = [];
-    for (let at = 0; at < ids.length; at += PER_CALL) {
-      const some = ids.slice(at, at + PER_CALL);
+    const perCall = Math.ceil(VALUES_PER_CALL / values);
+    for (let at = 0; at < ids.length; at += perCall) {
+      const some = ids.slice(at, at + perCall);
       const commands = some.flatMap((id): Command[] => [['get', redis.keys.instance(id)], command(id, redis)]);
-      const replies = await redis.run(commands);
+      const replies = await redis.read(commands);
       for (const [index, id] of some.entries()) {
         const info = readInstance(replies[2 * index]);
-        read.push({ id, info: info && { ...info, self: false }, reply: replies[2 * index + 1] });
+        yield { id, info: info && { ...info, self: false }, reply: replies[2 * index + 1] };
       }
     }
-    return read;
   }
 }
 

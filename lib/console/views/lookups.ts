@@ -7,6 +7,8 @@ import type { HistoryWindow, LimitState, Lookup } from '../api.js';
 import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog.js';
 import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 
+/** Addresses are counted as networks wherever the app says by name what counts. */
+const BY_NAME = 'ip';
 /** Past windows that are shown. */
 const WINDOWS = 24;
 
@@ -24,7 +26,8 @@ export class Lookups {
   /** All limits whose keys can be looked up. */
   async all(identity: string): Promise<Lookup> {
     const entries = this.catalog.entries().filter(({ rule }) => !rule.perRoute);
-    return { id: hashOf(identity), limits: await Promise.all(entries.map((entry) => this.one(entry, identity))) };
+    const id = hashOf(countedIdentity(identity, BY_NAME, this.ipv6Prefix));
+    return { id, limits: await Promise.all(entries.map((entry) => this.one(entry, identity))) };
   }
 
   /** What a limit counts an identity as. */

@@ -6,7 +6,7 @@ import type { ConsoleClock } from '../telemetry/console-clock.js';
 import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
 import type { Recorder } from '../telemetry/recorder.js';
 import { RESOLUTIONS, stepOf } from '../telemetry/timeline.js';
-import { inOrder, Instances, type ReadInstance } from './instances.js';
+import { inOrder, Instances } from './instances.js';
 import type { RedisHealth } from './redis-health.js';
 import { Steps } from './series.js';
 
@@ -103,25 +103,28 @@ export class Overviews {
     command: (id: string, redis: ConsoleRedis) => Command,
     fields?: readonly number[],
   ): Promise<Reading> {
-    let others: ReadInstance[] = [];
+    const own = this.recorder.timeline.since(stepMs, from);
+    let read = { steps: new Steps(), instances: [this.instances.self] };
     let problem: string | undefined;
     try {
-      others = await this.instances.others(withinMs + SHOWN_MS, command);
+      const values = fields?.length ?? withinMs / stepMs;
+      for await (const { info, reply } of this.instances.others(withinMs + SHOWN_MS, values, command)) {
+        if (info !== undefined) read.instances.push(info);
+        for (const [index, text] of Object.entries((reply ?? {}) as Record<string, string | null>)) {
+          const step = fields === undefined ? Number(index) : fields[Number(index)]!;
+          const bucket = step >= from && text !== null ? readBucket(text) : undefined;
+          if (bucket !== undefined) read.steps.add(step, bucket);
+        }
+      }
     } catch (error) {
+      // A part of the instances would look like all of them.
+      read = { steps: new Steps(), instances: [this.instances.self] };
       problem = consoleMessages.unreachable(reasonOf(error));
     }
     const unstored = this.redis === undefined ? undefined : this.recorder.problem;
     if (unstored !== undefined) problem ??= consoleMessages.unstored(unstored);
-    const steps = new Steps();
-    for (const [step, bucket] of this.recorder.timeline.since(stepMs, from)) steps.add(step, bucket);
-    for (const { reply } of others) {
-      for (const [index, text] of Object.entries(reply as Record<string, string | null>)) {
-        const step = fields === undefined ? Number(index) : fields[Number(index)]!;
-        const bucket = step >= from && text !== null ? readBucket(text) : undefined;
-        if (bucket !== undefined) steps.add(step, bucket);
-      }
-    }
-    const instances = [this.instances.self, ...others.flatMap(({ info }) => info ?? [])];
+    const { steps, instances } = read;
+    for (const [step, bucket] of own) steps.add(step, bucket);
     return { steps, instances: inOrder(instances), problem };
   }
 }

@@ -10,6 +10,8 @@ const SHOWN = 20;
 /** Whoever looks says so again in time. */
 const WATCH_MS = 15_000;
 const HEARD_MS = 60_000;
+/** Keys that an instance tells, of one limit. */
+const VALUES = 100;
 
 /** The keys that are most active, of all instances together. */
 export class TopLists {
@@ -48,8 +50,11 @@ export class TopLists {
         ['expire', watched, WATCH_MS / 1000],
       ];
       await redis.run(commands);
-      const others = await this.instances.others(HEARD_MS, (id, { keys }) => ['get', keys.top(id)]);
-      return others.flatMap(({ reply }) => readLimits(reply) ?? []);
+      const told: ToldLimits[] = [];
+      for await (const { reply } of this.instances.others(HEARD_MS, VALUES, (id, { keys }) => ['get', keys.top(id)])) {
+        told.push(...(readLimits(reply) ?? []));
+      }
+      return told;
     } catch {
       // The overview says that Redis fails.
       return [];
@@ -80,5 +85,12 @@ function isLimit(limit: unknown): boolean {
 }
 
 function areKeys(keys: unknown): boolean {
-  return Array.isArray(keys) && keys.every((key) => Array.isArray(key) && typeof key[0] === 'string');
+  return Array.isArray(keys) && keys.every(isKey);
+}
+
+function isKey(key: unknown): boolean {
+  if (!Array.isArray(key)) return false;
+  const [id, count, error, identity] = key as unknown[];
+  const areNumbers = Number.isFinite(count) && Number.isFinite(error);
+  return typeof id === 'string' && areNumbers && (identity === undefined || typeof identity === 'string');
 }

@@ -1,5 +1,10 @@
 import type { LimitSeries, LimitTotals, Series, StoreSeries } from '../../api.js';
 
+/** What is told of a limit, whose name may be that of something that all objects have. */
+export function ofLimit<T>(told: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(told, name) ? told[name] : undefined;
+}
+
 const LIMIT_FIELDS = ['allowed', 'refused', 'shadowRefused', 'near', 'candidateRefused'] as const;
 const STORE_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 const STORE_TIMES = ['p50', 'p99'] as const;
@@ -24,7 +29,7 @@ export function merged(series: Series, newer: Series, stepMs: number, length: nu
       [...names].map((name) => {
         const fields = LIMIT_FIELDS.map((field) => [
           field,
-          put(series.limits[name]?.[field], newer.limits[name]?.[field], 0),
+          put(ofLimit(series.limits, name)?.[field], ofLimit(newer.limits, name)?.[field], 0),
         ]);
         return [name, Object.fromEntries(fields) as LimitSeries];
       }),
@@ -55,7 +60,7 @@ export function totalsOf(series: LimitSeries): LimitTotals {
 
 /** One list with the sums of a field over all limits. */
 export function summed(series: Series, field: keyof LimitSeries, name?: string): number[] {
-  const lists = (name === undefined ? Object.values(series.limits) : [series.limits[name]]).map(
+  const lists = (name === undefined ? Object.values(series.limits) : [ofLimit(series.limits, name)]).map(
     (limit) => limit?.[field],
   );
   return series.times.map((_, index) => lists.reduce((total, list) => total + (list?.[index] ?? 0), 0));

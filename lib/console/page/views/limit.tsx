@@ -1,8 +1,9 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { LimitInfo, Range } from '../../api.js';
+import type { LimitInfo, LimitTotals, Range } from '../../api.js';
 import { percent, whole } from '../data/format.js';
 import { hrefOf } from '../data/route.js';
+import { ofLimit } from '../data/series.js';
 import { limitNamed, session } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { Icon } from '../parts/icons.js';
@@ -43,7 +44,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
     near = 0,
     shadowRefused = 0,
     candidateRefused = 0,
-  } = data?.totals[limit.name] ?? {};
+  }: Partial<LimitTotals> = ofLimit(data?.totals ?? {}, limit.name) ?? {};
   const all = allowed + refused;
   return (
     <>

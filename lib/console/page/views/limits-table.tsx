@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { LimitInfo, LimitTotals, Overview } from '../../api.js';
 import { percent, perSecond, plural, whole } from '../data/format.js';
 import { hrefOf } from '../data/route.js';
-import { lately } from '../data/series.js';
+import { lately, ofLimit } from '../data/series.js';
 import { Icon } from '../parts/icons.js';
 import { Empty, ModeBadge, Panel } from '../parts/small.js';
 import { Spark } from '../parts/spark.js';
@@ -42,7 +42,7 @@ export function LimitsTable({
   const known = new Map(limits.map((limit) => [limit.name, limit]));
   const names = new Set([...known.keys(), ...Object.keys(overview.totals)]);
   const rows = sorted(
-    [...names].map((name) => ({ name, limit: known.get(name), totals: overview.totals[name] ?? NONE })),
+    [...names].map((name) => ({ name, limit: known.get(name), totals: ofLimit(overview.totals, name) ?? NONE })),
     sorting,
   );
   const sort = (by: Sorting['by']): void =>
@@ -92,7 +92,7 @@ function LimitRow({
   row: Row;
   overview: Omit<Overview, 'range'>;
 }): JSX.Element {
-  const series = overview.series.limits[name];
+  const series = ofLimit(overview.series.limits, name);
   const steps = Math.max(1, Math.round(5_000 / overview.stepMs));
   const now = (values: readonly number[] = []): string =>
     `${perSecond((lately(values, steps) * 1_000) / overview.stepMs)} /s`;

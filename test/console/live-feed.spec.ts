@@ -1,0 +1,26 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import type { Tick, TopKeys } from '../../lib/console/api.js';
+import { LiveFeed } from '../../lib/console/http/live-feed.js';
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+it('reads once a second for all viewers, also if several come before the first reading ends', async () => {
+  let readings = 0;
+  const tick = () => new Promise<Tick>((resolve) => setTimeout(() => resolve({ at: ++readings } as Tick), 50));
+  const feed = new LiveFeed(tick, () => Promise.resolve({} as TopKeys), Date.now);
+  for (let viewer = 0; viewer < 8; viewer++) {
+    feed.add(new ServerResponse(new IncomingMessage(new Socket())), {}, undefined);
+  }
+  await jest.advanceTimersByTimeAsync(2000);
+  const before = readings;
+  await jest.advanceTimersByTimeAsync(5000);
+  expect(readings - before).toBeLessThanOrEqual(5);
+  expect(readings - before).toBeGreaterThanOrEqual(4);
+  feed.close();
+  const after = readings;
+  await jest.advanceTimersByTimeAsync(5000);
+  expect(readings).toBe(after);
+});
