@@ -10,6 +10,7 @@ import { PACKAGE_FOLDER } from '../support/npm.js';
 const ENTRIES = [
   ['.', 'index'],
   ['./testing', 'testing/index'],
+  ['./outbound', 'outbound/index'],
 ] as const;
 
 interface Told {
