@@ -4,3 +4,4 @@
  */
 export { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
 export type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './headers/upstream-report.js';
+export type { FetchOptions, OutboundLimits, OutboundOptions } from './outbound-options.js';

@@ -1,0 +1,51 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import { RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { outboundMessages } from '../errors/outbound-messages.js';
+import { WaitQueues } from '../limiter/wait-queues.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import type { Rule } from '../rules/rule.js';
+import type { Store } from '../stores/store.js';
+import { limitedFetch } from './limited-fetch.js';
+import { OutboundCaller } from './outbound-caller.js';
+import type { FetchOptions, OutboundLimits } from './outbound-options.js';
+import { readOptions } from './read-options.js';
+import { TurnQueues } from './turns/turn-queues.js';
+
+/** Makes what limits calls to others' APIs, for each of the clients that are known. */
+@Injectable()
+export class OutboundCalls {
+  constructor(
+    private readonly registry: LimitRegistry,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly waits: WaitQueues,
+    private readonly turns: TurnQueues,
+  ) {}
+
+  fetch(limits: OutboundLimits, options: FetchOptions | undefined): typeof fetch {
+    return limitedFetch(this.caller(limits, options, 'LimiterService.fetch'));
+  }
+
+  private caller<Sent, Answer>(limits: OutboundLimits, options: unknown, location: string) {
+    const rules = this.rules(limits, location);
+    const settings = readOptions<Sent, Answer>(options, location);
+    return new OutboundCaller(rules, settings, { store: this.store, waits: this.waits, turns: this.turns });
+  }
+
+  private rules(limits: OutboundLimits, location: string): Rule[] {
+    const list: readonly unknown[] = Array.isArray(limits) ? limits : [limits];
+    if (list.length === 0 || !list.every(isLimit))
+      throw new RateLimitConfigError(outboundMessages.noLimits(location, limits));
+    const rules = list.map((limit) =>
+      this.registry.rule(limit as string | LimitDefinition, { location, namespace: '' }),
+    );
+    const twice = rules.find(({ limit }, index) => rules.findIndex((other) => other.limit.id === limit.id) < index);
+    if (twice !== undefined) throw new RateLimitConfigError(outboundMessages.sameLimitTwice(location, twice.name));
+    return rules;
+  }
+}
+
+function isLimit(limit: unknown): boolean {
+  return typeof limit === 'string' ? limit !== '' : typeof limit === 'object' && limit !== null;
+}
