@@ -16,5 +16,5 @@ export const outboundMessages = {
   settleFailed: (location: string, limit: string) =>
     `${location}: the function 'settle' failed, so limit '${limit}' stays charged as before`,
   wrongSettlement: (got: unknown) => `it gave ${show(got)}, wants a whole number >= 0, or nothing`,
-  learningFailed: (location: string) => `${location}: what an upstream said could not be shared with other instances`,
+  learningFailed: () => 'what an upstream said of its limits could not be learnt',
 } as const;

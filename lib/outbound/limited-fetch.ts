@@ -1,29 +1,73 @@
+import type { UpstreamResponse } from './headers/upstream-report.js';
 import { heldResponse } from './held-response.js';
+import type { OutboundCall } from './outbound-call.js';
 import type { OutboundCaller } from './outbound-caller.js';
 import type { Permit } from './permit.js';
 
+/** The media types of JSON. */
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i;
+
 /** A `fetch` whose calls wait for their turn. */
 export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof fetch {
+  const { settings } = caller;
   return async (input, init) => {
     const request = new Request(input, init);
-    const permit = await caller.enter(() => request.clone(), request.signal);
-    const response = await send(request, init, permit);
-    if (caller.settings.settle !== undefined) {
-      const copy = response.clone();
-      void caller.settle(permit, () => copy.clone());
+    const call = await caller.call(() => request.clone(), request.signal);
+    const sent = {
+      method: request.method,
+      hasKey: request.headers.has('idempotency-key'),
+      canRepeat: !isStream(init?.body),
+    };
+    let next = request;
+    let permit = await call.enter();
+    for (;;) {
+      const current = next;
+      if (sent.canRepeat && call.mayRepeat) next = current.clone();
+      const response = await send(current, init, call);
+      const report = call.answered(await readable(response, settings.readsBody));
+      const again = await call.reenter(sent, report, response.status);
+      if (again === undefined) return handOn(response, permit, caller);
+      permit = again;
+      // Its connection is free again.
+      await response.body?.cancel().catch(() => undefined);
     }
-    return permit.holds ? heldResponse(response, () => void permit.release()) : response;
   };
 }
 
 /** Sends a request. What it holds is released if it fails. */
-async function send(request: Request, init: RequestInit | undefined, permit: Permit): Promise<Response> {
+async function send(request: Request, init: RequestInit | undefined, call: OutboundCall): Promise<Response> {
   try {
     // The dispatcher of Node's own `fetch` is no part of the request.
     const { dispatcher } = (init ?? {}) as { dispatcher?: unknown };
     return await (dispatcher === undefined ? fetch(request) : fetch(request, { dispatcher } as RequestInit));
   } catch (error) {
-    void permit.release();
+    call.failed();
     throw error;
   }
+}
+
+/** What parsers see of a response. */
+async function readable(response: Response, readsBody: boolean): Promise<UpstreamResponse> {
+  const { status, headers } = response;
+  const receivedAt = Date.now();
+  if (!readsBody || !JSON_TYPE.test(headers.get('content-type') ?? '')) return { status, headers, receivedAt };
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  return { status, headers, receivedAt, body };
+}
+
+function handOn(response: Response, permit: Permit, caller: OutboundCaller<Request, Response>): Response {
+  if (caller.settings.settle !== undefined) {
+    const copy = response.clone();
+    void caller.settle(permit, () => copy.clone());
+  }
+  return permit.holds ? heldResponse(response, () => void permit.release()) : response;
+}
+
+/** Whether a body can be sent only once. */
+function isStream(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null) return false;
+  return body instanceof ReadableStream || Symbol.asyncIterator in body;
 }

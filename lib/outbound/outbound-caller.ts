@@ -5,7 +5,10 @@ import { outboundMessages } from '../errors/outbound-messages.js';
 import { assertActual, assertCost, assertKey } from '../limits/arguments.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { Rule } from '../rules/rule.js';
-import { Permit, type PermitStores } from './permit.js';
+import type { Flights } from './learning/flights.js';
+import { Learner } from './learning/learner.js';
+import { OutboundCall } from './outbound-call.js';
+import type { Permit, PermitStores } from './permit.js';
 import type { OutboundSettings } from './read-options.js';
 import type { TurnEntry } from './turns/waiting-call.js';
 
@@ -13,25 +16,32 @@ const log = new OnceLogger(logger);
 
 /** Lets calls of one kind go out: asks their limits, and settles what they cost in the end. Knows no client. */
 export class OutboundCaller<Sent, Answer> {
+  private readonly learner: Learner | undefined;
+
   constructor(
     readonly rules: readonly Rule[],
     readonly settings: OutboundSettings<Sent, Answer>,
     private readonly stores: PermitStores,
-  ) {}
+    flights: Flights,
+  ) {
+    const { learn, cost } = settings;
+    const terms = { names: typeof learn === 'boolean' ? undefined : learn, hasCost: cost !== undefined };
+    this.learner = learn === false ? undefined : new Learner(flights, terms);
+  }
 
-  /**
-   * Waits for the turn of a call. `copy` gives what is sent to the user's functions, a copy for each.
-   *
-   * @param since when the call came, in milliseconds of the monotonic clock
-   */
-  async enter(copy: () => Sent, signal: AbortSignal | undefined, since = performance.now()): Promise<Permit> {
-    const { timeoutMs, ageingMs } = this.settings;
+  /** Makes a call. `copy` gives what is sent to the user's functions, a copy for each. Rejects if one of them gives what is wrong. */
+  async call(copy: () => Sent, signal: AbortSignal | undefined): Promise<OutboundCall> {
+    const { settings, stores, learner } = this;
+    const since = performance.now();
     const asks: TurnEntry[] = [];
     for (const rule of this.rules) asks.push(await this.askOf(rule, copy));
-    const aheadMs = this.priorityOf(copy) * ageingMs;
+    const aheadMs = this.priorityOf(copy) * settings.ageingMs;
     signal?.throwIfAborted();
-    const turn = await this.stores.turns.take(asks, { timeoutMs, signal, since, aheadMs });
-    return new Permit(turn, this.stores);
+    return new OutboundCall(
+      asks,
+      { timeoutMs: settings.timeoutMs, signal, since, aheadMs },
+      { settings, stores, learner },
+    );
   }
 
   /** Settles what a call cost in the end, if the user says so. `copy` gives the answer, a copy for each limit. Never rejects. */

@@ -1,27 +1,44 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
-import { RateLimitConfigError } from '../errors/errors.js';
+import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
+import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/outbound-messages.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
+import { Flights } from './learning/flights.js';
 import { limitedFetch } from './limited-fetch.js';
 import { OutboundCaller } from './outbound-caller.js';
 import type { FetchOptions, OutboundLimits } from './outbound-options.js';
 import { readOptions } from './read-options.js';
 import { TurnQueues } from './turns/turn-queues.js';
 
+const log = new OnceLogger(logger);
+
 /** Makes what limits calls to others' APIs, for each of the clients that are known. */
 @Injectable()
-export class OutboundCalls {
+export class OutboundCalls implements OnModuleDestroy {
+  private readonly flights: Flights;
+
   constructor(
     private readonly registry: LimitRegistry,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly waits: WaitQueues,
     private readonly turns: TurnQueues,
-  ) {}
+  ) {
+    this.flights = new Flights(store, (error) => {
+      // The store tells of itself.
+      if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.learningFailed(), error);
+    });
+  }
+
+  /** Is called by Nest: waits until the store has been told all that was learnt. */
+  onModuleDestroy(): Promise<void> {
+    return this.flights.settled();
+  }
 
   fetch(limits: OutboundLimits, options: FetchOptions | undefined): typeof fetch {
     return limitedFetch(this.caller(limits, options, 'LimiterService.fetch'));
@@ -30,7 +47,8 @@ export class OutboundCalls {
   private caller<Sent, Answer>(limits: OutboundLimits, options: unknown, location: string) {
     const rules = this.rules(limits, location);
     const settings = readOptions<Sent, Answer>(options, location);
-    return new OutboundCaller(rules, settings, { store: this.store, waits: this.waits, turns: this.turns });
+    const { store, waits, turns, flights } = this;
+    return new OutboundCaller(rules, settings, { store, waits, turns }, flights);
   }
 
   private rules(limits: OutboundLimits, location: string): Rule[] {

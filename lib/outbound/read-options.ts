@@ -1,7 +1,9 @@
-import { givenOptions, milliseconds } from '../algorithms/options.js';
+import { givenOptions, milliseconds, wholeNumber } from '../algorithms/options.js';
 import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import type { UpstreamParser } from './headers/upstream-report.js';
+import { parseUpstream, type Upstream, upstreams } from './headers/upstreams.js';
 import type { OutboundOptions } from './outbound-options.js';
 
 /** Options as they were checked, with their defaults. */
@@ -14,9 +16,27 @@ export interface OutboundSettings<Sent, Answer> {
   readonly settle: OutboundOptions<Sent, Answer>['settle'];
   readonly priority: NonNullable<OutboundOptions<Sent, Answer>['priority']>;
   readonly ageingMs: number;
+  readonly parse: UpstreamParser;
+  readonly readsBody: boolean;
+  readonly maxLearnedWaitMs: number;
+  /** The names of the upstream's limits by those of ours, or whether they are found out. */
+  readonly learn: boolean | Readonly<Record<string, string>>;
+  /** How often a call is sent at most. */
+  readonly attempts: number;
 }
 
-const KNOWN = ['key', 'cost', 'timeout', 'settle', 'priority', 'ageing'] as const;
+const KNOWN = [
+  'key',
+  'cost',
+  'timeout',
+  'settle',
+  'learn',
+  'parser',
+  'maxLearnedWait',
+  'retry',
+  'priority',
+  'ageing',
+] as const;
 const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year";
 
 /** Reads the options of calls. Throws `RateLimitConfigError`. */
@@ -47,7 +67,53 @@ export function readOptions<Sent, Answer>(given: unknown, location: string): Out
   check('timeout', timeout, timeoutMs !== undefined, DURATION);
   const ageingMs = milliseconds(ageing);
   check('ageing', ageing, ageingMs !== undefined, DURATION);
-  return { location, key, cost, timeoutMs: timeoutMs!, settle, priority, ageingMs: ageingMs! };
+  const learning = readLearning(options, location);
+  return { ...learning, location, key, cost, timeoutMs: timeoutMs!, settle, priority, ageingMs: ageingMs! };
+}
+
+type Learning = Pick<OutboundSettings<never, never>, 'parse' | 'readsBody' | 'maxLearnedWaitMs' | 'learn' | 'attempts'>;
+
+function readLearning<Sent, Answer>(
+  { learn = false, parser, maxLearnedWait = '1h', retry }: OutboundOptions<Sent, Answer>,
+  location: string,
+): Learning {
+  const maxLearnedWaitMs = milliseconds(maxLearnedWait);
+  if (maxLearnedWaitMs === undefined) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'maxLearnedWait', maxLearnedWait, DURATION));
+  }
+  if (typeof learn !== 'boolean' && !isTextRecord(learn)) {
+    const wants = "true, false, or the names of the upstream's limits by those of ours, such as { openai: 'tokens' }";
+    throw new RateLimitConfigError(messages.wrongOption(location, 'learn', learn, wants));
+  }
+  return { ...readParser(parser, location), maxLearnedWaitMs, learn, attempts: readAttempts(retry, location) };
+}
+
+function readParser(parser: unknown, location: string): Pick<Learning, 'parse' | 'readsBody'> {
+  if (parser === undefined) return { parse: parseUpstream, readsBody: false };
+  if (typeof parser === 'function') return { parse: parser as UpstreamParser, readsBody: false };
+  const known: Upstream | undefined =
+    typeof parser === 'string' && Object.hasOwn(upstreams, parser)
+      ? upstreams[parser as keyof typeof upstreams]
+      : undefined;
+  const { parse, readsBody = false } = known ?? ((isRecord(parser) ? parser : {}) as Partial<Upstream>);
+  if (typeof parse === 'function' && typeof readsBody === 'boolean') return { parse, readsBody };
+  const wants = `one of ${Object.keys(upstreams).join(', ')}, a function, or { parse, readsBody }`;
+  throw new RateLimitConfigError(messages.wrongOption(location, 'parser', parser, wants));
+}
+
+function readAttempts(retry: unknown, location: string): number {
+  if (retry === undefined) return 1;
+  if (!isRecord(retry))
+    throw new RateLimitConfigError(messages.wrongOption(location, 'retry', retry, 'an object such as { attempts: 3 }'));
+  for (const option of Object.keys(retry)) {
+    if (option === 'attempts') continue;
+    throw new RateLimitConfigError(messages.unknownOption(`${location}.retry`, option, ['attempts']));
+  }
+  return wholeNumber(`${location}.retry`, 'attempts', retry['attempts']);
+}
+
+function isTextRecord(value: unknown): boolean {
+  return isRecord(value) && !Array.isArray(value) && Object.values(value).every((each) => typeof each === 'string');
 }
 
 function isFunction(value: unknown): boolean {

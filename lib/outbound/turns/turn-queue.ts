@@ -77,13 +77,20 @@ export class TurnQueue {
       // Calls that come in one turn of the event loop are asked for together.
       await Promise.resolve();
       if (this.size === 0) break;
-      const { refused } = this;
-      if (!this.retryNow && refused !== undefined && refused.retryAt > performance.now()) await this.sleep(refused);
-      await this.askForFirst();
+      const from = this.nextAskAt();
+      if (from > performance.now()) await this.sleepUntil(from);
+      else await this.askForFirst();
     }
     this.calls.clear();
     this.running = false;
     this.onEmpty();
+  }
+
+  /** When it is worth while to ask for the first call: at once if units may have become free. */
+  private nextAskAt(): number {
+    while (this.calls.first?.isSettled === true) this.calls.take();
+    const retryAt = this.retryNow ? 0 : (this.refused?.retryAt ?? 0);
+    return Math.max(retryAt, this.calls.first?.notBefore ?? 0);
   }
 
   /** Asks for the first calls. What is refused goes on waiting. */
@@ -121,6 +128,7 @@ export class TurnQueue {
       const last = batch.at(-1);
       if (!call.isSettled && last !== undefined) {
         const next = call;
+        if (next.notBefore > performance.now()) break;
         if (left.length === 0 || left.some((units, index) => units < next.costOf(index)) || !next.asksAtLeast(last))
           break;
       }
@@ -195,9 +203,9 @@ export class TurnQueue {
     return wait;
   }
 
-  private async sleep({ retryAt }: Refused): Promise<void> {
+  private async sleepUntil(time: number): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timeout = new LongTimeout(retryAt - performance.now(), resolve);
+      const timeout = new LongTimeout(time - performance.now(), resolve);
       this.endSleep = () => {
         timeout.clear();
         resolve();

@@ -23,6 +23,8 @@ export interface TurnOptions {
   readonly signal: AbortSignal | undefined;
   /** When the call came, in milliseconds of the monotonic clock: earlier ones go first. */
   readonly since: number;
+  /** It must not go out before, nor do those behind it; in milliseconds of the monotonic clock. */
+  readonly notBefore: number;
   /** So many milliseconds is it put before those that came when it did. */
   readonly aheadMs: number;
 }
@@ -85,6 +87,11 @@ export class WaitingCall {
   /** What it asks of the limits that are in force now. */
   get entries(): CheckEntry[] {
     return this.asks.map(({ rule, identity, cost }) => ({ limit: rule.limitFor(identity), identity, cost }));
+  }
+
+  /** Neither it nor those behind it go out before; in milliseconds of the monotonic clock. */
+  get notBefore(): number {
+    return this.options.notBefore;
   }
 
   /** Whether it asks as much as another call of the same queue, or more, of every limit. */
