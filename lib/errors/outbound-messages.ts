@@ -13,8 +13,9 @@ export const outboundMessages = {
     `${location}: the function 'cost' gave ${show(got)} for limit '${limit}', wants a whole number >= 1`,
   wrongPriority: (location: string, got: unknown) =>
     `${location}: the function 'priority' gave ${show(got)}, wants a number`,
+  noAxios: (got: unknown) =>
+    `LimiterService.axios: attach got ${show(got)}, wants an instance of axios such as httpService.axiosRef`,
   settleFailed: (location: string, limit: string) =>
     `${location}: the function 'settle' failed, so limit '${limit}' stays charged as before`,
-  wrongSettlement: (got: unknown) => `it gave ${show(got)}, wants a whole number >= 0, or nothing`,
   learningFailed: () => 'what an upstream said of its limits could not be learnt',
 } as const;

@@ -12,6 +12,8 @@ import { decideEnforced } from '../limiter/enforced-entries.js';
 import { entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
+import type { AxiosOptions, LimitedAxios } from '../outbound/clients/axios-types.js';
+import type { DispatcherOptions, LimitedDispatcher } from '../outbound/clients/undici-types.js';
 import { OutboundCalls } from '../outbound/outbound-calls.js';
 import type { FetchOptions, OutboundLimits } from '../outbound/outbound-options.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
@@ -101,6 +103,22 @@ export class LimiterService {
    */
   fetch(limits: OutboundLimits, options?: FetchOptions): typeof fetch {
     return this.outbound.fetch(limits, options);
+  }
+
+  /**
+   * Limits instances of axios, such as that of `@nestjs/axios`: `limiters.axios('shopify').attach(httpService.axiosRef)`. Their requests
+   * wait as those of `fetch` do. Throws `RateLimitConfigError`.
+   */
+  axios(limits: OutboundLimits, options?: AxiosOptions): LimitedAxios {
+    return this.outbound.axios(limits, options);
+  }
+
+  /**
+   * Makes an interceptor of undici, from version 7 on: `agent.compose(limiters.dispatcher('github'))`. What goes through it waits as
+   * the calls of `fetch` do. Throws `RateLimitConfigError`.
+   */
+  dispatcher(limits: OutboundLimits, options?: DispatcherOptions): LimitedDispatcher {
+    return this.outbound.dispatcher(limits, options);
   }
 
   /**

@@ -4,4 +4,17 @@
  */
 export { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
 export type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './headers/upstream-report.js';
-export type { FetchOptions, OutboundLimits, OutboundOptions } from './outbound-options.js';
+export type { BodyParser, FetchOptions, OutboundLimits, OutboundOptions, RetryOptions } from './outbound-options.js';
+export type {
+  AxiosAnswer,
+  AxiosInstanceLike,
+  AxiosOptions,
+  AxiosRequest,
+  LimitedAxios,
+} from './clients/axios-types.js';
+export type {
+  DispatchedRequest,
+  DispatchedResponse,
+  DispatcherOptions,
+  LimitedDispatcher,
+} from './clients/undici-types.js';

@@ -62,14 +62,17 @@ export class OutboundCall {
   }
 
   /**
-   * Waits until a call that was refused may be sent again, in its place of the queue. What it holds is released first. Nothing if it is not sent
-   * again: it must not be, or there is no more time.
+   * How long a call that was answered has to wait before it may be sent again, in milliseconds. Nothing if it is not sent again: it
+   * must not be, or there is no more time.
    */
-  async reenter(sent: SentCall, report: ReadReport, status: number): Promise<Permit | undefined> {
-    const { attempts } = this.context.settings;
-    const waitMs = this.attempt < attempts ? retryWaitMs(sent, report, status, this.attempt, Math.random()) : undefined;
+  waitMs(sent: SentCall, report: ReadReport, status: number): number | undefined {
+    const waitMs = this.mayRepeat ? retryWaitMs(sent, report, status, this.attempt, Math.random()) : undefined;
     const leftMs = this.turn.since + this.turn.timeoutMs - performance.now();
-    if (waitMs === undefined || waitMs > leftMs) return undefined;
+    return waitMs === undefined || waitMs > leftMs ? undefined : waitMs;
+  }
+
+  /** Waits so long, in its place of the queue; what it holds is released first. Nothing if its time is over before its turn. */
+  async reenter(waitMs: number): Promise<Permit | undefined> {
     await this.permit!.release();
     try {
       return await this.enter(performance.now() + waitMs);

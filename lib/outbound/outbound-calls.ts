@@ -10,7 +10,11 @@ import { LimitRegistry } from '../rules/limit-registry.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { Flights } from './learning/flights.js';
-import { limitedFetch } from './limited-fetch.js';
+import type { AxiosOptions, LimitedAxios } from './clients/axios-types.js';
+import { limitedAxios } from './clients/limited-axios.js';
+import { limitedDispatcher } from './clients/limited-dispatcher.js';
+import type { DispatcherOptions, LimitedDispatcher } from './clients/undici-types.js';
+import { limitedFetch } from './clients/limited-fetch.js';
 import { OutboundCaller } from './outbound-caller.js';
 import type { FetchOptions, OutboundLimits } from './outbound-options.js';
 import { readOptions } from './read-options.js';
@@ -42,6 +46,14 @@ export class OutboundCalls implements OnModuleDestroy {
 
   fetch(limits: OutboundLimits, options: FetchOptions | undefined): typeof fetch {
     return limitedFetch(this.caller(limits, options, 'LimiterService.fetch'));
+  }
+
+  axios(limits: OutboundLimits, options: AxiosOptions | undefined): LimitedAxios {
+    return limitedAxios(this.caller(limits, options, 'LimiterService.axios'));
+  }
+
+  dispatcher(limits: OutboundLimits, options: DispatcherOptions | undefined): LimitedDispatcher {
+    return limitedDispatcher(this.caller(limits, options, 'LimiterService.dispatcher'));
   }
 
   private caller<Sent, Answer>(limits: OutboundLimits, options: unknown, location: string) {

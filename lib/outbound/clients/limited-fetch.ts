@@ -1,11 +1,9 @@
-import type { UpstreamResponse } from './headers/upstream-report.js';
+import type { UpstreamResponse } from '../headers/upstream-report.js';
+import { isJson, isStream } from './bodies.js';
 import { heldResponse } from './held-response.js';
-import type { OutboundCall } from './outbound-call.js';
-import type { OutboundCaller } from './outbound-caller.js';
-import type { Permit } from './permit.js';
-
-/** The media types of JSON. */
-const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i;
+import type { OutboundCall } from '../outbound-call.js';
+import type { OutboundCaller } from '../outbound-caller.js';
+import type { Permit } from '../permit.js';
 
 /** A `fetch` whose calls wait for their turn. */
 export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof fetch {
@@ -25,7 +23,8 @@ export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof 
       if (sent.canRepeat && call.mayRepeat) next = current.clone();
       const response = await send(current, init, call);
       const report = call.answered(await readable(response, settings.readsBody));
-      const again = await call.reenter(sent, report, response.status);
+      const waitMs = call.waitMs(sent, report, response.status);
+      const again = waitMs === undefined ? undefined : await call.reenter(waitMs);
       if (again === undefined) return handOn(response, permit, caller);
       permit = again;
       // Its connection is free again.
@@ -50,7 +49,7 @@ async function send(request: Request, init: RequestInit | undefined, call: Outbo
 async function readable(response: Response, readsBody: boolean): Promise<UpstreamResponse> {
   const { status, headers } = response;
   const receivedAt = Date.now();
-  if (!readsBody || !JSON_TYPE.test(headers.get('content-type') ?? '')) return { status, headers, receivedAt };
+  if (!readsBody || !isJson(headers)) return { status, headers, receivedAt };
   const body: unknown = await response
     .clone()
     .json()
@@ -64,10 +63,4 @@ function handOn(response: Response, permit: Permit, caller: OutboundCaller<Reque
     void caller.settle(permit, () => copy.clone());
   }
   return permit.holds ? heldResponse(response, () => void permit.release()) : response;
-}
-
-/** Whether a body can be sent only once. */
-function isStream(body: unknown): boolean {
-  if (typeof body !== 'object' || body === null) return false;
-  return body instanceof ReadableStream || Symbol.asyncIterator in body;
 }
