@@ -8,6 +8,7 @@ const UNITS = specPaths({
   contract: ['all-or-nothing', 'fallback-operations', 'memory-store', 'one-deadline', 'prefetch'],
   docs: ['blocks-of-peers', 'fine-print'],
   nest: ['hold-times', 'limit-types', 'limiter.service', 'openapi', 'transports'],
+  outbound: ['any-upstream', 'headers'],
   package: ['layers', 'suites', 'version'],
   playground: ['attributes', 'rate-limit-headers', 'simulation'],
   testing: ['expectations', 'test-clock'],

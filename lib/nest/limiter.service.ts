@@ -1,7 +1,5 @@
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { answerWith, decide, decided } from '../stores/decide.js';
-import { openDecision } from '../stores/store-decision.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { Explainer } from '../explain/explainer.js';
 import type { Explanation } from '../explain/explanation.js';
@@ -11,9 +9,14 @@ import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import type { Rule } from '../rules/rule.js';
 import { CallerAnswers } from '../limiter/caller-answers.js';
+import { decideEnforced } from '../limiter/enforced-entries.js';
 import { entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
+import type { AxiosOptions, LimitedAxios } from '../outbound/clients/axios-types.js';
+import type { DispatcherOptions, LimitedDispatcher } from '../outbound/clients/undici-types.js';
+import { OutboundCalls } from '../outbound/outbound-calls.js';
+import type { FetchOptions, OutboundLimits } from '../outbound/outbound-options.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { ChangeCause } from '../overrides/change-cause.js';
 import type {
@@ -39,8 +42,7 @@ import type {
   SetRateOptions,
 } from '../overrides/override.js';
 import { Overrides } from '../overrides/overrides.js';
-import type { CheckEntry } from '../limits/counter.js';
-import type { CheckAnswer, Store, StoreDecision } from '../stores/store.js';
+import type { Store } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 
@@ -62,6 +64,7 @@ export class LimiterService {
     private readonly overrides: Overrides,
     stream: DecisionStream,
     private readonly explainer: Explainer,
+    private readonly outbound: OutboundCalls,
   ) {
     this.decisions$ = stream.events;
   }
@@ -91,11 +94,37 @@ export class LimiterService {
     try {
       const entries = entriesOf(checks, this.registry);
       const answer = new CallerAnswers(entries, this.store, this.queues);
-      this.decide(entries, answer);
+      decideEnforced(this.store, { entries }, answer);
       return answer.promise();
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * Makes a `fetch` for calls to others' APIs: each waits for its turn at the limits, in order, and takes units of all of them or of
+   * none. A call rejects with `RateLimitTimeoutError` once its wait is known to be longer than `timeout`, with the reason of its signal,
+   * with `RateLimitArgumentError` for a wrong key or cost, and as `fetch` does. Units of `concurrency` are held until the body was read or
+   * cancelled. Throws `RateLimitConfigError`.
+   */
+  fetch(limits: OutboundLimits, options?: FetchOptions): typeof fetch {
+    return this.outbound.fetch(limits, options);
+  }
+
+  /**
+   * Limits instances of axios, such as that of `@nestjs/axios`: `limiters.axios('shopify').attach(httpService.axiosRef)`. Their requests
+   * wait as those of `fetch` do. Throws `RateLimitConfigError`.
+   */
+  axios(limits: OutboundLimits, options?: AxiosOptions): LimitedAxios {
+    return this.outbound.axios(limits, options);
+  }
+
+  /**
+   * Makes an interceptor of undici, from version 7 on: `agent.compose(limiters.dispatcher('github'))`. What goes through it waits as
+   * the calls of `fetch` do. Throws `RateLimitConfigError`.
+   */
+  dispatcher(limits: OutboundLimits, options?: DispatcherOptions): LimitedDispatcher {
+    return this.outbound.dispatcher(limits, options);
   }
 
   /**
@@ -220,20 +249,4 @@ export class LimiterService {
   async explain(of: LimitQuery | RouteQuery | ExecutionContext): Promise<Explanation> {
     return this.explainer.explain(of);
   }
-
-  /** Asks only limits that are not switched off. */
-  private decide(entries: readonly CheckEntry[], answer: CheckAnswer): void {
-    if (!entries.some(isOff)) decide(this.store, { entries }, answer);
-    else answerWith(this.decideOthers(entries), answer);
-  }
-
-  private async decideOthers(entries: readonly CheckEntry[]): Promise<StoreDecision[]> {
-    const asked = entries.filter((entry) => !isOff(entry));
-    const decisions = asked.length === 0 ? [] : await decided(this.store, { entries: asked });
-    return entries.map(({ limit }) => (limit.off ? openDecision(limit) : decisions.shift()!));
-  }
-}
-
-function isOff({ limit }: CheckEntry): boolean {
-  return limit.off;
 }

@@ -47,6 +47,8 @@ import { bindContinuations } from './bind-continuations.js';
 import { requestProviders } from './request.providers.js';
 import { ruleProviders } from './rule.providers.js';
 import { Transports } from '../request/transports.js';
+import { OutboundCalls } from '../outbound/outbound-calls.js';
+import { TurnQueues } from '../outbound/turns/turn-queues.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 
 const providers: Provider[] = [
@@ -66,6 +68,8 @@ const providers: Provider[] = [
   ...ruleProviders,
   ...requestProviders,
   WaitQueues,
+  TurnQueues,
+  OutboundCalls,
   Overrides,
   LimiterService,
   ApiDocumentation,

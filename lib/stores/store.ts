@@ -1,5 +1,6 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
+import type { Lesson } from './lesson.js';
 import type { Decision } from '../limits/decision.js';
 
 /** Units to be taken as soon as may be: from the future, if the algorithm can say when they will be there. */
@@ -100,6 +101,12 @@ export interface Store {
   reset(counters: readonly Counter[]): Promise<void>;
   /** The windows of a `calendar-window` that can still be read, or the slices of a `sliding-window`; the newest first. */
   history(counter: Counter): Promise<WindowCount[]>;
+  /**
+   * Learns what an upstream said of the limit that a counter follows. It only ever tightens: the counter has no more left than the
+   * upstream, without the units that all instances have in flight, and is blocked no shorter than before.
+   * @default nothing is learnt
+   */
+  learn?(counter: Counter, lesson: Lesson): Promise<void>;
   /**
    * Milliseconds for which a counter is still blocked, 0 if it is not; writes nothing.
    * @default it is not known

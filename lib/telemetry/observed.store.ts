@@ -1,5 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import type { WindowCount } from '../algorithms/algorithm.js';
+import type { Lesson } from '../stores/lesson.js';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import { decide } from '../stores/decide.js';
 import type {
@@ -79,6 +80,10 @@ export class ObservedStore extends StoreLayer {
 
   override block(counter: Counter, durationMs: number): Promise<void> {
     return this.timed('block', () => this.inner.block(counter, durationMs));
+  }
+
+  protected override learnt(counter: Counter, lesson: Lesson): Promise<void> {
+    return this.timed('learn', () => super.learnt(counter, lesson));
   }
 
   override renew(lease: HeldLease): Promise<boolean> {

@@ -1,6 +1,7 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, BLOCKED_FOR, HISTORY, PENALIZE, REFUND, RENEW, add, add_undecided, milliseconds, now, open, save, set_block
+-- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, PENALIZE, REFUND, RENEW, add, add_undecided, learn, milliseconds, now, open, save,
+--   set_block
 -- Leaves: operate
 
 -- Each says whether it changed the counter.
@@ -43,13 +44,19 @@ local function make_operations()
     [BLOCKED_FOR] = function(_, state)
       add(state.blocked_until and milliseconds(state.blocked_until - now) or 0)
     end,
+
+    [LEARN] = function(limit, state, ...)
+      local changed = learn(limit, state, ...)
+      add(1)
+      return changed
+    end,
   }
 end
 
-local function operate(operation, limit, number, first, second, third)
+local function operate(operation, limit, number, ...)
   local state = open(limit, number)
   if not state then return add_undecided() end
   operations = operations or make_operations()
-  local changed = operations[operation](limit, state, first, second, third)
+  local changed = operations[operation](limit, state, ...)
   save(limit, state, limit.algorithm.reset_after(limit, state), changed)
 end

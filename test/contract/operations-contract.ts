@@ -3,6 +3,7 @@ import type { ManualClock } from '../support/stores.js';
 import { reserveContract } from './operations/reserve.js';
 import { refundContract } from './operations/refund.js';
 import { penalizeContract } from './operations/penalize.js';
+import { learnContract } from './operations/learn.js';
 import { blockContract } from './operations/block.js';
 import { blockForContract } from './operations/block-for.js';
 import { escalatingBlocksContract } from './operations/escalating-blocks.js';
@@ -17,6 +18,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
   refundContract(stage);
   penalizeContract(stage);
   blockContract(stage);
+  learnContract(stage);
   blockForContract(stage);
   escalatingBlocksContract(stage);
   slicesContract(stage);

@@ -5,6 +5,8 @@ import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { MAX_INTERVAL_MS } from '../../lib/algorithms/options.js';
+import type { Lesson } from '../../lib/stores/lesson.js';
 import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
 import type { Counter } from '../../lib/limits/counter.js';
 import {
@@ -23,6 +25,40 @@ import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
 const RUNS = propertyRuns(250);
+
+const share = fc.double({ min: 0, max: 2, noNaN: true });
+
+const lesson = fc.record(
+  {
+    remaining: share,
+    resetAfterMs: share,
+    ageMs: fc.oneof(fc.constant(0), share),
+    window: fc.nat(1),
+    inFlight: fc.oneof(fc.constant(0), share),
+    instance: fc.nat(2),
+    blockMs: fc.oneof(fc.constant(0), share),
+  },
+  { requiredKeys: ['ageMs', 'inFlight', 'instance'] },
+);
+
+/** What an upstream says, of shares. */
+function lessonOf(
+  { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs }: Lesson,
+  quota: number,
+  ms: number,
+) {
+  const units = (part: number | undefined) => part && Math.floor(part * quota);
+  const time = (part: number | undefined) => part && Math.min(Math.round(part * ms), MAX_INTERVAL_MS);
+  return {
+    remaining: units(remaining),
+    resetAfterMs: time(resetAfterMs),
+    ageMs: time(ageMs)!,
+    window,
+    inFlight: units(inFlight)!,
+    instance,
+    blockMs: time(blockMs),
+  };
+}
 
 /** A step of a history: the clock moves, then several checks are made in one call, or units are given back. */
 const steps = fc.array(
@@ -47,11 +83,13 @@ const steps = fc.array(
     /** What is done to single counters. */
     operations: fc.array(
       fc.record({
-        kind: fc.constantFrom('reserve', 'penalize', 'block', 'unblock', 'refund', 'renew', 'reset'),
+        kind: fc.constantFrom('reserve', 'penalize', 'block', 'learn', 'unblock', 'refund', 'renew', 'reset'),
         limit: fc.nat(3),
         identity: fc.nat(1),
         units: costShare,
         /** A share of the limit's window. */
+        /** What an upstream says, in shares of the quota and of the limit's window. */
+        lesson,
         time: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })),
       }),
       { maxLength: 3 },
@@ -136,7 +174,7 @@ describe('the stores decide alike, field by field, on any history', () => {
           }
         }
         if (step.giveBack && taken.length > 0) await giveBack();
-        for (const { kind, limit: number, identity, units, time } of step.operations) {
+        for (const { kind, limit: number, identity, units, time, lesson: said } of step.operations) {
           const limit = limits[number % limits.length]!;
           const counter = { limit, identity: `id${identity}-${number}` };
           const cost = costOf(units, limit.quota);
@@ -155,6 +193,9 @@ describe('the stores decide alike, field by field, on any history', () => {
               break;
             case 'block':
               await both((store) => store.block(counter, ms));
+              break;
+            case 'learn':
+              await both((store) => store.learn!(counter, lessonOf(said, limit.quota, limit.windowMs(0))));
               break;
             case 'unblock':
               await both((store) => store.block(counter, 0));

@@ -11,6 +11,7 @@ const ENTRIES = [
   ['.', 'index'],
   ['./testing', 'testing/index'],
   ['./console', 'console/index'],
+  ['./outbound', 'outbound/index'],
 ] as const;
 
 interface Told {

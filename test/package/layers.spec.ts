@@ -20,6 +20,7 @@ const LAYERS = [
   'overrides',
   'policy',
   'limiter',
+  'outbound',
   'request',
   'explain',
   'nest',

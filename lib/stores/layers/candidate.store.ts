@@ -2,6 +2,7 @@ import { isRefusal } from '../../limits/check-result.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { decide } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, StoreDecision } from '../store.js';
+import type { Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
 
 /**
@@ -42,6 +43,10 @@ export class CandidateStore extends StoreLayer {
 
   override block(counter: Counter, durationMs: number): Promise<void> {
     return this.both(counter, counterOfCandidate(counter), (each) => this.inner.block(each, durationMs));
+  }
+
+  protected override learnt(counter: Counter, lesson: Lesson): Promise<void> {
+    return this.both(counter, counterOfCandidate(counter), (each) => super.learnt(each, lesson));
   }
 
   override async renew(lease: HeldLease): Promise<boolean> {

@@ -6,6 +6,7 @@ import { answerWith, decide, decided } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
 import { StoreErrorPolicies, uncountedDecision } from './store-error-policies.js';
+import type { Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
 
 export interface FallbackStoreOptions {
@@ -136,6 +137,12 @@ export class FallbackStore extends StoreLayer {
   override async block(counter: Counter, durationMs: number): Promise<void> {
     await this.local.block(this.share(counter), durationMs);
     await this.circuits.ask([counter], () => this.inner.block(counter, durationMs));
+  }
+
+  /** In process, too: a block has to hold while Redis fails. */
+  protected override async learnt(counter: Counter, lesson: Lesson): Promise<void> {
+    if (this.circuits.isBroken || (lesson.blockMs ?? 0) > 0) await this.local.learn?.(this.share(counter), lesson);
+    await this.circuits.ask([counter], () => super.learnt(counter, lesson));
   }
 
   override renew(lease: HeldLease): Promise<boolean> {

@@ -8,6 +8,7 @@ import { answerWith, decide, decided } from '../decide.js';
 import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
+import type { Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
 
 /** Counters with prefetched units at most; any more are asked about one by one. */
@@ -61,6 +62,15 @@ export class PrefetchStore extends StoreLayer implements Listener {
     const since = performance.now();
     this.existing(counter)?.end();
     await this.inner.block(counter, durationMs);
+    await this.tell('end', [counter], since);
+  }
+
+  /** A block ends units that were taken in advance, on all instances. */
+  protected override async learnt(counter: Counter, lesson: Lesson): Promise<void> {
+    if ((lesson.blockMs ?? 0) === 0) return super.learnt(counter, lesson);
+    const since = performance.now();
+    this.existing(counter)?.end();
+    await super.learnt(counter, lesson);
     await this.tell('end', [counter], since);
   }
 

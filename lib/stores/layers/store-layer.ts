@@ -1,6 +1,7 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { Counter } from '../../limits/counter.js';
 import { decide, DirectStore } from '../decide.js';
+import type { Lesson } from '../lesson.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 
 /** A store around another one, which it asks: a layer overrides what it changes. */
@@ -8,12 +9,14 @@ export abstract class StoreLayer extends DirectStore implements Store {
   readonly nodeOf?: (counter: Counter) => string;
   readonly hasNode?: (node: string) => boolean;
   readonly blockedFor?: (counter: Counter) => Promise<number>;
+  readonly learn?: (counter: Counter, lesson: Lesson) => Promise<void>;
 
   constructor(protected inner: Store) {
     super();
     if (inner.nodeOf !== undefined) this.nodeOf = (counter) => inner.nodeOf!(counter);
     if (inner.hasNode !== undefined) this.hasNode = (node) => inner.hasNode!(node);
     if (inner.blockedFor !== undefined) this.blockedFor = (counter) => this.innerOf(counter).blockedFor!(counter);
+    if (inner.learn !== undefined) this.learn = (counter, lesson) => this.learnt(counter, lesson);
   }
 
   /** Whether a server is left alone for the moment, since it failed repeatedly; nothing where none can be. */
@@ -34,6 +37,11 @@ export abstract class StoreLayer extends DirectStore implements Store {
   /** The inner store that has a counter. */
   protected innerOf(_counter: Counter): Pick<Store, 'blockedFor'> {
     return this.inner;
+  }
+
+  /** Has the inner store learn. */
+  protected learnt(counter: Counter, lesson: Lesson): Promise<void> {
+    return this.inner.learn!(counter, lesson);
   }
 
   /** Puts a layer below this one, from now on. */

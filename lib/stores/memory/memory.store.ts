@@ -3,7 +3,7 @@ import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
-import type { Counter } from '../../limits/counter.js';
+import { type Counter, counterId } from '../../limits/counter.js';
 import { DirectStore, tell } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { blockFor } from './block.js';
@@ -11,6 +11,8 @@ import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { type View, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
 import { evaluateReservation, toMs } from './evaluation.js';
+import { Learning } from './learning.js';
+import type { Lesson } from '../lesson.js';
 
 /** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {
@@ -40,6 +42,7 @@ export interface MemoryStoreOptions {
 export class MemoryStore extends DirectStore implements Store {
   private readonly table: CounterTable;
   private readonly counters: Counters;
+  private readonly learning = new Learning();
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
 
@@ -145,6 +148,12 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve();
   }
 
+  learn(counter: Counter, lesson: Lesson): Promise<void> {
+    const view = viewOf(this.table, counter, this.clock());
+    if (this.learning.learn(counterId(counter.limit, counter.identity), view, lesson)) this.counters.store(view);
+    return Promise.resolve();
+  }
+
   renew(lease: HeldLease): Promise<boolean> {
     const view = viewOf(this.table, lease, this.clock());
     const { algorithm, parameters } = lease.limit;
@@ -176,6 +185,7 @@ export class MemoryStore extends DirectStore implements Store {
 
   close(): Promise<void> {
     this.counters.clear();
+    this.learning.clear();
     return Promise.resolve();
   }
 }

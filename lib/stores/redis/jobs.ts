@@ -94,6 +94,9 @@ export class CheckJob extends Job {
   }
 }
 
+/** Only what is learnt of an upstream needs one. */
+const NOTE_KEYS = 1;
+
 /** Anything else that is done with one counter. */
 export class OperationJob<T> extends Job {
   private result: T | undefined;
@@ -105,7 +108,7 @@ export class OperationJob<T> extends Job {
     private readonly resolve: (result: T) => void,
     protected readonly fail: (error: RateLimitStoreError) => void,
   ) {
-    super(counter, withCandidate(counter.limit, keysOf), withCandidate(counter.limit, workOf));
+    super(counter, withCandidate(counter.limit, keysOf) + NOTE_KEYS, withCandidate(counter.limit, workOf));
   }
 
   read(reply: Reply): boolean {

@@ -17,6 +17,11 @@ export function hashTagOf(identity: string): string {
   return PLAIN.test(identity) ? identity : `#${hashIdentity(identity)}`;
 }
 
+/** The key of what is known of the upstream whose limit a counter follows. */
+export function noteKeyOf(key: string): string {
+  return `${key}:learnt`;
+}
+
 /** The channel on which instances tell each other that units came back, so that what was refused may be allowed. */
 export function givenBackChannel(prefix: string): string {
   return `${prefix}:given-back`;

@@ -1,7 +1,8 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry } from '../store.js';
 import type { Counter } from '../../limits/counter.js';
-import { extraKeysOf, keyOf } from './keys.js';
+import { extraKeysOf, keyOf, noteKeyOf } from './keys.js';
+import type { Lesson } from '../lesson.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
 const CONSUME = 0;
@@ -15,8 +16,12 @@ const RENEW = 7;
 const CONSUME_REFUNDABLE = 8;
 const CONSUME_EACH = 9;
 const BLOCKED_FOR = 10;
+const LEARN = 11;
+const UNKNOWN = -1;
 const NO_TICKET = -1;
 const NO_TIME = -1;
+/** Each operation on one counter has so many numbers or more. */
+const LEAST_NUMBERS = 3;
 const CARRY = { proportional: 1, additive: 2 } as const;
 
 /** The time that the script uses instead of the server's, for tests. */
@@ -138,6 +143,24 @@ export class Program {
     this.operation(BLOCK, counter, Math.round(durationMs * 1000));
   }
 
+  learn(counter: Counter, { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs }: Lesson): void {
+    const note = this.keyNumber(noteKeyOf(keyOf(this.prefix, counter)));
+    const micros = (ms: number | undefined) => (ms === undefined ? UNKNOWN : Math.round(ms * 1000));
+    const [reset, age, block] = [micros(resetAfterMs), micros(ageMs), micros(blockMs)];
+    this.operation(
+      LEARN,
+      counter,
+      note,
+      remaining ?? UNKNOWN,
+      reset,
+      age,
+      window ?? UNKNOWN,
+      inFlight,
+      instance,
+      block,
+    );
+  }
+
   renew(lease: HeldLease): void {
     this.operation(RENEW, lease, lease.units, lease.ticket);
   }
@@ -175,8 +198,8 @@ export class Program {
   private operation(operation: number, counter: Counter, ...numbers: number[]): void {
     this.endPlain();
     this.endRun();
-    const [first = 0, second = 0, third = 0] = numbers;
-    this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${first},${second},${third}`;
+    while (numbers.length < LEAST_NUMBERS) numbers.push(0);
+    this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${numbers.join(',')}`;
   }
 
   /** What the script is called with besides the keys. */
@@ -218,6 +241,15 @@ export class Program {
     const number = this.ownKeys.push(key);
     this.keyNumbers.set(key, number);
     this.ownKeys.push(...extraKeysOf(key, counter));
+    return number;
+  }
+
+  /** The number of a key that holds no counter. */
+  private keyNumber(key: string): number {
+    const known = this.keyNumbers.get(key);
+    if (known !== undefined) return known;
+    const number = this.ownKeys.push(key);
+    this.keyNumbers.set(key, number);
     return number;
   }
 

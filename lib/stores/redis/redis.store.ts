@@ -8,6 +8,7 @@ import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
 import { answerWith, DirectStore } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type { Lesson } from '../lesson.js';
 import { refundsOf } from '../store-decision.js';
 import { Batcher } from './batcher.js';
 import { CheckJob, OperationJob } from './jobs.js';
@@ -142,6 +143,10 @@ export class RedisStore extends DirectStore implements Store {
 
   async block(counter: Counter, durationMs: number): Promise<void> {
     await this.operate(counter, (program) => program.block(counter, durationMs), succeeded);
+  }
+
+  async learn(counter: Counter, lesson: Lesson): Promise<void> {
+    await this.operate(counter, (program) => program.learn(counter, lesson), succeeded);
   }
 
   async renew(lease: HeldLease): Promise<boolean> {

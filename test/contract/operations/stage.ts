@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
+import type { Lesson } from '../../../lib/stores/lesson.js';
 import type { Store } from '../../../lib/stores/store.js';
 import { ask, compile, ManualClock } from '../../support/stores.js';
 import { HOUR, five, identity, start, counterOf } from './limits.js';
@@ -33,6 +34,9 @@ export function operationsStage(make: (clock: ManualClock) => Store) {
   const reserve = (limit: CompiledLimit, cost = 1, maxWaitMs = HOUR) =>
     store.reserve({ limit, identity, cost, maxWaitMs });
   const penalize = (limit: CompiledLimit, units: number) => store.penalize({ limit, identity, units });
+  /** A call was answered at once, with nothing else in flight, unless told otherwise. */
+  const learn = (limit: CompiledLimit, lesson: Partial<Lesson>) =>
+    store.learn!(counterOf(limit), { ageMs: 0, inFlight: 0, instance: 1, window: 7, ...lesson });
   const block = (limit: CompiledLimit, ms: number) => store.block(counterOf(limit), ms);
   const unblock = (limit: CompiledLimit) => store.block(counterOf(limit), 0);
   /** Gives back what a decision took. */
@@ -69,6 +73,7 @@ export function operationsStage(make: (clock: ManualClock) => Store) {
     peek,
     reserve,
     penalize,
+    learn,
     block,
     unblock,
     giveBack,

@@ -1,0 +1,20 @@
+import { answerWith, decide, decided } from '../stores/decide.js';
+import { openDecision } from '../stores/store-decision.js';
+import type { CheckEntry } from '../limits/counter.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from '../stores/store.js';
+
+/** Decides a check of code. Only limits that are not switched off are asked. */
+export function decideEnforced(store: Store, check: Check, answer: CheckAnswer): void {
+  if (!check.entries.some(isOff)) decide(store, check, answer);
+  else answerWith(decideOthers(store, check), answer);
+}
+
+async function decideOthers(store: Store, check: Check): Promise<StoreDecision[]> {
+  const asked = check.entries.filter((entry) => !isOff(entry));
+  const decisions = asked.length === 0 ? [] : await decided(store, { ...check, entries: asked });
+  return check.entries.map(({ limit }) => (limit.off ? openDecision(limit) : decisions.shift()!));
+}
+
+function isOff({ limit }: CheckEntry): boolean {
+  return limit.off;
+}

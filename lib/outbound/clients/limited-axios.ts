@@ -1,0 +1,98 @@
+import { isRecord } from '../../config/option-checks.js';
+import { RateLimitConfigError } from '../../errors/errors.js';
+import { outboundMessages } from '../../errors/outbound-messages.js';
+import type { OutboundCall } from '../outbound-call.js';
+import type { OutboundCaller } from '../outbound-caller.js';
+import type { Permit } from '../permit.js';
+import type { AxiosAnswer, AxiosInstanceLike, AxiosRequest, LimitedAxios } from './axios-types.js';
+import { isJson, isStream, jsonOf } from './bodies.js';
+import { namedHeaders } from './named-headers.js';
+
+type Config = AxiosRequest & { readonly signal?: AbortSignal | undefined };
+type Adapter = (config: Config) => Promise<AxiosAnswer>;
+type Caller = OutboundCaller<AxiosRequest, AxiosAnswer>;
+
+/** What came of sending a request once: axios rejects for statuses that the caller does not want. */
+interface Outcome {
+  readonly response: AxiosAnswer;
+  readonly error: unknown;
+  readonly isError: boolean;
+}
+
+/** Lets instances of axios wait for their turn: in the place of their adapter, so that each request is seen as it is sent. */
+export function limitedAxios(caller: Caller): LimitedAxios {
+  return {
+    attach: (instance) => {
+      if (!isInstance(instance)) throw new RateLimitConfigError(outboundMessages.noAxios(instance));
+      const { defaults } = instance;
+      const before = defaults.adapter;
+      let isAttached = true;
+      const adapter: Adapter = async (config) => {
+        const send = await adapterOf(before, config);
+        return isAttached ? sendLimited(caller, send, config) : send(config);
+      };
+      defaults.adapter = adapter;
+      return () => {
+        isAttached = false;
+        if (defaults.adapter === adapter) defaults.adapter = before;
+      };
+    },
+  };
+}
+
+async function sendLimited(caller: Caller, send: Adapter, config: Config): Promise<AxiosAnswer> {
+  const call = await caller.call(() => config, config.signal);
+  const sent = {
+    method: config.method ?? 'GET',
+    hasKey: namedHeaders(config.headers).get('idempotency-key') !== null,
+    canRepeat: !isStream(config.data),
+  };
+  let permit = await call.enter();
+  for (;;) {
+    const outcome = await sendOnce(call, send, config);
+    const { status, headers, data } = outcome.response;
+    const named = namedHeaders(headers);
+    const body = caller.settings.readsBody && isJson(named) ? jsonOf(data) : undefined;
+    const report = call.answered({ status, headers: named, body, receivedAt: Date.now() });
+    const waitMs = call.waitMs(sent, report, status);
+    const again = waitMs === undefined ? undefined : await call.reenter(waitMs);
+    if (again === undefined) return handOn(outcome, permit, caller);
+    permit = again;
+    // Nobody reads a body that comes as a stream.
+    if (isStream(data)) (data as { destroy?: () => void }).destroy?.();
+  }
+}
+
+async function sendOnce(call: OutboundCall, send: Adapter, config: Config): Promise<Outcome> {
+  try {
+    return { response: await send(config), error: undefined, isError: false };
+  } catch (error) {
+    const response = (error as { response?: AxiosAnswer } | undefined)?.response;
+    if (response !== undefined) return { response, error, isError: true };
+    call.failed();
+    throw error;
+  }
+}
+
+function handOn({ response, error, isError }: Outcome, permit: Permit, caller: Caller): AxiosAnswer {
+  // Axios reads the body once it has the response.
+  if (caller.settings.settle !== undefined) setImmediate(() => void caller.settle(permit, () => response));
+  const { data } = response;
+  if (permit.holds && isStream(data)) {
+    (data as NodeJS.ReadableStream).once('close', () => void permit.release());
+  } else void permit.release();
+  if (isError) throw error;
+  return response;
+}
+
+/** The adapter that an instance had: a function, or names that axios has functions for. */
+async function adapterOf(adapter: unknown, config: Config): Promise<Adapter> {
+  if (typeof adapter === 'function') return adapter as Adapter;
+  const { default: axios } = await import('axios');
+  return axios.getAdapter(adapter as 'http', config as never) as Adapter;
+}
+
+function isInstance(instance: unknown): instance is AxiosInstanceLike {
+  const isObject = typeof instance === 'function' || isRecord(instance);
+  return isObject && isRecord((instance as Partial<AxiosInstanceLike>).defaults);
+}

@@ -1,0 +1,172 @@
+import type { OutboundCall } from '../outbound-call.js';
+import type { OutboundCaller } from '../outbound-caller.js';
+import type { Permit } from '../permit.js';
+import type { SentCall } from '../retry-wait.js';
+import { isStream } from './bodies.js';
+import { namedHeaders } from './named-headers.js';
+import type {
+  DispatchController,
+  DispatchedRequest,
+  DispatchedResponse,
+  DispatchHandler,
+  LimitedDispatcher,
+} from './undici-types.js';
+import { WaitingController } from './waiting-controller.js';
+
+type Dispatch = (request: DispatchedRequest, handler: DispatchHandler) => boolean;
+type Caller = OutboundCaller<DispatchedRequest, DispatchedResponse>;
+
+/** The bodies of refusals are kept, so that the last one can be handed on; of longer ones only so much. */
+const MOST_KEPT = 1_000_000;
+
+/** An interceptor whose requests wait for their turn. */
+export function limitedDispatcher(caller: Caller): LimitedDispatcher {
+  const interceptor =
+    (dispatch: Dispatch): Dispatch =>
+    (request, handler) => {
+      new LimitedRequest(caller, dispatch, request, handler).start();
+      return true;
+    };
+  return interceptor as unknown as LimitedDispatcher;
+}
+
+/** A refusal that is not handed on yet. */
+interface Refusal {
+  readonly status: number;
+  readonly headers: unknown;
+  readonly statusMessage: string | undefined;
+  readonly waitMs: number;
+  readonly chunks: Uint8Array[];
+  length: number;
+}
+
+/** A request of undici, which stands between its dispatcher and the handler of the caller. */
+class LimitedRequest implements DispatchHandler {
+  private readonly controller = new WaitingController();
+  private readonly sent: SentCall;
+  private call: OutboundCall | undefined;
+  private permit: Permit | undefined;
+  private refusal: Refusal | undefined;
+  private isAnswered = false;
+
+  constructor(
+    private readonly caller: Caller,
+    private readonly dispatch: Dispatch,
+    private readonly request: DispatchedRequest,
+    private readonly handler: DispatchHandler,
+  ) {
+    const hasKey = namedHeaders(request.headers).get('idempotency-key') !== null;
+    this.sent = { method: request.method, hasKey, canRepeat: !isStream(request.body) };
+  }
+
+  start(): void {
+    try {
+      // So that the caller can abort while it waits.
+      this.handler.onRequestStart?.(this.controller, {});
+    } catch (error) {
+      this.controller.abort(error as Error);
+    }
+    void this.enter();
+  }
+
+  onRequestStart(controller: DispatchController): void {
+    this.controller.follow(controller);
+  }
+
+  onRequestUpgrade(_: DispatchController, status: number, headers: unknown, socket: unknown): void {
+    this.answered(status, headers);
+    this.end();
+    this.handler.onRequestUpgrade?.(this.controller, status, headers, socket);
+  }
+
+  onResponseStart(_: DispatchController, status: number, headers: unknown, statusMessage?: string): void {
+    // What is only informational is followed by the response.
+    if (status >= 200) {
+      const waitMs = this.answered(status, headers);
+      if (waitMs !== undefined) {
+        this.refusal = { status, headers, statusMessage, waitMs, chunks: [], length: 0 };
+        return;
+      }
+    }
+    this.handler.onResponseStart?.(this.controller, status, headers, statusMessage);
+  }
+
+  onResponseData(_: DispatchController, chunk: Uint8Array): void {
+    const { refusal } = this;
+    if (refusal === undefined) return this.handler.onResponseData?.(this.controller, chunk);
+    if (refusal.length + chunk.length > MOST_KEPT) return;
+    refusal.chunks.push(chunk);
+    refusal.length += chunk.length;
+  }
+
+  onResponseEnd(_: DispatchController, trailers: unknown): void {
+    const { refusal } = this;
+    if (refusal === undefined) {
+      this.end();
+      this.handler.onResponseEnd?.(this.controller, trailers);
+    } else void this.reenter(refusal, trailers);
+  }
+
+  onResponseError(_: DispatchController, error: Error): void {
+    if (this.isAnswered) this.end();
+    else this.call?.failed();
+    this.handler.onResponseError?.(this.controller, error);
+  }
+
+  private async enter(): Promise<void> {
+    const { caller, controller, request } = this;
+    try {
+      this.call = await caller.call(() => request, controller.signal);
+      this.permit = await this.call.enter();
+    } catch (error) {
+      this.handler.onResponseError?.(controller, error as Error);
+      return;
+    }
+    this.send();
+  }
+
+  /** Waits until the upstream may be asked again. If there is no time, the refusal is the response. */
+  private async reenter(refusal: Refusal, trailers: unknown): Promise<void> {
+    const { handler, controller } = this;
+    try {
+      const permit = await this.call!.reenter(refusal.waitMs);
+      this.refusal = undefined;
+      if (permit !== undefined) {
+        this.permit = permit;
+        this.send();
+        return;
+      }
+    } catch (error) {
+      handler.onResponseError?.(controller, error as Error);
+      return;
+    }
+    handler.onResponseStart?.(controller, refusal.status, refusal.headers, refusal.statusMessage);
+    for (const chunk of refusal.chunks) handler.onResponseData?.(controller, chunk);
+    handler.onResponseEnd?.(controller, trailers);
+  }
+
+  private send(): void {
+    this.isAnswered = false;
+    try {
+      this.dispatch(this.request, this);
+    } catch (error) {
+      this.onResponseError(this.controller, error as Error);
+    }
+  }
+
+  /** Tells what a response says, and how long to wait before the request is sent again, if it is. */
+  private answered(status: number, headers: unknown): number | undefined {
+    const { caller, sent } = this;
+    const call = this.call!;
+    const named = namedHeaders(headers);
+    this.isAnswered = true;
+    const report = call.answered({ status, headers: named, receivedAt: Date.now() });
+    const waitMs = call.waitMs(sent, report, status);
+    if (waitMs === undefined) void caller.settle(this.permit!, () => ({ status, headers: named }));
+    return waitMs;
+  }
+
+  private end(): void {
+    void this.permit!.release();
+  }
+}

@@ -1,0 +1,66 @@
+import type { UpstreamResponse } from '../headers/upstream-report.js';
+import { isJson, isStream } from './bodies.js';
+import { heldResponse } from './held-response.js';
+import type { OutboundCall } from '../outbound-call.js';
+import type { OutboundCaller } from '../outbound-caller.js';
+import type { Permit } from '../permit.js';
+
+/** A `fetch` whose calls wait for their turn. */
+export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof fetch {
+  const { settings } = caller;
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const call = await caller.call(() => request.clone(), request.signal);
+    const sent = {
+      method: request.method,
+      hasKey: request.headers.has('idempotency-key'),
+      canRepeat: !isStream(init?.body),
+    };
+    let next = request;
+    let permit = await call.enter();
+    for (;;) {
+      const current = next;
+      if (sent.canRepeat && call.mayRepeat) next = current.clone();
+      const response = await send(current, init, call);
+      const report = call.answered(await readable(response, settings.readsBody));
+      const waitMs = call.waitMs(sent, report, response.status);
+      const again = waitMs === undefined ? undefined : await call.reenter(waitMs);
+      if (again === undefined) return handOn(response, permit, caller);
+      permit = again;
+      // Its connection is free again.
+      await response.body?.cancel().catch(() => undefined);
+    }
+  };
+}
+
+/** Sends a request. What it holds is released if it fails. */
+async function send(request: Request, init: RequestInit | undefined, call: OutboundCall): Promise<Response> {
+  try {
+    // The dispatcher of Node's own `fetch` is no part of the request.
+    const { dispatcher } = (init ?? {}) as { dispatcher?: unknown };
+    return await (dispatcher === undefined ? fetch(request) : fetch(request, { dispatcher } as RequestInit));
+  } catch (error) {
+    call.failed();
+    throw error;
+  }
+}
+
+/** What parsers see of a response. */
+async function readable(response: Response, readsBody: boolean): Promise<UpstreamResponse> {
+  const { status, headers } = response;
+  const receivedAt = Date.now();
+  if (!readsBody || !isJson(headers)) return { status, headers, receivedAt };
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  return { status, headers, receivedAt, body };
+}
+
+function handOn(response: Response, permit: Permit, caller: OutboundCaller<Request, Response>): Response {
+  if (caller.settings.settle !== undefined) {
+    const copy = response.clone();
+    void caller.settle(permit, () => copy.clone());
+  }
+  return permit.holds ? heldResponse(response, () => void permit.release()) : response;
+}

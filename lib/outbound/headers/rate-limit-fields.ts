@@ -1,0 +1,106 @@
+import { type BareItem, type Item, parseDictionary, parseList, Token } from 'structured-headers';
+import { textOf, units } from './field-values.js';
+import { resetAfterMs } from './reset-time.js';
+import type { UpstreamLimit, UpstreamResponse } from './upstream-report.js';
+
+/** What `RateLimit-Policy` says of a limit. */
+interface Policy {
+  readonly name: string;
+  readonly unit: string | undefined;
+  readonly quota: number | undefined;
+  readonly windowMs: number | undefined;
+}
+
+/** Reads `RateLimit` and `RateLimit-Policy` in each form that the drafts 3 to 11 of `draft-ietf-httpapi-ratelimit-headers` gave them. */
+export function rateLimitFields(response: UpstreamResponse): UpstreamLimit[] {
+  const policies = policiesOf(textOf(response.headers, 'ratelimit-policy'));
+  const state = textOf(response.headers, 'ratelimit');
+  if (state === undefined) return separateFields(response, policies);
+  const named = itemsOf(state).map((item) => namedLimit(item, policies));
+  return named.some(({ remaining }) => remaining !== undefined) ? named : dictionary(state, policies);
+}
+
+/** Drafts 8 to 11: `"default";r=50;t=30`, beside `"default";q=100;w=60`. */
+function namedLimit([value, parameters]: Item, policies: readonly Policy[]): UpstreamLimit {
+  const name = nameOf(value);
+  const policy = policies.find((each) => each.name === name);
+  const left = seconds(parameters.get('t'));
+  return {
+    name,
+    unit: policy?.unit,
+    quota: policy?.quota,
+    remaining: count(parameters.get('r')),
+    resetAfterMs: left,
+    windowMs: policy?.windowMs,
+  };
+}
+
+/** Draft 7: `limit=100, remaining=50, reset=30`. */
+function dictionary(text: string, policies: readonly Policy[]): UpstreamLimit[] {
+  const members = attempt(() => parseDictionary(text));
+  const value = (key: string): unknown => members?.get(key)?.[0];
+  const remaining = count(value('remaining'));
+  if (remaining === undefined) return [];
+  const quota = count(value('limit'));
+  return [{ name: '', ...ofQuota(quota, policies), quota, remaining, resetAfterMs: seconds(value('reset')) }];
+}
+
+/** Drafts 3 to 6: three fields; the first may have the policies behind it, as `100, 100;w=60`. */
+function separateFields(response: UpstreamResponse, policies: readonly Policy[]): UpstreamLimit[] {
+  const remaining = units(textOf(response.headers, 'ratelimit-remaining'));
+  if (remaining === undefined) return [];
+  const [first, ...behind] = policiesOf(textOf(response.headers, 'ratelimit-limit'));
+  const quota = first?.quota;
+  const all = policies.length > 0 ? policies : behind;
+  return [
+    { name: '', ...ofQuota(quota, all), quota, remaining, resetAfterMs: resetAfterMs(response, 'ratelimit-reset') },
+  ];
+}
+
+/** The policy whose quota is that of the limit that is told. */
+function ofQuota(quota: number | undefined, policies: readonly Policy[]): Pick<Policy, 'unit' | 'windowMs'> {
+  const policy = policies.find((each) => each.quota === quota);
+  return { unit: policy?.unit, windowMs: policy?.windowMs };
+}
+
+/** Of drafts 8 to 11 `"default";q=100;w=60;qu="requests"`, and of earlier ones `100;w=60`. */
+function policiesOf(text: string | undefined): Policy[] {
+  if (text === undefined) return [];
+  return itemsOf(text).map(([value, parameters]) => {
+    const unit: unknown = parameters.get('qu');
+    const isQuota = typeof value === 'number';
+    return {
+      name: isQuota ? '' : nameOf(value),
+      unit: typeof unit === 'string' && unit !== '' ? unit : undefined,
+      quota: isQuota ? count(value) : count(parameters.get('q')),
+      windowMs: seconds(parameters.get('w')),
+    };
+  });
+}
+
+/** The members of a list that are no lists themselves. */
+function itemsOf(text: string): Item[] {
+  const members = attempt(() => parseList(text)) ?? [];
+  return members.filter((member): member is Item => !Array.isArray(member[0]));
+}
+
+function nameOf(value: BareItem): string {
+  return typeof value === 'string' || value instanceof Token ? value.toString() : '';
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 ? Math.floor(value) : undefined;
+}
+
+function seconds(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value * 1000 : undefined;
+}
+
+/** Of a field that is none of its kind nothing is read. */
+function attempt<T>(parse: () => T): T | undefined {
+  try {
+    return parse();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,62 @@
+import type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './upstream-report.js';
+
+/** What a parser said, as far as it can be meant: whole units, and no time longer than the longest that is believed. */
+export interface ReadReport {
+  readonly limits: readonly UpstreamLimit[];
+  readonly retryAfterMs: number | undefined;
+  readonly refused: boolean;
+}
+
+/** More limits of a response are not read. */
+const MOST_LIMITS = 20;
+const LONGEST_NAME = 128;
+const SERVICE_UNAVAILABLE = 503;
+const TOO_MANY_REQUESTS = 429;
+
+/** Reads a response by a parser. An upstream may say anything, and a parser may fail: what makes no sense is left out. Never throws. */
+export function readUpstream(parse: UpstreamParser, response: UpstreamResponse, maxWaitMs: number): ReadReport {
+  let report: UpstreamReport | undefined;
+  try {
+    report = parse(response);
+  } catch {
+    report = undefined;
+  }
+  const { limits, retryAfterMs, refused }: Partial<UpstreamReport> = report ?? {};
+  const isRefusal = response.status === TOO_MANY_REQUESTS || response.status === SERVICE_UNAVAILABLE;
+  return {
+    limits: Array.isArray(limits)
+      ? (limits as readonly unknown[]).slice(0, MOST_LIMITS).flatMap((limit) => read(limit, maxWaitMs))
+      : [],
+    retryAfterMs: waitOf(retryAfterMs, maxWaitMs),
+    refused: typeof refused === 'boolean' ? refused : isRefusal,
+  };
+}
+
+function read(limit: unknown, maxWaitMs: number): UpstreamLimit[] {
+  if (typeof limit !== 'object' || limit === null) return [];
+  const { name, unit, quota, remaining, resetAfterMs, windowMs, refill } = limit as Partial<UpstreamLimit>;
+  return [
+    {
+      name: shortText(name) ?? '',
+      unit: shortText(unit),
+      quota: unitsOf(quota),
+      remaining: unitsOf(remaining),
+      resetAfterMs: waitOf(resetAfterMs, maxWaitMs),
+      windowMs: waitOf(windowMs, Number.MAX_SAFE_INTEGER),
+      refill: refill === 'gradual' ? 'gradual' : 'at-reset',
+    },
+  ];
+}
+
+function shortText(text: unknown): string | undefined {
+  return typeof text === 'string' && text !== '' ? text.slice(0, LONGEST_NAME) : undefined;
+}
+
+function unitsOf(value: unknown): number | undefined {
+  if (typeof value !== 'number' || !(value >= 0)) return undefined;
+  return Math.min(Math.floor(value), Number.MAX_SAFE_INTEGER);
+}
+
+function waitOf(value: unknown, most: number): number | undefined {
+  return typeof value === 'number' && value >= 0 ? Math.min(value, most) : undefined;
+}

@@ -1,0 +1,172 @@
+import { decimal, textOf, units } from './field-values.js';
+import { rateLimitFields } from './rate-limit-fields.js';
+import { resetAfterMs, retryAfterMs } from './reset-time.js';
+import { shopifyGraphqlLimits } from './shopify-graphql.js';
+import type { UpstreamLimit, UpstreamParser, UpstreamResponse } from './upstream-report.js';
+import { xRateLimitFields } from './x-rate-limit.js';
+
+/** How an upstream tells of its limits. */
+export interface Upstream {
+  /** The page that says so. */
+  readonly documentation: string;
+  /** The headers, or the part of the body, that are read. */
+  readonly reads: readonly string[];
+  /**
+   * Whether the parser needs the body, read as JSON.
+   * @default false
+   */
+  readonly readsBody?: boolean;
+  /** Reads a response. */
+  readonly parse: UpstreamParser;
+}
+
+/** Limits whose fields are told by what they count: `x-ratelimit-remaining-tokens`. */
+function ofUnits(
+  response: UpstreamResponse,
+  names: readonly string[],
+  field: (what: 'limit' | 'remaining' | 'reset', unit: string) => string,
+): UpstreamLimit[] {
+  return names.flatMap((unit): UpstreamLimit[] => {
+    const remaining = units(textOf(response.headers, field('remaining', unit)));
+    if (remaining === undefined) return [];
+    const quota = units(textOf(response.headers, field('limit', unit)));
+    const reset = resetAfterMs(response, field('reset', unit));
+    return [{ name: unit, unit, quota, remaining, resetAfterMs: reset, refill: 'gradual' }];
+  });
+}
+
+const openai = (response: UpstreamResponse) =>
+  ofUnits(response, ['requests', 'tokens'], (what, unit) => `x-ratelimit-${what}-${unit}`);
+
+const anthropic = (response: UpstreamResponse) =>
+  ofUnits(
+    response,
+    ['requests', 'tokens', 'input-tokens', 'output-tokens'],
+    (what, unit) => `anthropic-ratelimit-${unit}-${what}`,
+  );
+
+/** The bucket of the REST API, as `32/40`: units used, and the most of them. */
+function shopify({ headers }: UpstreamResponse): UpstreamLimit[] {
+  const [used, quota, ...rest] = (textOf(headers, 'x-shopify-shop-api-call-limit') ?? '').split('/').map(decimal);
+  if (used === undefined || quota === undefined || rest.length > 0) return [];
+  return [{ name: '', unit: 'requests', quota, remaining: Math.max(0, quota - used), refill: 'gradual' }];
+}
+
+/** GitHub refuses with 403, too, and then says how long, or that nothing is left. */
+function githubRefused({ status, headers }: UpstreamResponse): boolean | undefined {
+  if (status !== 403) return undefined;
+  return textOf(headers, 'retry-after') !== undefined || textOf(headers, 'x-ratelimit-remaining') === '0';
+}
+
+/** The upstreams whose limits are known, by the names that the option `parser` takes. */
+export const upstreams = {
+  'rate-limit': {
+    documentation: 'https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/',
+    reads: [
+      'RateLimit',
+      'RateLimit-Policy',
+      'RateLimit-Limit',
+      'RateLimit-Remaining',
+      'RateLimit-Reset',
+      'Retry-After',
+    ],
+    parse: (response) => ({ limits: rateLimitFields(response), retryAfterMs: retryAfterMs(response) }),
+  },
+  'x-rate-limit': {
+    documentation: 'https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/',
+    reads: ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'],
+    parse: (response) => ({ limits: xRateLimitFields(response), retryAfterMs: retryAfterMs(response) }),
+  },
+  github: {
+    documentation: 'https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api',
+    reads: ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-RateLimit-Resource', 'Retry-After'],
+    parse: (response) => ({
+      limits: xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-resource')),
+      retryAfterMs: retryAfterMs(response),
+      refused: githubRefused(response),
+    }),
+  },
+  openai: {
+    documentation: 'https://platform.openai.com/docs/guides/rate-limits',
+    reads: [
+      'X-RateLimit-Limit-Requests',
+      'X-RateLimit-Remaining-Requests',
+      'X-RateLimit-Reset-Requests',
+      'X-RateLimit-Limit-Tokens',
+      'X-RateLimit-Remaining-Tokens',
+      'X-RateLimit-Reset-Tokens',
+      'Retry-After-Ms',
+      'Retry-After',
+    ],
+    parse: (response) => ({ limits: openai(response), retryAfterMs: retryAfterMs(response) }),
+  },
+  anthropic: {
+    documentation: 'https://docs.anthropic.com/en/api/rate-limits',
+    reads: [
+      'Anthropic-RateLimit-Requests-{Limit,Remaining,Reset}',
+      'Anthropic-RateLimit-Tokens-{Limit,Remaining,Reset}',
+      'Anthropic-RateLimit-Input-Tokens-{Limit,Remaining,Reset}',
+      'Anthropic-RateLimit-Output-Tokens-{Limit,Remaining,Reset}',
+      'Retry-After',
+    ],
+    parse: (response) => ({
+      limits: anthropic(response),
+      retryAfterMs: retryAfterMs(response),
+      // Overloaded.
+      refused: response.status === 529 ? true : undefined,
+    }),
+  },
+  shopify: {
+    documentation: 'https://shopify.dev/docs/api/admin-rest/usage/rate-limits',
+    reads: ['X-Shopify-Shop-Api-Call-Limit', 'Retry-After'],
+    parse: (response) => ({ limits: shopify(response), retryAfterMs: retryAfterMs(response) }),
+  },
+  'shopify-graphql': {
+    documentation: 'https://shopify.dev/docs/api/usage/limits',
+    reads: ['extensions.cost.throttleStatus', 'errors[].extensions.code'],
+    readsBody: true,
+    parse: (response) => ({ ...shopifyGraphqlLimits(response), retryAfterMs: retryAfterMs(response) }),
+  },
+  stripe: {
+    documentation: 'https://docs.stripe.com/rate-limits',
+    // It says that it refused, and not how much is left.
+    reads: ['Retry-After'],
+    parse: (response) => ({ limits: [], retryAfterMs: retryAfterMs(response) }),
+  },
+  slack: {
+    documentation: 'https://docs.slack.dev/apis/web-api/rate-limits',
+    reads: ['Retry-After'],
+    parse: (response) => ({ limits: [], retryAfterMs: retryAfterMs(response) }),
+  },
+  discord: {
+    documentation: 'https://docs.discord.com/developers/topics/rate-limits',
+    reads: [
+      'X-RateLimit-Limit',
+      'X-RateLimit-Remaining',
+      'X-RateLimit-Reset-After',
+      'X-RateLimit-Bucket',
+      'Retry-After',
+    ],
+    parse: (response) => ({
+      limits: xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-bucket')),
+      retryAfterMs: retryAfterMs(response),
+    }),
+  },
+} satisfies Record<string, Upstream>;
+
+/** The name of an upstream whose limits are known. */
+export type UpstreamName = keyof typeof upstreams;
+
+/**
+ * Reads what a response of any upstream says of limits in its headers: the `RateLimit` fields, and what the upstreams of the table
+ * have of their own. It is the parser of calls that name none.
+ */
+export const parseUpstream: UpstreamParser = (response) => {
+  const known = [rateLimitFields, anthropic, openai, shopify];
+  for (const read of known) {
+    const limits = read(response);
+    if (limits.length > 0) return { limits, retryAfterMs: retryAfterMs(response) };
+  }
+  if (textOf(response.headers, 'x-github-request-id') !== undefined) return upstreams.github.parse(response);
+  return { limits: xRateLimitFields(response), retryAfterMs: retryAfterMs(response) };
+};

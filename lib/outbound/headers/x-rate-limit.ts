@@ -1,0 +1,23 @@
+import { textOf, units } from './field-values.js';
+import { resetAfterMs } from './reset-time.js';
+import type { UpstreamLimit, UpstreamResponse } from './upstream-report.js';
+
+/** The beginnings that these fields have at different upstreams. */
+const PREFIXES = ['x-ratelimit', 'x-rate-limit'];
+
+/** Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`; also those that are written `X-Rate-Limit`, and a finer `-Reset-After`. */
+export function xRateLimitFields(response: UpstreamResponse, name = ''): UpstreamLimit[] {
+  for (const prefix of PREFIXES) {
+    const remaining = units(textOf(response.headers, `${prefix}-remaining`));
+    if (remaining === undefined) continue;
+    return [
+      {
+        name,
+        quota: units(textOf(response.headers, `${prefix}-limit`)),
+        remaining,
+        resetAfterMs: resetAfterMs(response, `${prefix}-reset-after`) ?? resetAfterMs(response, `${prefix}-reset`),
+      },
+    ];
+  }
+  return [];
+}

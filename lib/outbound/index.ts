@@ -1,0 +1,20 @@
+/**
+ * What calls to others' APIs learn from responses: the upstreams that are known, and the types of parsers for others.
+ * @module nestjs-sluice/outbound
+ */
+export { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
+export type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './headers/upstream-report.js';
+export type { BodyParser, FetchOptions, OutboundLimits, OutboundOptions, RetryOptions } from './outbound-options.js';
+export type {
+  AxiosAnswer,
+  AxiosInstanceLike,
+  AxiosOptions,
+  AxiosRequest,
+  LimitedAxios,
+} from './clients/axios-types.js';
+export type {
+  DispatchedRequest,
+  DispatchedResponse,
+  DispatcherOptions,
+  LimitedDispatcher,
+} from './clients/undici-types.js';

@@ -1,0 +1,46 @@
+import type { CheckEntry } from '../../limits/counter.js';
+import type { Lesson } from '../../stores/lesson.js';
+import type { ReadReport } from '../headers/read-upstream.js';
+import type { UpstreamLimit } from '../headers/upstream-report.js';
+import { chooseLimit, type LearnTerms, windowOf } from './choose-limit.js';
+import type { Flights } from './flights.js';
+
+/** Has limits learn what an upstream says of its own, for all instances of the app. */
+export class Learner {
+  constructor(
+    private readonly flights: Flights,
+    private readonly terms: LearnTerms,
+  ) {}
+
+  /** A call goes out now. */
+  sent(entries: readonly CheckEntry[]): void {
+    for (const entry of entries) if (isCounted(entry)) this.flights.begin(entry, entry.cost);
+  }
+
+  /** A call failed: nothing is known of it. */
+  failed(entries: readonly CheckEntry[]): void {
+    for (const entry of entries) if (isCounted(entry)) this.flights.end(entry, entry.cost, { ageMs: 0 });
+  }
+
+  /** A call was answered, which was sent so many milliseconds ago. */
+  answered(entries: readonly CheckEntry[], { limits, retryAfterMs, refused }: ReadReport, ageMs: number): void {
+    const blockMs = refused ? retryAfterMs : undefined;
+    for (const entry of entries) {
+      if (entry.limit.off) continue;
+      const units = isCounted(entry) ? entry.cost : 0;
+      const limit = units === 0 ? undefined : chooseLimit(limits, entry.limit.name, this.terms);
+      this.flights.end(entry, units, { ...lessonOf(limit), ageMs, blockMs });
+    }
+  }
+}
+
+function lessonOf(limit: UpstreamLimit | undefined): Pick<Lesson, 'remaining' | 'resetAfterMs' | 'window'> {
+  if (limit === undefined) return {};
+  const { remaining, resetAfterMs, refill } = limit;
+  return { remaining, resetAfterMs, window: refill === 'gradual' ? undefined : windowOf(limit) };
+}
+
+/** Units that are held follow no upstream's count. */
+function isCounted({ limit }: CheckEntry): boolean {
+  return !limit.off && limit.algorithm.holding === undefined;
+}

@@ -1,0 +1,84 @@
+import { RateLimitTimeoutError } from '../limiter/rate-limit-timeout.error.js';
+import { type ReadReport, readUpstream } from './headers/read-upstream.js';
+import type { UpstreamResponse } from './headers/upstream-report.js';
+import type { Learner } from './learning/learner.js';
+import { Permit, type PermitStores } from './permit.js';
+import type { OutboundSettings } from './read-options.js';
+import { retryWaitMs, type SentCall } from './retry-wait.js';
+import type { TurnEntry, TurnOptions } from './turns/waiting-call.js';
+
+/** What a call needs of the caller that made it. */
+export interface CallContext {
+  readonly settings: Pick<
+    OutboundSettings<never, never>,
+    'timeoutMs' | 'attempts' | 'parse' | 'maxLearnedWaitMs' | 'readsBody'
+  >;
+  readonly stores: PermitStores;
+  readonly learner: Learner | undefined;
+}
+
+/** One call to an upstream, with all that is sent for it. Each attempt enters, is sent, and is answered or fails. */
+export class OutboundCall {
+  private attempt = 0;
+  private sentAt = 0;
+  private permit: Permit | undefined;
+
+  constructor(
+    private readonly asks: readonly TurnEntry[],
+    private readonly turn: Omit<TurnOptions, 'notBefore'>,
+    private readonly context: CallContext,
+  ) {}
+
+  /** Whether another attempt may follow the one that has entered. */
+  get mayRepeat(): boolean {
+    return this.attempt < this.context.settings.attempts;
+  }
+
+  /** Waits for the turn of an attempt, and until a time of the monotonic clock. It is sent at once then. */
+  async enter(notBefore = 0): Promise<Permit> {
+    const { stores, learner } = this.context;
+    const taken = await stores.turns.take(this.asks, { ...this.turn, notBefore });
+    this.permit = new Permit(taken, stores);
+    this.attempt++;
+    this.sentAt = performance.now();
+    learner?.sent(this.permit.entries);
+    return this.permit;
+  }
+
+  /** No response came. What the attempt holds is released. */
+  failed(): void {
+    const { permit } = this;
+    if (permit === undefined) return;
+    this.context.learner?.failed(permit.entries);
+    void permit.release();
+  }
+
+  /** A response came. Tells what it says of the upstream's limits. */
+  answered(response: UpstreamResponse): ReadReport {
+    const { settings, learner } = this.context;
+    const report = readUpstream(settings.parse, response, settings.maxLearnedWaitMs);
+    learner?.answered(this.permit!.entries, report, performance.now() - this.sentAt);
+    return report;
+  }
+
+  /**
+   * How long a call that was answered has to wait before it may be sent again, in milliseconds. Nothing if it is not sent again: it
+   * must not be, or there is no more time.
+   */
+  waitMs(sent: SentCall, report: ReadReport, status: number): number | undefined {
+    const waitMs = this.mayRepeat ? retryWaitMs(sent, report, status, this.attempt, Math.random()) : undefined;
+    const leftMs = this.turn.since + this.turn.timeoutMs - performance.now();
+    return waitMs === undefined || waitMs > leftMs ? undefined : waitMs;
+  }
+
+  /** Waits so long, in its place of the queue; what it holds is released first. Nothing if its time is over before its turn. */
+  async reenter(waitMs: number): Promise<Permit | undefined> {
+    await this.permit!.release();
+    try {
+      return await this.enter(performance.now() + waitMs);
+    } catch (error) {
+      if (error instanceof RateLimitTimeoutError) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
+import { OnceLogger } from '../errors/once-logger.js';
+import { outboundMessages } from '../errors/outbound-messages.js';
+import { assertActual, assertCost, assertKey } from '../limits/arguments.js';
+import type { CheckEntry } from '../limits/counter.js';
+import type { Rule } from '../rules/rule.js';
+import type { Flights } from './learning/flights.js';
+import { Learner } from './learning/learner.js';
+import { OutboundCall } from './outbound-call.js';
+import type { Permit, PermitStores } from './permit.js';
+import type { OutboundSettings } from './read-options.js';
+import type { TurnEntry } from './turns/waiting-call.js';
+
+const log = new OnceLogger(logger);
+
+/** Lets calls of one kind go out: asks their limits, and settles what they cost in the end. Knows no client. */
+export class OutboundCaller<Sent, Answer> {
+  private readonly learner: Learner | undefined;
+
+  constructor(
+    readonly rules: readonly Rule[],
+    readonly settings: OutboundSettings<Sent, Answer>,
+    private readonly stores: PermitStores,
+    flights: Flights,
+  ) {
+    const { learn, cost } = settings;
+    const terms = { names: typeof learn === 'boolean' ? undefined : learn, hasCost: cost !== undefined };
+    this.learner = learn === false ? undefined : new Learner(flights, terms);
+  }
+
+  /** Makes a call. `copy` gives what is sent to the user's functions, a copy for each. Rejects if one of them gives what is wrong. */
+  async call(copy: () => Sent, signal: AbortSignal | undefined): Promise<OutboundCall> {
+    const { settings, stores, learner } = this;
+    const since = performance.now();
+    const asks: TurnEntry[] = [];
+    for (const rule of this.rules) asks.push(await this.askOf(rule, copy));
+    const aheadMs = this.priorityOf(copy) * settings.ageingMs;
+    signal?.throwIfAborted();
+    return new OutboundCall(
+      asks,
+      { timeoutMs: settings.timeoutMs, signal, since, aheadMs },
+      { settings, stores, learner },
+    );
+  }
+
+  /** Settles what a call cost in the end, if the user says so. `copy` gives the answer, a copy for each limit. Never rejects. */
+  async settle(permit: Permit, copy: () => Answer): Promise<void> {
+    if (this.settings.settle === undefined) return;
+    const counted = permit.entries.filter(({ limit }) => limit.algorithm.holding === undefined);
+    await Promise.all(counted.map((entry) => this.settleOne(permit, entry, copy)));
+  }
+
+  private async settleOne(permit: Permit, entry: CheckEntry, copy: () => Answer): Promise<void> {
+    const { settle, location } = this.settings;
+    const { name } = entry.limit;
+    try {
+      const actual = await settle!(copy(), name);
+      if (actual === undefined) return;
+      assertActual(actual);
+      await permit.settle(entry, actual);
+    } catch (error) {
+      // The store tells of itself.
+      if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.settleFailed(location, name), error);
+    }
+  }
+
+  private async askOf(rule: Rule, copy: () => Sent): Promise<TurnEntry> {
+    const { key, cost, location } = this.settings;
+    const identity: unknown = typeof key === 'function' ? await key(copy(), rule.name) : key;
+    named(() => assertKey(identity), outboundMessages.wrongKeyOf(location, rule.name, identity));
+    if (rule.limit.algorithm.holding !== undefined) return { rule, identity: identity as string, cost: rule.fixedCost };
+    const units: unknown = typeof cost === 'function' ? await cost(copy(), rule.name) : (cost ?? rule.fixedCost);
+    named(() => assertCost(units), outboundMessages.wrongCostOf(location, rule.name, units));
+    return { rule, identity: identity as string, cost: units as number };
+  }
+
+  private priorityOf(copy: () => Sent): number {
+    const { priority, location } = this.settings;
+    const given: unknown = typeof priority === 'function' ? priority(copy()) : priority;
+    if (Number.isFinite(given)) return given as number;
+    throw new RateLimitArgumentError(outboundMessages.wrongPriority(location, given));
+  }
+}
+
+/** Refuses a value by a message that names where it is from. */
+function named(check: () => void, message: string): void {
+  try {
+    check();
+  } catch {
+    throw new RateLimitArgumentError(message);
+  }
+}

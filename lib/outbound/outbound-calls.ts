@@ -1,0 +1,81 @@
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import { RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
+import { OnceLogger } from '../errors/once-logger.js';
+import { outboundMessages } from '../errors/outbound-messages.js';
+import { WaitQueues } from '../limiter/wait-queues.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import type { Rule } from '../rules/rule.js';
+import type { Store } from '../stores/store.js';
+import { Flights } from './learning/flights.js';
+import type { AxiosOptions, LimitedAxios } from './clients/axios-types.js';
+import { limitedAxios } from './clients/limited-axios.js';
+import { limitedDispatcher } from './clients/limited-dispatcher.js';
+import type { DispatcherOptions, LimitedDispatcher } from './clients/undici-types.js';
+import { limitedFetch } from './clients/limited-fetch.js';
+import { OutboundCaller } from './outbound-caller.js';
+import type { FetchOptions, OutboundLimits } from './outbound-options.js';
+import { readOptions } from './read-options.js';
+import { TurnQueues } from './turns/turn-queues.js';
+
+const log = new OnceLogger(logger);
+
+/** Makes what limits calls to others' APIs, for each of the clients that are known. */
+@Injectable()
+export class OutboundCalls implements OnModuleDestroy {
+  private readonly flights: Flights;
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly waits: WaitQueues,
+    private readonly turns: TurnQueues,
+  ) {
+    this.flights = new Flights(store, (error) => {
+      // The store tells of itself.
+      if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.learningFailed(), error);
+    });
+  }
+
+  /** Is called by Nest: waits until the store has been told all that was learnt. */
+  onModuleDestroy(): Promise<void> {
+    return this.flights.settled();
+  }
+
+  fetch(limits: OutboundLimits, options: FetchOptions | undefined): typeof fetch {
+    return limitedFetch(this.caller(limits, options, 'LimiterService.fetch'));
+  }
+
+  axios(limits: OutboundLimits, options: AxiosOptions | undefined): LimitedAxios {
+    return limitedAxios(this.caller(limits, options, 'LimiterService.axios'));
+  }
+
+  dispatcher(limits: OutboundLimits, options: DispatcherOptions | undefined): LimitedDispatcher {
+    return limitedDispatcher(this.caller(limits, options, 'LimiterService.dispatcher'));
+  }
+
+  private caller<Sent, Answer>(limits: OutboundLimits, options: unknown, location: string) {
+    const rules = this.rules(limits, location);
+    const settings = readOptions<Sent, Answer>(options, location);
+    const { store, waits, turns, flights } = this;
+    return new OutboundCaller(rules, settings, { store, waits, turns }, flights);
+  }
+
+  private rules(limits: OutboundLimits, location: string): Rule[] {
+    const list: readonly unknown[] = Array.isArray(limits) ? limits : [limits];
+    if (list.length === 0 || !list.every(isLimit))
+      throw new RateLimitConfigError(outboundMessages.noLimits(location, limits));
+    const rules = list.map((limit) =>
+      this.registry.rule(limit as string | LimitDefinition, { location, namespace: '' }),
+    );
+    const twice = rules.find(({ limit }, index) => rules.findIndex((other) => other.limit.id === limit.id) < index);
+    if (twice !== undefined) throw new RateLimitConfigError(outboundMessages.sameLimitTwice(location, twice.name));
+    return rules;
+  }
+}
+
+function isLimit(limit: unknown): boolean {
+  return typeof limit === 'string' ? limit !== '' : typeof limit === 'object' && limit !== null;
+}

@@ -1,0 +1,42 @@
+import type { ReadReport } from './headers/read-upstream.js';
+
+/** The waits where the upstream does not say how long: each is twice the last. */
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 30_000;
+/** The share of a wait by which it is longer, so that not all calls come back at once; and how much that is at most. */
+const JITTER = 0.1;
+const MOST_JITTER_MS = 1000;
+const SERVICE_UNAVAILABLE = 503;
+/** Of other methods a second call may do something twice. */
+const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
+
+/** What decides whether a call may be sent again. */
+export interface SentCall {
+  readonly method: string;
+  /** Whether it has an `Idempotency-Key`. */
+  readonly hasKey: boolean;
+  /** Whether its body is there once more. */
+  readonly canRepeat: boolean;
+}
+
+/**
+ * How long to wait before a call is sent again, in milliseconds: never less than the upstream says. Nothing if it must not be.
+ *
+ * @param attempt how often it was sent
+ * @param random from 0 to 1
+ */
+export function retryWaitMs(
+  { method, hasKey, canRepeat }: SentCall,
+  { refused, retryAfterMs }: ReadReport,
+  status: number,
+  attempt: number,
+  random: number,
+): number | undefined {
+  if (!refused || !canRepeat) return undefined;
+  // It may have been begun.
+  const isUnclear = status === SERVICE_UNAVAILABLE && retryAfterMs === undefined;
+  if (isUnclear && !hasKey && !IDEMPOTENT.has(method.toUpperCase())) return undefined;
+  if (retryAfterMs !== undefined) return retryAfterMs + random * Math.min(JITTER * retryAfterMs, MOST_JITTER_MS);
+  const longest = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS);
+  return longest * (0.5 + random / 2);
+}
