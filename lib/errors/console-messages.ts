@@ -6,6 +6,8 @@ export const consoleMessages = {
     `${location}: the app has no RateLimitModule, wants RateLimitModule.forRoot() or forRootAsync() imported beside it`,
   secondConsole: (location: string) =>
     `${location}: the console is imported more than once in this app, wants one console for the whole app`,
+  reservedName: (location: string, name: string) =>
+    `${location}: the app has a limit of the name '${name}', wants another name, since the console's own routes are limited by it`,
   misplaced: (location: string, option: string) =>
     `${location}: option '${option}' came from the factory, wants it beside useFactory, since Nest reads it before`,
   unguarded: (path: string) =>
