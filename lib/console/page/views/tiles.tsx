@@ -26,13 +26,19 @@ export function Tiles({
   const open = instances.filter(({ circuit }) => circuit === 'open').length;
   return (
     <dl class="tiles">
-      <Tile name="Allowed" colour="allowed" value={rate(allowed)} unit="/s" note={`${whole(allAllowed)} in all`} />
+      <Tile
+        name="Allowed"
+        colour="allowed"
+        value={rate(allowed)}
+        unit="/s"
+        note={`${plural(allAllowed, 'decision')} of limits`}
+      />
       <Tile
         name="Refused"
         colour="refused"
         value={rate(refused)}
         unit="/s"
-        note={`${whole(allRefused)} in all, ${percent(allRefused, allAllowed + allRefused)}`}
+        note={`${plural(allRefused, 'decision')}, ${percent(allRefused, allAllowed + allRefused)}`}
       />
       <Tile
         name="Store, p99"
