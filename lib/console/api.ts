@@ -78,6 +78,8 @@ export interface LimitSeries {
   near: number[];
   /** How often the candidate would have refused. */
   candidateRefused: number[];
+  /** How often the candidate was asked: not before it was there, nor where a remembered refusal answered. */
+  candidateAsked: number[];
 }
 
 /** What the store did at the times of a series. */
@@ -111,6 +113,7 @@ export interface LimitTotals {
   shadowRefused: number;
   near: number;
   candidateRefused: number;
+  candidateAsked: number;
 }
 
 /** An instance of the app that was seen in the last minutes. */
@@ -306,7 +309,7 @@ export interface CandidateInfo {
   rate: string;
   options: AlgorithmOptions;
   /** What the candidate would have refused in the last hour, beside what the limit did. */
-  lastHour: { decisions: number; refused: number; candidateRefused: number };
+  lastHour: { decisions: number; refused: number; candidateAsked: number; candidateRefused: number };
 }
 
 /** Answer of `GET api/rates`. */

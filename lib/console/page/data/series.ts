@@ -1,6 +1,6 @@
 import type { LimitSeries, LimitTotals, Series, StoreSeries } from '../../api.js';
 
-const LIMIT_FIELDS = ['allowed', 'refused', 'shadowRefused', 'near', 'candidateRefused'] as const;
+const LIMIT_FIELDS = ['allowed', 'refused', 'shadowRefused', 'near', 'candidateRefused', 'candidateAsked'] as const;
 const STORE_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 const STORE_TIMES = ['p50', 'p99'] as const;
 
