@@ -33,6 +33,7 @@ export const consoleMessages = {
   unchangeableLimit: () =>
     "cannot be changed while the app runs, wants a limit of 'define' or 'forFeature', or one of the module's with a 'name'",
   oneOfIdentityAndIp: () => "is missing, wants either 'identity' or 'ip'",
+  networkAsIdentity: () => "is a network, wants it as 'ip'; no limit counts by it",
   noCandidate: () => 'has no candidate, wants a limit with one',
   otherAlgorithm: (got: string, algo: string) =>
     `has a candidate of '${got}', wants one of '${algo}': another algorithm needs a new configuration`,

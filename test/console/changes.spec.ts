@@ -200,6 +200,7 @@ describe.each([
     ['modes/set', { limit: 'things', mode: 'on', ...REASON }, ['mode']],
     ['lists', { list: 'grey', identity: 'x', ...REASON }, ['list']],
     ['lists', { list: 'deny', ...REASON }, ['identity']],
+    ['lists', { list: 'deny', identity: '10.0.0.0/99', ...REASON }, ['identity']],
     ['lists', { list: 'deny', identity: 'x', ip: '203.0.113.7', ...REASON }, ['identity']],
     ['lists', { list: 'deny', ip: '203.0.113.7/8', ...REASON }, ['ip']],
     ['lists', { list: 'deny', identity: 'x', limit: 'nothing', ...REASON }, ['limit']],
