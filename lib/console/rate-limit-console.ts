@@ -31,7 +31,7 @@ import { RateChanges } from './changes/rate-changes.js';
 import type { ReadRoutes, ReadSettings } from './console-options.js';
 import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
 import { LiveFeed } from './http/live-feed.js';
-import { LimitCatalog } from './limit-catalog.js';
+import { LimitCatalog, OWN_LIMIT } from './limit-catalog.js';
 import { ShownNames } from './shown-names.js';
 import { ConsoleClock } from './telemetry/console-clock.js';
 import { ConsoleRedis } from './telemetry/console-redis.js';
@@ -123,9 +123,12 @@ export class RateLimitConsole
     };
   }
 
-  /** Is called by Nest: begins to count. Throws `RateLimitConfigError` if another console does so already. */
+  /** Is called by Nest: begins to count. Throws `RateLimitConfigError` if another console does so already, or a limit has the name of its own. */
   onModuleInit(): void {
     if (this.stream.tap !== undefined) throw new RateLimitConfigError(consoleMessages.secondConsole(LOCATION));
+    if (this.catalog.entries().some(({ rule }) => rule.name === OWN_LIMIT)) {
+      throw new RateLimitConfigError(consoleMessages.reservedName(LOCATION, OWN_LIMIT));
+    }
     if (this.routes.isOpen) consoleLogger.warn(consoleMessages.unguarded(this.routes.path));
     this.stream.tap = this.limits.tally;
     this.recorder.start();

@@ -6,6 +6,8 @@ export const consoleMessages = {
     `${location}: the app has no RateLimitModule, wants RateLimitModule.forRoot() or forRootAsync() imported beside it`,
   secondConsole: (location: string) =>
     `${location}: the console is imported more than once in this app, wants one console for the whole app`,
+  reservedName: (location: string, name: string) =>
+    `${location}: the app has a limit of the name '${name}', wants another name, since the console's own routes are limited by it`,
   misplaced: (location: string, option: string) =>
     `${location}: option '${option}' came from the factory, wants it beside useFactory, since Nest reads it before`,
   unguarded: (path: string) =>
@@ -31,6 +33,7 @@ export const consoleMessages = {
   unchangeableLimit: () =>
     "cannot be changed while the app runs, wants a limit of 'define' or 'forFeature', or one of the module's with a 'name'",
   oneOfIdentityAndIp: () => "is missing, wants either 'identity' or 'ip'",
+  networkAsIdentity: () => "is a network, wants it as 'ip'; no limit counts by it",
   noCandidate: () => 'has no candidate, wants a limit with one',
   otherAlgorithm: (got: string, algo: string) =>
     `has a candidate of '${got}', wants one of '${algo}': another algorithm needs a new configuration`,

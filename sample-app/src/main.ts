@@ -9,7 +9,8 @@ import { tour } from './tour.js';
 const HOST = '127.0.0.1';
 
 async function main(): Promise<void> {
-  const app = await NestFactory.create(AppModule, { logger: ['log', 'warn', 'error'], abortOnError: false });
+  // What is printed first is the link.
+  const app = await NestFactory.create(AppModule, { logger: ['warn', 'error'], abortOnError: false });
   app.enableShutdownHooks();
   const settings = app.get(Settings);
   try {

@@ -19,7 +19,12 @@ export const STOPS: readonly Stop[] = [
     body: 'user=ada&password=guess',
   },
   { method: 'GET', path: '/search?q=nest', limit: 'gcra, 10 a minute, 5 at once', requests: 6 },
-  { method: 'GET', path: '/exports?rows=4000', limit: 'token-bucket, 10,000 rows a minute', requests: 3 },
+  {
+    method: 'GET',
+    path: '/exports?rows=4000',
+    limit: 'token-bucket, 10,000 rows a minute, 100 rows a unit',
+    requests: 3,
+  },
   { method: 'GET', path: '/reports', limit: 'sliding-window, 10 a minute and 100 an hour', requests: 11 },
   { method: 'GET', path: '/reports/1', limit: 'the same counters as /reports', requests: 11 },
   {

@@ -142,12 +142,16 @@ describe.each([
   });
 
   it('preview a rate, and enforce it', async () => {
+    await limiter().consume(key);
     await app.change('candidates/set', { limit: 'things', patch: { rate: 2, burst: 2 } });
     for (let call = 0; call < 5; call++) await limiter().consume(key);
     app.console.recorder.fold();
     const { candidate } = await rate();
     expect(candidate).toMatchObject({ rate: 'gcra:2/1h' });
-    expect(candidate!.lastHour.candidateRefused).toBeGreaterThanOrEqual(3);
+    expect(candidate!.lastHour.candidateRefused).toBe(3);
+    // Not what was decided before the candidate was there.
+    expect(candidate!.lastHour.candidateAsked).toBe(5);
+    expect(candidate!.lastHour.decisions).toBeGreaterThan(5);
     await app.change('candidates/enforce', { limit: 'things' });
     expect(await rate()).toMatchObject({ current: { rate: 'gcra:2/1h' }, candidate: null });
     await app.change('rates/clear', { limit: 'things' });
@@ -196,6 +200,7 @@ describe.each([
     ['modes/set', { limit: 'things', mode: 'on', ...REASON }, ['mode']],
     ['lists', { list: 'grey', identity: 'x', ...REASON }, ['list']],
     ['lists', { list: 'deny', ...REASON }, ['identity']],
+    ['lists', { list: 'deny', identity: '10.0.0.0/99', ...REASON }, ['identity']],
     ['lists', { list: 'deny', identity: 'x', ip: '203.0.113.7', ...REASON }, ['identity']],
     ['lists', { list: 'deny', ip: '203.0.113.7/8', ...REASON }, ['ip']],
     ['lists', { list: 'deny', identity: 'x', limit: 'nothing', ...REASON }, ['limit']],

@@ -135,7 +135,10 @@ export class ConsoleApp {
     return (await response.json()) as T;
   }
 
-  close(): Promise<void> {
-    return this.nest.close();
+  async close(): Promise<void> {
+    // A browser opens connections before it needs them, and a server waits for a minute for their first request.
+    const server = this.nest.getHttpServer() as Server;
+    const timer = setInterval(() => server.closeAllConnections(), 50);
+    await this.nest.close().finally(() => clearInterval(timer));
   }
 }

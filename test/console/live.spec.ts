@@ -95,6 +95,13 @@ describe.each([
     await until(() => viewer.ended);
   });
 
+  it('end at once for those who ask for the headers alone', async () => {
+    app = await ConsoleApp.start({ fastify });
+    const response = await fetch(`${app.url}/ops/limits/api/live`, { method: 'HEAD', headers: { 'x-user': 'ops' } });
+    expect(response.status).toBe(200);
+    expect(app.console.live.size).toBe(0);
+  });
+
   it('are for a bounded number of viewers, who make room when they leave', async () => {
     app = await ConsoleApp.start({ fastify });
     for (let viewer = 0; viewer < MOST_VIEWERS; viewer++) await open();

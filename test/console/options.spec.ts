@@ -90,6 +90,14 @@ describe('the options of the console', () => {
     );
   });
 
+  it('leaves the name of its own limit to none of the app', async () => {
+    const define = { 'rate-limit-console': { algo: 'gcra', rate: 5, interval: '1s' } } as const;
+    const ofConsole = RateLimitConsoleModule.forRoot({ guards: [OpsGuard] });
+    await expect(startUp([RateLimitModule.forRoot({ define }), ofConsole])).rejects.toThrow(
+      "the app has a limit of the name 'rate-limit-console', wants another name",
+    );
+  });
+
   it('takes its settings from a factory, and guards that inject something', async () => {
     @Injectable()
     class Users {

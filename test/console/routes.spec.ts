@@ -63,7 +63,7 @@ describe.each([
       return totals['things']?.refused === 2;
     });
     const { totals } = await app.read<Overview>('overview');
-    expect(totals['things']).toEqual({ allowed: 10, refused: 2, shadowRefused: 0, near: 1, candidateRefused: 0 });
+    expect(totals['things']).toMatchObject({ allowed: 10, refused: 2, shadowRefused: 0, near: 1 });
     const found = await (await app.post('lookup', { identity: 'anna' }, { 'x-user': 'ops' })).json();
     const { limits } = found as Lookup;
     expect(limits.find(({ limit }) => limit === 'things')).toMatchObject({ quota: 10, used: 10, blockedUntil: null });

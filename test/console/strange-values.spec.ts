@@ -58,6 +58,18 @@ describe('a console beside instances of another kind', () => {
     expect((await app.read<Changes>('changes')).changes).toEqual([]);
   });
 
+  it('forgets nobody by a clock of its own that is ahead', async () => {
+    const prefix = freshPrefix();
+    await redis.zadd(`${prefix}:{console}:seen`, Date.now() - 60_000, 'ended');
+    const days = Date.now() + 3 * 86_400_000;
+    jest.spyOn(Date, 'now').mockReturnValue(days);
+    const app = await start(prefix);
+    await app.console.recorder.flush();
+    jest.restoreAllMocks();
+    await app.console.recorder.flush();
+    expect(await redis.zrange(`${prefix}:{console}:seen`, 0, '-1')).toEqual(['ended', app.console.recorder.self.id]);
+  });
+
   it('reads a few of many at a time, so that requests have their turn', async () => {
     const prefix = freshPrefix();
     const app = await start(prefix);

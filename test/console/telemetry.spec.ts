@@ -45,14 +45,14 @@ describe('the tally', () => {
     const tally = new Tally(label);
     tell(tally, [api, { remaining: 9 }]);
     tell(tally, [api, { remaining: 2 }]);
-    tell(tally, [api, { remaining: 9 }], [shadow, { allowed: false }]);
+    tell(tally, [api, { remaining: 9 }], [shadow, { allowed: false }], [candidate, {}]);
     tell(tally, [api, { allowed: false, source: 'cache' }]);
     tell(tally, [api, { source: 'fallback' }], [candidate, { allowed: false, source: 'fallback' }]);
     tell(tally, [api, { source: 'prefetch' }]);
     tally.failed();
     const { limits, checks } = tally.take();
     expect(Object.fromEntries(limits)).toEqual({
-      api: { allowed: 5, refused: 1, shadowRefused: 0, near: 1, candidateRefused: 1 },
+      api: { allowed: 5, refused: 1, shadowRefused: 0, near: 1, candidateRefused: 1, candidateAsked: 2 },
       shadow: { ...noLimitCounts(), shadowRefused: 1 },
     });
     expect(checks).toEqual({ checks: 7, fallback: 2, cache: 1, prefetch: 1 });

@@ -66,6 +66,10 @@ describe('the package', () => {
     ).toEqual([]);
   });
 
+  it('has no screenshots, which are larger than all else', () => {
+    expect(paths.filter((path) => path.endsWith('.png'))).toEqual([]);
+  });
+
   it('has what its pages link to', () => {
     const pages = paths.filter((path) => path.endsWith('.md'));
     expect(pages).toContain('README.md');

@@ -19,7 +19,7 @@ export interface CandidateInfo {
   rate: string;
   options: AlgorithmOptions;
   /** What the candidate would have refused in the last hour, beside what the limit did. */
-  lastHour: { decisions: number; refused: number; candidateRefused: number };
+  lastHour: { decisions: number; refused: number; candidateAsked: number; candidateRefused: number };
 }
 
 /** Answer of `GET api/rates`. */

@@ -54,6 +54,8 @@ export interface LimitSeries {
   near: number[];
   /** How often the candidate would have refused. */
   candidateRefused: number[];
+  /** How often the candidate was asked: not before it was there, nor where a remembered refusal answered. */
+  candidateAsked: number[];
 }
 
 /** What the store did at the times of a series. */
@@ -87,6 +89,7 @@ export interface LimitTotals {
   shadowRefused: number;
   near: number;
   candidateRefused: number;
+  candidateAsked: number;
 }
 
 /** An instance of the app that was seen in the last minutes. */

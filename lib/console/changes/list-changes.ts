@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { consoleMessages } from '../../errors/console-messages.js';
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
@@ -41,6 +42,7 @@ export class ListChanges {
   /** Reads whom a request names: an identity, or with a star at its end those that begin alike; or an address or network. */
   listing(fields: Fields): () => Listing {
     const identity = fields.optional('identity', () => fields.identity());
+    if (identity !== undefined && isNetwork(identity)) fields.refuse('identity', consoleMessages.networkAsIdentity());
     const ip = fields.optional('ip', (field) => fields.text(field, 'an address or a network'));
     const limit = fields.optional('limit', (field) => fields.text(field, 'the name of a limit'));
     const isOne = (identity === undefined) !== (ip === undefined);
@@ -80,6 +82,12 @@ export class ListChanges {
       cursor = page.next;
     } while (cursor !== undefined);
   }
+}
+
+/** Typed where an identity is asked for, it would refuse nobody. */
+function isNetwork(text: string): boolean {
+  const [address = '', length] = text.split('/');
+  return length !== undefined && isIP(address) !== 0;
 }
 
 function entryOf(identity: string | undefined, ip: string | undefined): ListEntry {

@@ -138,11 +138,11 @@ function ownTotals(totals: Record<string, LimitTotals>, label: string): LimitTot
 }
 
 function candidateInfo(options: AlgorithmOptions, totals: LimitTotals | undefined): CandidateInfo {
-  const { allowed = 0, refused = 0, shadowRefused = 0, candidateRefused = 0 } = totals ?? {};
+  const { allowed = 0, refused = 0, shadowRefused = 0, candidateRefused = 0, candidateAsked = 0 } = totals ?? {};
   const decisions = allowed + refused + shadowRefused;
   return {
     rate: rateText(options),
     options,
-    lastHour: { decisions, refused: refused + shadowRefused, candidateRefused },
+    lastHour: { decisions, refused: refused + shadowRefused, candidateAsked, candidateRefused },
   };
 }

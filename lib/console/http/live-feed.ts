@@ -56,6 +56,11 @@ export class LiveFeed {
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     });
+    // Who asks for the headers alone would never be done.
+    if (response.req.method === 'HEAD') {
+      response.end();
+      return;
+    }
     response.write('retry: 2000\n\n');
     this.viewers.add(viewer);
     if (this.timer === undefined && !this.isTelling) void this.tell();

@@ -1,5 +1,12 @@
 /** What is counted of a limit, in the order in which it is stored. */
-export const LIMIT_COUNTS = ['allowed', 'refused', 'shadowRefused', 'near', 'candidateRefused'] as const;
+export const LIMIT_COUNTS = [
+  'allowed',
+  'refused',
+  'shadowRefused',
+  'near',
+  'candidateRefused',
+  'candidateAsked',
+] as const;
 /** What is counted of checks, in the order in which it is stored. */
 export const CHECK_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 
@@ -7,7 +14,7 @@ export type LimitCounts = Record<(typeof LIMIT_COUNTS)[number], number>;
 export type CheckCounts = Record<(typeof CHECK_COUNTS)[number], number>;
 
 export function noLimitCounts(): LimitCounts {
-  return { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0 };
+  return { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0, candidateAsked: 0 };
 }
 
 export function noCheckCounts(): CheckCounts {

@@ -82,9 +82,9 @@ export class Tally implements DecisionTap {
   take(): Bucket {
     const limits = new Map<string, LimitCounts>();
     for (const counted of this.byLabel.values()) {
-      const { allowed, refused, shadowRefused, near, candidateRefused } = counted;
-      if (allowed + refused + shadowRefused + candidateRefused === 0) continue;
-      limits.set(counted.label, { allowed, refused, shadowRefused, near, candidateRefused });
+      const { allowed, refused, shadowRefused, near, candidateRefused, candidateAsked } = counted;
+      if (allowed + refused + shadowRefused + candidateAsked === 0) continue;
+      limits.set(counted.label, { allowed, refused, shadowRefused, near, candidateRefused, candidateAsked });
       Object.assign(counted, noLimitCounts());
     }
     const { checks } = this;
@@ -140,6 +140,7 @@ export class Tally implements DecisionTap {
     const counted = this.of(limit);
     if (counted === null) return false;
     if (limit.isCandidate) {
+      counted.candidateAsked++;
       if (!decision.allowed) counted.candidateRefused++;
       return true;
     }

@@ -9,6 +9,8 @@ import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 
 /** Addresses are counted as networks wherever the app says by name what counts. */
 const BY_NAME = 'ip';
+/** Limits that are asked at the same time: between two such calls, requests of the app have their turn. */
+const PER_TURN = 50;
 /** Past windows that are shown. */
 const WINDOWS = 24;
 
@@ -27,7 +29,12 @@ export class Lookups {
   async all(identity: string): Promise<Lookup> {
     const entries = this.catalog.entries().filter(({ rule }) => !rule.perRoute);
     const id = hashOf(countedIdentity(identity, BY_NAME, this.ipv6Prefix));
-    return { id, limits: await Promise.all(entries.map((entry) => this.one(entry, identity))) };
+    const limits: LimitState[] = [];
+    for (let at = 0; at < entries.length; at += PER_TURN) {
+      const some = entries.slice(at, at + PER_TURN).map((entry) => this.one(entry, identity));
+      limits.push(...(await Promise.all(some)));
+    }
+    return { id, limits };
   }
 
   /** What a limit counts an identity as. */

@@ -178,8 +178,8 @@ describe.each(FRAMEWORKS)('changes on the page of the console on %s', (_framewor
       return (
         (await opened
           .card('things')
-          .getByText(/of \d+ decisions? in the last hour/)
-          .count()) === 1
+          .getByText(/^[\d,]+ of [\d,]+ \(/)
+          .count()) === 2
       );
     }, 30_000);
     await opened

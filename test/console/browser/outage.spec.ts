@@ -33,6 +33,13 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     expect(await banner.textContent()).toMatch(/Redis/);
     await page.getByText('does not answer', { exact: true }).waitFor();
 
+    await opened.lookUp('user:frida');
+    const unread = opened.card('things');
+    await unread.getByText('not known').first().waitFor();
+    expect(await unread.getByText('now', { exact: true }).count()).toBe(0);
+    expect(await page.getByText('free', { exact: true }).count()).toBe(0);
+    await opened.show('overview');
+
     await redis.start();
     await banner.waitFor({ state: 'detached', timeout: 30_000 });
     await page.getByText('answers', { exact: true }).waitFor();

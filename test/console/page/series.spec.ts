@@ -8,7 +8,7 @@ function seriesOf(from: number, allowed: number[], name = 'api'): Series {
   const limit = { allowed, refused: allowed.map((count) => count * 2), shadowRefused: zeros, near: zeros };
   return {
     times: allowed.map((_, index) => from + index * 1_000),
-    limits: { [name]: { ...limit, candidateRefused: zeros } },
+    limits: { [name]: { ...limit, candidateRefused: zeros, candidateAsked: zeros } },
     store: {
       p50: allowed,
       p99: allowed.map(() => null),

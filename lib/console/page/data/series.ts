@@ -5,7 +5,7 @@ export function ofLimit<T>(told: Readonly<Record<string, T>>, name: string): T |
   return Object.hasOwn(told, name) ? told[name] : undefined;
 }
 
-const LIMIT_FIELDS = ['allowed', 'refused', 'shadowRefused', 'near', 'candidateRefused'] as const;
+const LIMIT_FIELDS = ['allowed', 'refused', 'shadowRefused', 'near', 'candidateRefused', 'candidateAsked'] as const;
 const STORE_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 const STORE_TIMES = ['p50', 'p99'] as const;
 

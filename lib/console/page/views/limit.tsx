@@ -44,6 +44,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
     near = 0,
     shadowRefused = 0,
     candidateRefused = 0,
+    candidateAsked = 0,
   }: Partial<LimitTotals> = ofLimit(data?.totals ?? {}, limit.name) ?? {};
   const all = allowed + refused;
   return (
@@ -91,7 +92,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
                 name="Candidate would refuse"
                 colour="other"
                 value={whole(candidateRefused)}
-                note={`${percent(candidateRefused, all)}, by ${limit.candidate}`}
+                note={`${percent(candidateRefused, candidateAsked)}, by ${limit.candidate}`}
               />
             )}
             <Tile name="Quota" value={whole(limit.quota)} note="units at once, at most" />

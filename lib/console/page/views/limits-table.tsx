@@ -8,7 +8,7 @@ import { Icon } from '../parts/icons.js';
 import { Empty, ModeBadge, Panel } from '../parts/small.js';
 import { Spark } from '../parts/spark.js';
 
-const NONE: LimitTotals = { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0 };
+const NONE: LimitTotals = { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0, candidateAsked: 0 };
 
 interface Row {
   readonly name: string;

@@ -165,7 +165,7 @@ function adding(limits: readonly LimitInfo[], onChanged: () => void): Action {
         name: 'identity',
         label: 'Identity',
         placeholder: 'user:42',
-        hint: 'Whom limits count. A star at the end names all that begin alike: tenant:*.',
+        hint: 'Whom limits count. A star at the end names all that begin alike: tenant:*. Networks go below.',
       },
       {
         name: 'ip',

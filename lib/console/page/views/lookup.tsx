@@ -130,7 +130,9 @@ function Summary({ limits }: { limits: readonly LimitState[] }): JSX.Element | n
     <span class="buttons">
       {blocked > 0 && <Badge tone="danger">blocked by {plural(blocked, 'limit')}</Badge>}
       {empty > 0 && <Badge tone="warning">nothing left of {plural(empty, 'limit')}</Badge>}
-      {blocked + empty === 0 && limits.length > 0 && <Badge tone="good">free</Badge>}
+      {blocked + empty === 0 && limits.length > 0 && limits.every(({ unread }) => unread === undefined) && (
+        <Badge tone="good">free</Badge>
+      )}
     </span>
   );
 }

@@ -1,6 +1,6 @@
 import type { Changed, RateInfo } from '../../api.js';
 import { post } from '../data/client.js';
-import { percent, whole } from '../data/format.js';
+import { percent, plural, whole } from '../data/format.js';
 import { say } from '../data/toasts.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
@@ -97,13 +97,16 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
 }
 
 function enforcing({ candidate, current }: RateInfo): Told {
-  const { decisions, candidateRefused } = candidate!.lastHour;
+  const { candidateAsked, candidateRefused } = candidate!.lastHour;
   return {
     path: 'candidates/enforce',
     title: `Enforce ${candidate!.rate}`,
     intro:
-      `It takes the place of ${current.rate}. In the last hour it would have refused ${whole(candidateRefused)} of ` +
-      `${whole(decisions)} (${percent(candidateRefused, decisions)}).`,
+      `It takes the place of ${current.rate}. ` +
+      (candidateAsked === 0
+        ? 'It was not asked yet, so nobody knows what it would refuse.'
+        : `In the last hour it would have refused ${whole(candidateRefused)} of the ${plural(candidateAsked, 'decision')} ` +
+          `that it was asked for (${percent(candidateRefused, candidateAsked)}).`),
     confirm: 'Enforce',
     done: 'is enforced by what was its candidate.',
     gone: true,

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { CandidateInfo, OverrideInfo, RateInfo } from '../../api.js';
-import { moment, percent, plural, relative, whole } from '../data/format.js';
+import { moment, percent, relative, whole } from '../data/format.js';
 import { useNow } from '../data/now.js';
 import { hrefOf } from '../data/route.js';
 import type { Action } from '../parts/dialog.js';
@@ -120,8 +120,7 @@ function Candidate({
   limit: string;
   candidate: CandidateInfo;
 }): JSX.Element {
-  const { decisions, refused, candidateRefused } = lastHour;
-  const share = (count: number): number => (decisions === 0 ? 0 : count / decisions);
+  const { decisions, refused, candidateAsked, candidateRefused } = lastHour;
   return (
     <>
       <span class="rate">{fullRate(rate, options)}</span>
@@ -132,24 +131,30 @@ function Candidate({
           <div class="share small">
             <span>Would have refused</span>
             <span class="numbers">
-              {whole(candidateRefused)} ({percent(candidateRefused, decisions)})
+              {candidateAsked === 0
+                ? 'not asked yet'
+                : `${whole(candidateRefused)} of ${whole(candidateAsked)} (${percent(candidateRefused, candidateAsked)})`}
             </span>
             <Bar
               label={`What the candidate of ${limit} would have refused`}
-              share={share(candidateRefused)}
+              share={share(candidateRefused, candidateAsked)}
               tone="other"
             />
           </div>
           <div class="share small">
             <span>The limit refused</span>
             <span class="numbers">
-              {whole(refused)} ({percent(refused, decisions)})
+              {whole(refused)} of {whole(decisions)} ({percent(refused, decisions)})
             </span>
-            <Bar label={`What ${limit} refused`} share={share(refused)} tone="full" />
+            <Bar label={`What ${limit} refused`} share={share(refused, decisions)} tone="full" />
           </div>
-          <span class="soft small">of {plural(decisions, 'decision')} in the last hour</span>
+          <span class="soft small">decisions in the last hour; the candidate’s since it is there</span>
         </div>
       )}
     </>
   );
+}
+
+function share(count: number, of: number): number {
+  return of === 0 ? 0 : count / of;
 }

@@ -38,7 +38,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
         }
       >
         Changes hold for all instances within a second, and no deployment is needed. Try a rate as a candidate first: it
-        is counted beside the limit and refuses nobody.
+        is counted beside the limit and refuses nobody. Limits of routes that were not defined by a name are not here.
       </ViewHead>
       {data === undefined ? (
         <Waiting error={error} what="rates" onRetry={reload} />

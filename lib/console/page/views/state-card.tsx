@@ -136,9 +136,10 @@ export function StateCard({ state, info, rate, identity, canWrite, onAct, onChan
   );
 }
 
-function freeAgain({ retryAfterMs, remaining, listed }: LimitState): string {
+function freeAgain({ retryAfterMs, remaining, listed, unread }: LimitState): string {
   if (listed?.list === 'allow') return 'always: it is on the allow list';
   if (listed?.list === 'deny') return 'never, while it is on the deny list';
+  if (unread !== undefined) return 'not known';
   if (retryAfterMs === null) return remaining === 0 ? 'not known' : 'now';
   return retryAfterMs === 0 ? 'now' : `in ${duration(retryAfterMs)}`;
 }

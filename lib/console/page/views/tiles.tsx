@@ -14,25 +14,33 @@ export function Tiles({
   overview: Omit<Overview, 'range'>;
   instances: readonly InstanceInfo[];
 }): JSX.Element {
-  const { series, stepMs } = overview;
+  const { series, stepMs, totals } = overview;
   const half = lastKnown(series.store.p50);
   const allowed = summed(series, 'allowed');
   const refused = summed(series, 'refused');
   const steps = Math.max(1, Math.round(NOW_MS / stepMs));
   const rate = (values: readonly number[]): string => perSecond((lately(values, steps) * 1_000) / stepMs);
-  const [allAllowed, allRefused] = [sum(allowed), sum(refused)];
+  // The totals have the step that is not over, too.
+  const all = (field: 'allowed' | 'refused'): number => sum(Object.values(totals).map((each) => each[field]));
+  const [allAllowed, allRefused] = [all('allowed'), all('refused')];
   const fallback = sum(series.store.fallback);
   const checks = sum(series.store.checks);
   const open = instances.filter(({ circuit }) => circuit === 'open').length;
   return (
     <dl class="tiles">
-      <Tile name="Allowed" colour="allowed" value={rate(allowed)} unit="/s" note={`${whole(allAllowed)} in all`} />
+      <Tile
+        name="Allowed"
+        colour="allowed"
+        value={rate(allowed)}
+        unit="/s"
+        note={`${plural(allAllowed, 'decision')} of limits`}
+      />
       <Tile
         name="Refused"
         colour="refused"
         value={rate(refused)}
         unit="/s"
-        note={`${whole(allRefused)} in all, ${percent(allRefused, allAllowed + allRefused)}`}
+        note={`${plural(allRefused, 'decision')}, ${percent(allRefused, allAllowed + allRefused)}`}
       />
       <Tile
         name="Store, p99"

@@ -1,0 +1,27 @@
+import { expect, it, jest } from '@jest/globals';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { Lookup } from '../../lib/console/api.js';
+import { Lookups } from '../../lib/console/views/lookups.js';
+import { ConsoleApp, THINGS } from './console-app.js';
+
+it('looks some of many limits up at a time, so that requests have their turn', async () => {
+  const define: Record<string, LimitDefinition> = {};
+  for (let limit = 0; limit < 240; limit++) define[`limit-${limit}`] = THINGS;
+  const app = await ConsoleApp.start({ controllers: [], limits: { define } });
+  try {
+    // oxlint-disable-next-line typescript/unbound-method -- it is called as one of its class.
+    const one = Lookups.prototype.one;
+    let asked = 0;
+    let most = 0;
+    jest.spyOn(Lookups.prototype, 'one').mockImplementation(async function (this: Lookups, ...args) {
+      most = Math.max(most, ++asked);
+      return one.apply(this, args).finally(() => asked--);
+    });
+    const { limits } = (await (await app.post('lookup', { identity: 'anna' })).json()) as Lookup;
+    expect(limits.map(({ limit }) => limit)).toEqual(Object.keys(define));
+    expect(most).toBeLessThanOrEqual(50);
+  } finally {
+    jest.restoreAllMocks();
+    await app.close();
+  }
+});
