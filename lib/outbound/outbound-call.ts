@@ -1,3 +1,4 @@
+import type { CheckEntry } from '../limits/counter.js';
 import { RateLimitTimeoutError } from '../limiter/rate-limit-timeout.error.js';
 import { type ReadReport, readUpstream } from './headers/read-upstream.js';
 import type { UpstreamResponse } from './headers/upstream-report.js';
@@ -25,7 +26,7 @@ export class OutboundCall {
 
   constructor(
     private readonly asks: readonly TurnEntry[],
-    private readonly turn: Omit<TurnOptions, 'notBefore'>,
+    private readonly turn: Omit<TurnOptions, 'notBefore' | 'beforeAsk'>,
     private readonly context: CallContext,
   ) {}
 
@@ -37,7 +38,8 @@ export class OutboundCall {
   /** Waits for the turn of an attempt, and until a time of the monotonic clock. It is sent at once then. */
   async enter(notBefore = 0): Promise<Permit> {
     const { stores, learner } = this.context;
-    const taken = await stores.turns.take(this.asks, { ...this.turn, notBefore });
+    const beforeAsk = learner && ((entries: readonly CheckEntry[]) => learner.asked(entries));
+    const taken = await stores.turns.take(this.asks, { ...this.turn, notBefore, beforeAsk });
     this.permit = new Permit(taken, stores);
     this.attempt++;
     this.sentAt = performance.now();

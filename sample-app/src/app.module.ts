@@ -6,6 +6,8 @@ import { ExportsController } from './exports/exports.controller.js';
 import { ForecastController } from './forecast/forecast.controller.js';
 import { MailController } from './mail/mail.controller.js';
 import { MailQueue } from './mail/mail-queue.js';
+import { QuoteProvider } from './quotes/quote-provider.js';
+import { QuotesController } from './quotes/quotes.controller.js';
 import { RatesController } from './rates/rates.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
 import { SearchController } from './search/search.controller.js';
@@ -57,8 +59,9 @@ import { TranslationsController } from './translations/translations.controller.j
     ThumbnailsController,
     DigestsController,
     SummariesController,
+    QuotesController,
     RatesController,
   ],
-  providers: [MailQueue],
+  providers: [MailQueue, QuoteProvider],
 })
 export class AppModule {}

@@ -10,7 +10,7 @@ const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.
 /** These only end what hangs. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 20_000;
-const ROUTES = 14;
+const ROUTES = 15;
 /** Its lines are for curl, and are tried with it where it is installed. */
 const itWithCurl = spawnSync('curl', ['--version']).status === 0 ? it : it.skip;
 

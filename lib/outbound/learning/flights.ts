@@ -3,6 +3,9 @@ import { type Counter, lineageId } from '../../limits/counter.js';
 import type { Lesson } from '../../stores/lesson.js';
 import type { Store } from '../../stores/store.js';
 
+/** So much more than is in flight is told: calls of others are on their way as ours are, and nobody tells of them. */
+const MARGIN = 1 / 4;
+const LEAST_MARGIN = 2;
 /** Random numbers of Node are below this. */
 const INSTANCES = 2 ** 48 - 1;
 
@@ -33,8 +36,14 @@ export class Flights {
     if (flight.isTelling) return;
     flight.isTelling = true;
     queueMicrotask(() => {
-      if (flight.isTelling) this.tell(counter, flight, { ageMs: 0 });
+      if (flight.isTelling) void this.tell(counter, flight, { ageMs: 0 });
     });
+  }
+
+  /** The store is about to be asked for a counter: first it brings what it knows of the upstream into it. Never rejects. */
+  refresh(counter: Counter): Promise<void> {
+    const flight = this.flights.get(lineageId(counter.limit, counter.identity)) ?? { units: 0, isTelling: false };
+    return this.tell(counter, flight, { ageMs: 0 });
   }
 
   /** A call was answered, or failed. The store is told, with what the answer said. */
@@ -44,7 +53,7 @@ export class Flights {
     flight.units = Math.max(0, flight.units - units);
     if (flight.units === 0) this.flights.delete(key);
     const saysNothing = lesson.remaining === undefined && lesson.blockMs === undefined;
-    if (units > 0 || !saysNothing) this.tell(counter, flight, lesson);
+    if (units > 0 || !saysNothing) void this.tell(counter, flight, lesson);
   }
 
   /** Resolves when the store has been told all that is on its way. */
@@ -52,17 +61,26 @@ export class Flights {
     await Promise.all(this.pending);
   }
 
-  private tell(counter: Counter, flight: Flight, lesson: Omit<Lesson, 'inFlight' | 'instance'>): void {
+  private tell(counter: Counter, flight: Flight, lesson: Omit<Lesson, 'inFlight' | 'instance'>): Promise<void> {
     flight.isTelling = false;
     const { instance } = this;
-    const told: Promise<void> = this.ask(counter, { ...lesson, inFlight: flight.units, instance })
+    const told: Promise<void> = this.ask(counter, {
+      ...lesson,
+      inFlight: withMargin(flight.units),
+      instance,
+    })
       .catch(this.onError)
       .finally(() => this.pending.delete(told));
     this.pending.add(told);
+    return told;
   }
 
   /** A store of the app may know nothing of it, or throw at once. */
   private async ask(counter: Counter, lesson: Lesson): Promise<void> {
     await this.store.learn?.(counter, lesson);
   }
+}
+
+function withMargin(units: number): number {
+  return units === 0 ? 0 : units + Math.max(LEAST_MARGIN, Math.ceil(units * MARGIN));
 }

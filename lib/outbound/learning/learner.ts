@@ -12,6 +12,11 @@ export class Learner {
     private readonly terms: LearnTerms,
   ) {}
 
+  /** Limits are about to be asked. */
+  async asked(entries: readonly CheckEntry[]): Promise<void> {
+    await Promise.all(entries.filter(isCounted).map((entry) => this.flights.refresh(entry)));
+  }
+
   /** A call goes out now. */
   sent(entries: readonly CheckEntry[]): void {
     for (const entry of entries) if (isCounted(entry)) this.flights.begin(entry, entry.cost);

@@ -97,7 +97,9 @@ export class TurnQueue {
   private async askForFirst(): Promise<void> {
     this.retryNow = false;
     this.refused = undefined;
-    const batch = this.takeBatch();
+    const first = this.takeBatch();
+    await first.find(({ prepares }) => prepares)?.prepare();
+    const batch = first.filter(({ isSettled }) => !isSettled);
     const answers = await Promise.allSettled(batch.map((call) => this.ask(call.entries)));
     let refused: Refused | undefined;
     for (const [index, answer] of answers.entries()) {

@@ -25,6 +25,8 @@ export interface TurnOptions {
   readonly since: number;
   /** It must not go out before, nor do those behind it; in milliseconds of the monotonic clock. */
   readonly notBefore: number;
+  /** Is called before its limits are asked, once for all calls that are asked for together. */
+  readonly beforeAsk?: ((entries: readonly CheckEntry[]) => Promise<void>) | undefined;
   /** So many milliseconds is it put before those that came when it did. */
   readonly aheadMs: number;
 }
@@ -92,6 +94,16 @@ export class WaitingCall {
   /** Neither it nor those behind it go out before; in milliseconds of the monotonic clock. */
   get notBefore(): number {
     return this.options.notBefore;
+  }
+
+  /** Whether something is done before its limits are asked. */
+  get prepares(): boolean {
+    return this.options.beforeAsk !== undefined;
+  }
+
+  /** Does what is to be done before its limits are asked. */
+  async prepare(): Promise<void> {
+    await this.options.beforeAsk?.(this.entries);
   }
 
   /** Whether it asks as much as another call of the same queue, or more, of every limit. */
