@@ -37,14 +37,14 @@ local function write_note(note, number)
   redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(max(note.window_end - now, 0) + FLIGHT))
 end
 
--- Notes what an instance has in flight, and tells how much all of them have.
-local function note_flight(note, instance, units)
+-- Notes what an instance has in flight, and what it is about to ask for; tells how much all of them have in flight.
+local function note_flight(note, instance, units, asking)
   for i = #note, 1, -1 do
     if note[i][1] == instance then table.remove(note, i) end
   end
-  if units > 0 then note[#note + 1] = { instance, units, now } end
+  if units + asking > 0 then note[#note + 1] = { instance, units + asking, now } end
   while #note > MOST_FLIGHTS do table.remove(note, 1) end
-  local sum = 0
+  local sum = -asking
   for _, flight in ipairs(note) do sum = sum + flight[2] end
   return sum
 end
@@ -74,9 +74,9 @@ end
 
 -- Says whether the counter was changed. `tag` tells windows of different limits apart, -1 where units come back little by little;
 -- `remaining`, `reset` and `block` are -1 where nothing is known.
-local function learn(limit, state, number, remaining, reset, age, tag, units, instance, block)
+local function learn(limit, state, number, remaining, reset, age, tag, units, instance, block, asking)
   local note, algorithm, changed = read_note(values[number]), limit.algorithm, false
-  local flying, block_until = note_flight(note, instance, units), block > 0 and now + block or 0
+  local flying, block_until = note_flight(note, instance, units, asking), block > 0 and now + block or 0
   local is_told = remaining >= 0 and not is_late(note, reset, age, tag)
   if is_told and tag >= 0 and reset >= 0 then
     follow_window(note, remaining, reset, tag)

@@ -98,9 +98,12 @@ export class TurnQueue {
     this.retryNow = false;
     this.refused = undefined;
     const first = this.takeBatch();
-    await first.find(({ prepares }) => prepares)?.prepare();
+    const watcher = first.find((call) => call.watcher !== undefined)?.watcher;
+    const sums = watcher === undefined ? [] : sumsOf(first);
+    await watcher?.ask(sums);
     const batch = first.filter(({ isSettled }) => !isSettled);
     const answers = await Promise.allSettled(batch.map((call) => this.ask(call.entries)));
+    watcher?.asked(sums);
     let refused: Refused | undefined;
     for (const [index, answer] of answers.entries()) {
       const call = batch[index]!;
@@ -215,6 +218,14 @@ export class TurnQueue {
     });
     this.endSleep = undefined;
   }
+}
+
+/** What calls ask of their limits together. */
+function sumsOf(calls: readonly WaitingCall[]): CheckEntry[] {
+  return calls[0]!.entries.map((entry, index) => ({
+    ...entry,
+    cost: calls.reduce((sum, call) => sum + call.costOf(index), 0),
+  }));
 }
 
 /** How long queues of the limits hold a call that they let pass. */

@@ -108,12 +108,13 @@ export class Learning {
   }
 }
 
-/** Notes what an instance has in flight, and tells how much all of them have. */
-function noteFlight(note: Note, { instance, inFlight: units }: Lesson, now: number): number {
+/** Notes what an instance has in flight, and what it is about to ask for; tells how much all of them have in flight. */
+function noteFlight(note: Note, { instance, inFlight, asking = 0 }: Lesson, now: number): number {
   note.flights = note.flights.filter((flight) => flight.instance !== instance);
+  const units = inFlight + asking;
   if (units > 0) note.flights.push({ instance, units, told: now });
   note.flights = note.flights.slice(-MOST_FLIGHTS);
-  return note.flights.reduce((sum, flight) => sum + flight.units, 0);
+  return note.flights.reduce((sum, flight) => sum + flight.units, -asking);
 }
 
 /**

@@ -156,6 +156,13 @@ export function learnContract(stage: OperationsStage): void {
         expect(await peek(limit)).toMatchObject({ remaining: 3 });
       });
 
+      it('are those that another instance asks for, too', async () => {
+        await learn(limit, { instance: 1, inFlight: 1, asking: 2, remaining: 5 });
+        expect(await peek(limit)).toMatchObject({ remaining: 4 });
+        await learn(limit, { instance: 2, remaining: 5 });
+        expect(await peek(limit)).toMatchObject({ remaining: 2 });
+      });
+
       it('of an instance that has gone are forgotten after a minute', async () => {
         await learn(limit, { instance: 1, inFlight: 4 });
         at(59_999);
