@@ -27,9 +27,10 @@
 --          operations: 0 consume, 1 peek and 8 consume what may be given back (cost), 4 reserve (cost, the longest wait in
 --            microseconds), each of any number of entries; and of one entry with three numbers, 2 refund (units, ticket or
 --            -1, when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
---            7 renew (units, ticket), 10 how long it is blocked (unused). 11 learn has eight: the number of the key of its note,
+--            7 renew (units, ticket), 10 how long it is blocked (unused). 11 learn has nine: the number of the key of its note,
 --            units that are left, microseconds until the reset, microseconds since the call was sent, tag of the window, units
---            in flight, number of the instance, microseconds to block; -1 for what is not known. 9 stands for many checks of 0
+--            in flight, number of the instance, microseconds to block, units that it asks for next; -1 for what is
+--            not known. 9 stands for many checks of 0
 --            with the same limits and costs, whose keys follow each other: the number of entries of a check, the number of checks, the number of the first key, what to add to it from check
 --            to check, then the number of the limit and the cost of each entry. A check has each key once
 -- ARGV[2]  of checks of the first kind, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each

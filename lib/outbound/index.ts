@@ -3,10 +3,17 @@
  * @module nestjs-sluice/outbound
  */
 export { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
-export type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './headers/upstream-report.js';
+export type {
+  UpstreamLimit,
+  UpstreamParser,
+  UpstreamReport,
+  UpstreamResponse,
+  ResponseHeaders,
+} from './headers/upstream-report.js';
 export type { BodyParser, FetchOptions, OutboundLimits, OutboundOptions, RetryOptions } from './outbound-options.js';
 export type {
   AxiosAnswer,
+  AxiosDefaultsLike,
   AxiosInstanceLike,
   AxiosOptions,
   AxiosRequest,

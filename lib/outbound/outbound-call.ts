@@ -25,7 +25,7 @@ export class OutboundCall {
 
   constructor(
     private readonly asks: readonly TurnEntry[],
-    private readonly turn: Omit<TurnOptions, 'notBefore'>,
+    private readonly turn: Omit<TurnOptions, 'notBefore' | 'watcher'>,
     private readonly context: CallContext,
   ) {}
 
@@ -37,7 +37,7 @@ export class OutboundCall {
   /** Waits for the turn of an attempt, and until a time of the monotonic clock. It is sent at once then. */
   async enter(notBefore = 0): Promise<Permit> {
     const { stores, learner } = this.context;
-    const taken = await stores.turns.take(this.asks, { ...this.turn, notBefore });
+    const taken = await stores.turns.take(this.asks, { ...this.turn, notBefore, watcher: learner });
     this.permit = new Permit(taken, stores);
     this.attempt++;
     this.sentAt = performance.now();
@@ -55,9 +55,14 @@ export class OutboundCall {
 
   /** A response came. Tells what it says of the upstream's limits. */
   answered(response: UpstreamResponse): ReadReport {
-    const { settings, learner } = this.context;
+    const { settings, stores, learner } = this.context;
     const report = readUpstream(settings.parse, response, settings.maxLearnedWaitMs);
-    learner?.answered(this.permit!.entries, report, performance.now() - this.sentAt);
+    if (learner !== undefined) {
+      const { entries } = this.permit!;
+      learner.answered(entries, report, performance.now() - this.sentAt);
+      // What is in flight no longer leaves more to those who wait.
+      for (const entry of entries) stores.turns.wake(entry);
+    }
     return report;
   }
 

@@ -3,7 +3,7 @@ import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { UpstreamParser } from './headers/upstream-report.js';
-import { parseUpstream, type Upstream, upstreams } from './headers/upstreams.js';
+import { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
 import type { OutboundOptions } from './outbound-options.js';
 
 /** Options as they were checked, with their defaults. */
@@ -92,9 +92,7 @@ function readParser(parser: unknown, location: string): Pick<Learning, 'parse' |
   if (parser === undefined) return { parse: parseUpstream, readsBody: false };
   if (typeof parser === 'function') return { parse: parser as UpstreamParser, readsBody: false };
   const known: Upstream | undefined =
-    typeof parser === 'string' && Object.hasOwn(upstreams, parser)
-      ? upstreams[parser as keyof typeof upstreams]
-      : undefined;
+    typeof parser === 'string' && Object.hasOwn(upstreams, parser) ? upstreams[parser as UpstreamName] : undefined;
   const { parse, readsBody = false } = known ?? ((isRecord(parser) ? parser : {}) as Partial<Upstream>);
   if (typeof parse === 'function' && typeof readsBody === 'boolean') return { parse, readsBody };
   const wants = `one of ${Object.keys(upstreams).join(', ')}, a function, or { parse, readsBody }`;

@@ -19,6 +19,11 @@ export interface Lesson {
   readonly window?: number | undefined;
   /** The units that this instance has in flight: they were charged, and the upstream has not answered yet. */
   readonly inFlight: number;
+  /**
+   * The units that this instance asks for next: for the others they are in flight already.
+   * @default 0
+   */
+  readonly asking?: number | undefined;
   /** The number of this instance: a whole number >= 0 that no other has. */
   readonly instance: number;
   /**

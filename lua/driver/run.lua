@@ -26,7 +26,7 @@ while program[position] do
     decide(mode_of(operation), count, 1, 0)
   else
     local limit, number = limits[program[position]], program[position + 1]
-    local last = position + (operation == LEARN and 9 or 4)
+    local last = position + (operation == LEARN and 10 or 4)
     operate(operation, limit, number, unpack(program, position + 2, last))
     position = last + 1
   end

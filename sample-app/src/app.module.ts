@@ -10,6 +10,8 @@ import { ForecastController } from './forecast/forecast.controller.js';
 import { MailController } from './mail/mail.controller.js';
 import { MailQueue } from './mail/mail-queue.js';
 import { PlaygroundController } from './playground/playground.controller.js';
+import { QuoteProvider } from './quotes/quote-provider.js';
+import { QuotesController } from './quotes/quotes.controller.js';
 import { RatesController } from './rates/rates.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
 import { SearchController } from './search/search.controller.js';
@@ -73,9 +75,10 @@ export const CONSOLE_PATH = 'ops/limits';
     ThumbnailsController,
     DigestsController,
     SummariesController,
+    QuotesController,
     RatesController,
     PlaygroundController,
   ],
-  providers: [MailQueue, DemoTraffic],
+  providers: [MailQueue, QuoteProvider, DemoTraffic],
 })
 export class AppModule {}

@@ -80,6 +80,12 @@ export const STOPS: readonly Stop[] = [
     body: 'text=all about sluices and gates',
   },
   {
+    method: 'GET',
+    path: '/quotes',
+    limit: 'fixed-window, 5 calls to an API of others in 10 seconds, as that one says',
+    requests: 6,
+  },
+  {
     method: 'POST',
     path: '/rates/search',
     limit: 'changes the rate of /search from 10 to 30 a minute, for a minute',

@@ -35,6 +35,7 @@ const lesson = fc.record(
     ageMs: fc.oneof(fc.constant(0), share),
     window: fc.nat(1),
     inFlight: fc.oneof(fc.constant(0), share),
+    asking: share,
     instance: fc.nat(2),
     blockMs: fc.oneof(fc.constant(0), share),
   },
@@ -43,7 +44,7 @@ const lesson = fc.record(
 
 /** What an upstream says, of shares. */
 function lessonOf(
-  { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs }: Lesson,
+  { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs, asking }: Lesson,
   quota: number,
   ms: number,
 ) {
@@ -55,6 +56,7 @@ function lessonOf(
     ageMs: time(ageMs)!,
     window,
     inFlight: units(inFlight)!,
+    asking: units(asking),
     instance,
     blockMs: time(blockMs),
   };

@@ -61,7 +61,7 @@ describe('the entry points', () => {
     expect(code).toBe(0);
     const { same, twins, apps } = (await told)[0] as Told;
     for (const [name] of ENTRIES) {
-      expect(same[name]?.exports).toBeGreaterThanOrEqual(name === './console' ? 1 : 5);
+      expect(same[name]?.exports).toBeGreaterThanOrEqual(name === './console' ? 1 : 2);
       expect(same[name]?.different).toEqual([]);
       expect(twins[name]?.commonjs).toEqual(twins[name]?.esm);
     }

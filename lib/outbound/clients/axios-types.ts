@@ -29,7 +29,13 @@ export interface AxiosAnswer {
 /** An instance of axios: that of `axios.create()`, `httpService.axiosRef`, or `axios` itself. */
 export interface AxiosInstanceLike {
   /** The defaults of its requests. */
-  readonly defaults: { adapter?: unknown };
+  readonly defaults: AxiosDefaultsLike;
+}
+
+/** The defaults of an instance of axios. */
+export interface AxiosDefaultsLike {
+  /** What sends requests. */
+  adapter?: unknown;
 }
 
 /** How calls of axios are limited. */

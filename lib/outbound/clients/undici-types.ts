@@ -1,3 +1,4 @@
+import type { ResponseHeaders } from '../headers/upstream-report.js';
 import type { OutboundOptions } from '../outbound-options.js';
 
 /** What functions see of a request that undici dispatches. */
@@ -19,13 +20,17 @@ export interface DispatchedResponse {
   /** The HTTP status. */
   readonly status: number;
   /** The headers. */
-  readonly headers: { get(name: string): string | null };
+  readonly headers: ResponseHeaders;
 }
 
 /** How calls of undici are limited. */
 export type DispatcherOptions = OutboundOptions<DispatchedRequest, DispatchedResponse>;
 
-/** An interceptor of undici, for `compose`. */
+/**
+ * An interceptor of undici, for `compose`.
+ *
+ * @typeParam Dispatch that of the dispatcher
+ */
 export type LimitedDispatcher = <Dispatch extends (options: never, handler: never) => boolean>(
   dispatch: Dispatch,
 ) => Dispatch;

@@ -1,9 +1,15 @@
+/** Headers, which find a value by its name in lower case. */
+export interface ResponseHeaders {
+  /** The value of a header; several of them are joined. */
+  get(name: string): string | null;
+}
+
 /** A response of an upstream, as parsers see it. */
 export interface UpstreamResponse {
   /** The HTTP status. */
   readonly status: number;
   /** The headers: those of `fetch`, or anything that finds a value by its name in lower case. */
-  readonly headers: { get(name: string): string | null };
+  readonly headers: ResponseHeaders;
   /** The body, read as JSON, where the parser asked for it; nothing if it is none. */
   readonly body?: unknown;
   /** When the response came: milliseconds since the epoch, on this process's clock. */

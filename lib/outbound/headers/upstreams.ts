@@ -58,8 +58,21 @@ function githubRefused({ status, headers }: UpstreamResponse): boolean | undefin
   return textOf(headers, 'retry-after') !== undefined || textOf(headers, 'x-ratelimit-remaining') === '0';
 }
 
+/** The name of an upstream whose limits are known. */
+export type UpstreamName =
+  | 'rate-limit'
+  | 'x-rate-limit'
+  | 'github'
+  | 'openai'
+  | 'anthropic'
+  | 'shopify'
+  | 'shopify-graphql'
+  | 'stripe'
+  | 'slack'
+  | 'discord';
+
 /** The upstreams whose limits are known, by the names that the option `parser` takes. */
-export const upstreams = {
+export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
   'rate-limit': {
     documentation: 'https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/',
     reads: [
@@ -152,10 +165,7 @@ export const upstreams = {
       retryAfterMs: retryAfterMs(response),
     }),
   },
-} satisfies Record<string, Upstream>;
-
-/** The name of an upstream whose limits are known. */
-export type UpstreamName = keyof typeof upstreams;
+};
 
 /**
  * Reads what a response of any upstream says of limits in its headers: the `RateLimit` fields, and what the upstreams of the table

@@ -3,12 +3,17 @@ import { type Counter, lineageId } from '../../limits/counter.js';
 import type { Lesson } from '../../stores/lesson.js';
 import type { Store } from '../../stores/store.js';
 
+/** So much more than is in flight is told: calls of others are on their way as ours are, and nobody tells of them. */
+const MARGIN = 1 / 4;
+const LEAST_MARGIN = 2;
 /** Random numbers of Node are below this. */
 const INSTANCES = 2 ** 48 - 1;
 
 /** The units of a counter that are in flight. */
 interface Flight {
   units: number;
+  /** The units that are asked for just now: some of them go out. */
+  asking: number;
   /** Whether the store is about to be told. */
   isTelling: boolean;
 }
@@ -26,25 +31,38 @@ export class Flights {
 
   /** A call goes out. The store is told once a turn of the event loop. */
   begin(counter: Counter, units: number): void {
-    const key = lineageId(counter.limit, counter.identity);
-    let flight = this.flights.get(key);
-    if (flight === undefined) this.flights.set(key, (flight = { units: 0, isTelling: false }));
+    const flight = this.flightOf(counter);
     flight.units += units;
-    if (flight.isTelling) return;
-    flight.isTelling = true;
-    queueMicrotask(() => {
-      if (flight.isTelling) this.tell(counter, flight, { ageMs: 0 });
+    if (flight.asking === 0) this.tellSoon(counter, flight);
+  }
+
+  /**
+   * The store is about to be asked for units. First it brings what it knows of the upstream into the counter, and for other instances
+   * these units are in flight from then on. Never rejects.
+   */
+  ask(counter: Counter, units: number): Promise<void> {
+    const flight = this.flightOf(counter);
+    const told = this.tell(counter, { ageMs: 0, inFlight: inFlightOf(flight), asking: units });
+    flight.asking += units;
+    return told;
+  }
+
+  /** The store has answered: what it gave goes out in this turn of the event loop. */
+  asked(counter: Counter, units: number): void {
+    setImmediate(() => {
+      const flight = this.flightOf(counter);
+      flight.asking -= units;
+      this.tellSoon(counter, flight);
     });
   }
 
   /** A call was answered, or failed. The store is told, with what the answer said. */
   end(counter: Counter, units: number, lesson: Omit<Lesson, 'inFlight' | 'instance'>): void {
-    const key = lineageId(counter.limit, counter.identity);
-    const flight = this.flights.get(key) ?? { units: 0, isTelling: false };
+    const flight = this.flightOf(counter);
     flight.units = Math.max(0, flight.units - units);
-    if (flight.units === 0) this.flights.delete(key);
     const saysNothing = lesson.remaining === undefined && lesson.blockMs === undefined;
-    if (units > 0 || !saysNothing) this.tell(counter, flight, lesson);
+    if (units > 0 || !saysNothing) void this.tell(counter, { ...lesson, inFlight: inFlightOf(flight) });
+    this.forgetEmpty(counter, flight);
   }
 
   /** Resolves when the store has been told all that is on its way. */
@@ -52,17 +70,43 @@ export class Flights {
     await Promise.all(this.pending);
   }
 
-  private tell(counter: Counter, flight: Flight, lesson: Omit<Lesson, 'inFlight' | 'instance'>): void {
-    flight.isTelling = false;
-    const { instance } = this;
-    const told: Promise<void> = this.ask(counter, { ...lesson, inFlight: flight.units, instance })
+  private flightOf(counter: Counter): Flight {
+    const key = lineageId(counter.limit, counter.identity);
+    let flight = this.flights.get(key);
+    if (flight === undefined) this.flights.set(key, (flight = { units: 0, asking: 0, isTelling: false }));
+    return flight;
+  }
+
+  private forgetEmpty({ limit, identity }: Counter, { units, asking, isTelling }: Flight): void {
+    if (units === 0 && asking === 0 && !isTelling) this.flights.delete(lineageId(limit, identity));
+  }
+
+  private tellSoon(counter: Counter, flight: Flight): void {
+    if (flight.isTelling) return;
+    flight.isTelling = true;
+    queueMicrotask(() => {
+      flight.isTelling = false;
+      void this.tell(counter, { ageMs: 0, inFlight: inFlightOf(flight) });
+      this.forgetEmpty(counter, flight);
+    });
+  }
+
+  private tell(counter: Counter, lesson: Omit<Lesson, 'instance'>): Promise<void> {
+    const told: Promise<void> = this.learn(counter, { ...lesson, instance: this.instance })
       .catch(this.onError)
       .finally(() => this.pending.delete(told));
     this.pending.add(told);
+    return told;
   }
 
   /** A store of the app may know nothing of it, or throw at once. */
-  private async ask(counter: Counter, lesson: Lesson): Promise<void> {
+  private async learn(counter: Counter, lesson: Lesson): Promise<void> {
     await this.store.learn?.(counter, lesson);
   }
+}
+
+/** What is in flight, and what may be. */
+function inFlightOf({ units, asking }: Flight): number {
+  const sum = units + asking;
+  return sum === 0 ? 0 : sum + Math.max(LEAST_MARGIN, Math.ceil(sum * MARGIN));
 }

@@ -12,6 +12,16 @@ export class Learner {
     private readonly terms: LearnTerms,
   ) {}
 
+  /** Limits are about to be asked for so many units. */
+  async ask(entries: readonly CheckEntry[]): Promise<void> {
+    await Promise.all(entries.filter(isCounted).map((entry) => this.flights.ask(entry, entry.cost)));
+  }
+
+  /** Limits have answered. */
+  asked(entries: readonly CheckEntry[]): void {
+    for (const entry of entries) if (isCounted(entry)) this.flights.asked(entry, entry.cost);
+  }
+
   /** A call goes out now. */
   sent(entries: readonly CheckEntry[]): void {
     for (const entry of entries) if (isCounted(entry)) this.flights.begin(entry, entry.cost);

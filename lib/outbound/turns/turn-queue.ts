@@ -97,8 +97,13 @@ export class TurnQueue {
   private async askForFirst(): Promise<void> {
     this.retryNow = false;
     this.refused = undefined;
-    const batch = this.takeBatch();
+    const first = this.takeBatch();
+    const watcher = first.find((call) => call.watcher !== undefined)?.watcher;
+    const sums = watcher === undefined ? [] : sumsOf(first);
+    await watcher?.ask(sums);
+    const batch = first.filter(({ isSettled }) => !isSettled);
     const answers = await Promise.allSettled(batch.map((call) => this.ask(call.entries)));
+    watcher?.asked(sums);
     let refused: Refused | undefined;
     for (const [index, answer] of answers.entries()) {
       const call = batch[index]!;
@@ -107,9 +112,9 @@ export class TurnQueue {
         const refusal = refusalOf(answer.value);
         if (refusal === undefined) this.letGo(call, answer.value);
         else {
-          const waitMs = this.waitOf(answer.value);
+          const waitMs = this.waitOf(answer.value, call.watcher !== undefined);
           if (this.closedBy !== undefined) call.reject(this.closedBy);
-          call.refuse(refusal, isHeldOnly(answer.value) ? 0 : waitMs);
+          call.refuse(refusal, isPolled(answer.value, call) ? 0 : waitMs);
           if (!call.isSettled) {
             this.calls.add(call);
             refused ??= { call, refusal, retryAt: performance.now() + waitMs };
@@ -177,7 +182,8 @@ export class TurnQueue {
     this.refused = refused;
     this.likely = [];
     const { call: first, refusal, retryAt } = refused;
-    if (refusal.limit.algorithm.holding !== undefined || this.earliestDeadline >= retryAt) return;
+    if (first.watcher !== undefined || refusal.limit.algorithm.holding !== undefined) return;
+    if (this.earliestDeadline >= retryAt) return;
     const waiting: WaitingCall[] = [];
     for (let call = this.calls.take(); call !== undefined; call = this.calls.take())
       if (!call.isSettled) waiting.push(call);
@@ -190,13 +196,13 @@ export class TurnQueue {
     }
   }
 
-  /** How long to wait until what was refused may pass: held units are looked for now and then. */
-  private waitOf({ entries, decisions }: TakenTurn): number {
+  /** How long to wait until what was refused may pass: what may be free at any time is looked for now and then. */
+  private waitOf({ entries, decisions }: TakenTurn, learns: boolean): number {
     let wait = 0;
     for (const [index, { allowed, retryAfterMs }] of decisions.entries()) {
       const { limit } = entries[index]!;
       if (allowed || limit.shadow) continue;
-      const isPolled = limit.algorithm.holding !== undefined && retryAfterMs < Infinity;
+      const isPolled = (learns || limit.algorithm.holding !== undefined) && retryAfterMs < Infinity;
       wait = Math.max(wait, isPolled ? Math.min(retryAfterMs, this.pollMs) : retryAfterMs);
       if (isPolled) this.pollMs = Math.min(this.pollMs * 2, LAST_POLL_MS);
     }
@@ -215,17 +221,23 @@ export class TurnQueue {
   }
 }
 
+/** What calls ask of their limits together. */
+function sumsOf(calls: readonly WaitingCall[]): CheckEntry[] {
+  return calls[0]!.entries.map((entry, index) => ({
+    ...entry,
+    cost: calls.reduce((sum, call) => sum + call.costOf(index), 0),
+  }));
+}
+
 /** How long queues of the limits hold a call that they let pass. */
 function delayOf({ entries, decisions }: TakenTurn): number {
   return Math.max(0, ...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
 }
 
-/** Whether only limits of held units refused, which may be free at any time. */
-function isHeldOnly({ entries, decisions }: TakenTurn): boolean {
-  return decisions.every(
-    ({ allowed, retryAfterMs }, index) =>
-      allowed ||
-      entries[index]!.limit.shadow ||
-      (entries[index]!.limit.algorithm.holding !== undefined && retryAfterMs < Infinity),
-  );
+/** Whether what refused a call may let it pass at any time: held units are released, and an upstream's units are told. */
+function isPolled({ entries, decisions }: TakenTurn, { watcher }: WaitingCall): boolean {
+  return decisions.every(({ allowed, retryAfterMs }, index) => {
+    const { shadow, algorithm } = entries[index]!.limit;
+    return allowed || shadow || (retryAfterMs < Infinity && (watcher !== undefined || algorithm.holding !== undefined));
+  });
 }

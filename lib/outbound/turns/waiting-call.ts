@@ -16,6 +16,12 @@ export interface TurnEntry {
   readonly cost: number;
 }
 
+/** Is told before limits are asked, and once they have answered; the costs are those of all calls that are asked for together. */
+export interface AskWatcher {
+  ask(entries: readonly CheckEntry[]): Promise<void>;
+  asked(entries: readonly CheckEntry[]): void;
+}
+
 /** How a call waits. */
 export interface TurnOptions {
   /** The longest wait, for errors; from `since`. */
@@ -25,6 +31,8 @@ export interface TurnOptions {
   readonly since: number;
   /** It must not go out before, nor do those behind it; in milliseconds of the monotonic clock. */
   readonly notBefore: number;
+  /** Is told of what is asked of its limits, once for all calls that are asked for together. */
+  readonly watcher?: AskWatcher | undefined;
   /** So many milliseconds is it put before those that came when it did. */
   readonly aheadMs: number;
 }
@@ -92,6 +100,11 @@ export class WaitingCall {
   /** Neither it nor those behind it go out before; in milliseconds of the monotonic clock. */
   get notBefore(): number {
     return this.options.notBefore;
+  }
+
+  /** Is told of what is asked of its limits. */
+  get watcher(): AskWatcher | undefined {
+    return this.options.watcher;
   }
 
   /** Whether it asks as much as another call of the same queue, or more, of every limit. */

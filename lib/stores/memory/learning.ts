@@ -1,3 +1,4 @@
+import { issuesTickets } from '../../algorithms/algorithm.js';
 import type { Lesson } from '../lesson.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import type { View } from './counter-view.js';
@@ -23,10 +24,18 @@ interface Flight {
 class Note extends Kept {
   tag = NO_WINDOW;
   windowEnd = 0;
+  /** The least that was left in the window. */
+  least = 0;
+  /** How many units were charged for it, and when. */
+  charged = 0;
+  chargedAt = 0;
   flights: Flight[] = [];
 }
 
-/** Brings what upstreams say into counters. It only ever tightens; `lua/driver/learn.lua` does the same. */
+/**
+ * Brings what upstreams say into counters. It only ever tightens, and gives back what it charged for calls in flight once less is;
+ * `lua/driver/learn.lua` does the same.
+ */
 export class Learning {
   private readonly notes = new BoundedMap<Note>(MAX_NOTES, MAX_BYTES);
 
@@ -41,22 +50,31 @@ export class Learning {
     const flying = noteFlight(note, lesson, now);
     let blockUntil = block === undefined ? 0 : now + block;
     let changed = false;
-    if (remaining !== undefined && !isLate(note, reset, age, tag, now)) {
-      const isWindowed = tag !== NO_WINDOW && reset !== undefined;
-      if (isWindowed) {
-        // What is told in whole seconds is narrowed down by each answer.
-        const runs = note.tag === tag && note.windowEnd > now;
-        note.windowEnd = runs ? Math.min(note.windowEnd, now + reset) : now + reset;
-        note.tag = tag;
-      }
-      const room = Math.max(0, remaining - flying);
-      const excess = algorithm.holding === undefined ? algorithm.remaining(parameters, state) - room : 0;
-      if (isWindowed && remaining === 0) {
-        // A block ends with the upstream's window, and units that were charged would end with the limit's own.
-        blockUntil = Math.max(blockUntil, note.windowEnd);
-      } else if (excess > 0) {
+    let told = remaining !== undefined && !isLate(note, reset, age, tag, now) ? remaining : undefined;
+    if (told !== undefined && tag !== NO_WINDOW && reset !== undefined) {
+      followWindow(note, told, reset, tag, now);
+      told = undefined;
+    }
+    // What was charged for the upstream's window is charged anew, as is right by now. Places in a queue have been told, and stay.
+    if (note.charged > 0 && !issuesTickets(algorithm)) {
+      algorithm.give(parameters, state, note.charged, undefined, note.chargedAt);
+      changed = true;
+    }
+    note.charged = 0;
+    const runs = note.windowEnd > now;
+    if (runs && note.least === 0) {
+      // A block ends with the upstream's window, and units that were charged would end with the limit's own.
+      blockUntil = Math.max(blockUntil, note.windowEnd);
+    } else if ((runs || told !== undefined) && algorithm.holding === undefined) {
+      const room = Math.max(0, (told ?? note.least) - flying);
+      const excess = Math.max(0, algorithm.remaining(parameters, state) - room);
+      if (excess > 0) {
         algorithm.take(parameters, state, excess);
         changed = true;
+      }
+      if (told === undefined) {
+        note.charged = excess;
+        note.chargedAt = now;
       }
     }
     if (blockUntil > Math.max(now, view.block?.until ?? 0)) {
@@ -76,7 +94,7 @@ export class Learning {
     const note = this.notes.get(key) ?? new Note(key);
     if (now - note.windowEnd >= FLIGHT) {
       note.tag = NO_WINDOW;
-      note.windowEnd = 0;
+      note.windowEnd = note.least = note.charged = note.chargedAt = 0;
     }
     note.flights = note.flights
       .filter(({ told }) => now - told < FLIGHT)
@@ -90,12 +108,24 @@ export class Learning {
   }
 }
 
-/** Notes what an instance has in flight, and tells how much all of them have. */
-function noteFlight(note: Note, { instance, inFlight: units }: Lesson, now: number): number {
+/** Notes what an instance has in flight, and what it is about to ask for; tells how much all of them have in flight. */
+function noteFlight(note: Note, { instance, inFlight, asking = 0 }: Lesson, now: number): number {
   note.flights = note.flights.filter((flight) => flight.instance !== instance);
+  const units = inFlight + asking;
   if (units > 0) note.flights.push({ instance, units, told: now });
   note.flights = note.flights.slice(-MOST_FLIGHTS);
-  return note.flights.reduce((sum, flight) => sum + flight.units, 0);
+  return note.flights.reduce((sum, flight) => sum + flight.units, -asking);
+}
+
+/**
+ * Takes over what is left of a window, and when it ends: what is told in whole seconds is narrowed down by each answer, and the order
+ * of answers does not matter.
+ */
+function followWindow(note: Note, remaining: number, reset: number, tag: number, now: number): void {
+  const runs = note.tag === tag && note.windowEnd > now;
+  note.tag = tag;
+  note.windowEnd = runs ? Math.min(note.windowEnd, now + reset) : now + reset;
+  note.least = runs ? Math.min(note.least, remaining) : remaining;
 }
 
 /** Whether an answer may be of a window that is over. */

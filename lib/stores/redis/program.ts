@@ -143,7 +143,10 @@ export class Program {
     this.operation(BLOCK, counter, Math.round(durationMs * 1000));
   }
 
-  learn(counter: Counter, { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs }: Lesson): void {
+  learn(
+    counter: Counter,
+    { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs, asking }: Lesson,
+  ): void {
     const note = this.keyNumber(noteKeyOf(keyOf(this.prefix, counter)));
     const micros = (ms: number | undefined) => (ms === undefined ? UNKNOWN : Math.round(ms * 1000));
     const [reset, age, block] = [micros(resetAfterMs), micros(ageMs), micros(blockMs)];
@@ -158,6 +161,7 @@ export class Program {
       inFlight,
       instance,
       block,
+      asking ?? 0,
     );
   }
 

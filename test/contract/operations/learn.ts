@@ -35,6 +35,19 @@ export function learnContract(stage: OperationsStage): void {
         expect(await peek(limit)).toEqual(before);
       });
 
+      it('gives back what it charged for calls in flight', async () => {
+        if (algo === 'leaky-bucket') return;
+        await take(limit, 1);
+        await learn(limit, { remaining: 4, resetAfterMs: 5000, inFlight: 3 });
+        expect(await peek(limit)).toMatchObject({ remaining: 1 });
+        await learn(limit, { remaining: 4, resetAfterMs: 5000, inFlight: 1 });
+        expect(await peek(limit)).toMatchObject({ remaining: 3 });
+        await learn(limit, { remaining: 3, resetAfterMs: 5000 });
+        expect(await peek(limit)).toMatchObject({ remaining: 3 });
+        await learn(limit, { remaining: 5, resetAfterMs: 5000 });
+        expect(await peek(limit)).toMatchObject({ remaining: 3 });
+      });
+
       it('charges no more than there is', async () => {
         await learn(limit, { remaining: 1, inFlight: 1_000_000 });
         expect(await peek(limit)).toMatchObject({ allowed: false, remaining: 0 });
@@ -109,6 +122,30 @@ export function learnContract(stage: OperationsStage): void {
       });
     });
 
+    describe('the window of the upstream', () => {
+      const limit = compile(five['fixed-window']);
+
+      it('goes on where that of the limit ends', async () => {
+        await take(limit, 2);
+        at(9000);
+        await learn(limit, { remaining: 2, resetAfterMs: 5000 });
+        expect(await peek(limit)).toMatchObject({ remaining: 2 });
+        at(10_500);
+        expect(await peek(limit)).toMatchObject({ remaining: 5 });
+        await learn(limit, { inFlight: 1 });
+        expect(await peek(limit)).toMatchObject({ remaining: 1 });
+      });
+
+      it('gives back what was charged for it, once it is over', async () => {
+        await take(limit, 1);
+        await learn(limit, { remaining: 1, resetAfterMs: 1000 });
+        expect(await peek(limit)).toMatchObject({ remaining: 1 });
+        at(2000);
+        await learn(limit, { inFlight: 1 });
+        expect(await peek(limit)).toMatchObject({ remaining: 4 });
+      });
+    });
+
     describe('units in flight', () => {
       const limit = compile(five['fixed-window']);
 
@@ -117,6 +154,13 @@ export function learnContract(stage: OperationsStage): void {
         await learn(limit, { instance: 1, inFlight: 1 });
         await learn(limit, { instance: 2, inFlight: 0, remaining: 4 });
         expect(await peek(limit)).toMatchObject({ remaining: 3 });
+      });
+
+      it('are those that another instance asks for, too', async () => {
+        await learn(limit, { instance: 1, inFlight: 1, asking: 2, remaining: 5 });
+        expect(await peek(limit)).toMatchObject({ remaining: 4 });
+        await learn(limit, { instance: 2, remaining: 5 });
+        expect(await peek(limit)).toMatchObject({ remaining: 2 });
       });
 
       it('of an instance that has gone are forgotten after a minute', async () => {

@@ -1,0 +1,4 @@
+/** Makes one call, and nothing else. */
+export function fetchOnce(url, headers) {
+  return fetch(url, { headers });
+}
