@@ -10,6 +10,7 @@ const MEASURED = specPaths({
   algorithms: ['leases'],
   candidates: ['limiter', 'options'],
   cli: ['as-built', 'explain', 'simulation'],
+  console: ['changes', 'live', 'options', 'redis', 'routes', 'security', 'telemetry'],
   contract: ['fallback-operations', 'memory-store', 'prefetch', 'scoped-store'],
   e2e: [
     'answers',
@@ -27,6 +28,7 @@ const MEASURED = specPaths({
   explain: ['limits', 'lists', 'redis', 'routes', 'versions'],
   health: ['health-indicator'],
   nest: ['limit-types', 'limiter.service', 'limits-that-live', 'openapi'],
+  outbound: ['any-upstream', 'axios', 'dispatcher', 'fetch', 'headers', 'learning', 'retries'],
   overrides: ['history', 'keyed-rates', 'lists/configured-lists', 'lists/lists', 'redis-overrides'],
   policy: ['file-source', 'policies', 'reader', 'schema'],
   redis: ['cluster', 'connection-errors', 'fallback-store', 'prefetch', 'redis-store'],
