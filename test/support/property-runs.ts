@@ -25,7 +25,12 @@ export async function assertSideBySide<T>(property: fc.IAsyncProperty<T>, runs: 
   const lanes = Math.min(LANES, runs);
   const each = Array.from({ length: lanes }, (_, lane) => {
     const numRuns = Math.floor(runs / lanes) + (lane < runs % lanes ? 1 : 0);
-    return fc.assert(property, { numRuns, ...seedOf(lane) });
+    // What has failed by then is told, shrunk or not: else nobody would learn its seed.
+    return fc.assert(property, {
+      numRuns,
+      plugins: [fc.interruptAfterTimeLimit(0.9 * PROPERTY_TIMEOUT_MS, { failOnInterrupt: true })],
+      ...seedOf(lane),
+    });
   });
   const failed = (await Promise.allSettled(each)).find((result) => result.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
