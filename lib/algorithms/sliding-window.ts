@@ -156,9 +156,8 @@ function reopen(
   const latest = Math.floor(time / length);
   const newest = Math.max(current, sliceOf(old, 0, isSame, length, latest));
   const oldest = time - interval;
-  // When in its slice the last unit came is not known: it may have been at the end. Slices of other parameters may be longer than
-  // the interval, and then say nothing of the clock before they begin.
-  const setBack = (isSame ? (newest + 1) * length - 1 : old.newest * old.length) - now >= interval;
+  // When in its slice the last unit came is not known: it may have been at the end.
+  const setBack = (newest + 1) * length - 1 - now >= interval;
   const ahead = setBack ? 0 : newest - latest;
   for (let i = 0; i < ahead; i++) counts.push(0);
   let total = 0;

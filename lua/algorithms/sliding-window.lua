@@ -182,8 +182,7 @@ return {
       newest = min(floor(((newest + 1) * old[1] - 1) / length), latest + MOST_SLICES)
     end
     state.newest = max(current, newest)
-    -- Slices of other parameters may be longer than the interval, and then say nothing of the clock before they begin.
-    local set_back = (is_same and (state.newest + 1) * length - 1 or old[2] * old[1]) - now >= interval
+    local set_back = (state.newest + 1) * length - 1 - now >= interval
     state.counts = translate(limit, state, old, is_same, set_back)
     if set_back then state.newest, state.counts[2] = current, current end
     if set_back or state.total == 0 then state.kept = nil end

@@ -254,21 +254,4 @@ describe('definitions of one counter, asked in any order', () => {
     });
     await assertSideBySide(property, RUNS);
   });
-
-  it.each(Object.keys(storeKinds))(
-    '%s: a refusal by a window that is shorter than a slice forgets nothing',
-    async (kind) => {
-      const clock = new ManualClock();
-      const store = storeKinds[kind]!(clock, redis);
-      const long = make({ algo: 'sliding-window', rate: 27, interval: 28 });
-      const short = make({ algo: 'sliding-window', rate: 1, interval: 1 });
-      await ask(store, long);
-      // To the beginning of a slice.
-      clock.advanceMs(2.8 + (2800 - (clock.micros % 2800)) / 1000);
-      await ask(store, long);
-      expect((await ask(store, short)).allowed).toBe(false);
-      expect((await ask(store, long, { peek: true })).remaining).toBe(25);
-      await store.close();
-    },
-  );
 });
