@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { KeyChanged, LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { post } from '../data/client.js';
 import { say } from '../data/toasts.js';
+import type { Offered } from '../parts/action-buttons.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { numberOf, patchFields, patchOf } from './patch-fields.js';
@@ -14,14 +15,6 @@ interface Context {
   readonly identity: string;
   readonly blocked: boolean;
   onChanged: (state: LimitState) => void;
-}
-
-export interface Offered {
-  /** Tells it from the others, whatever it is called just now. */
-  readonly name: string;
-  readonly label: string;
-  readonly danger?: boolean;
-  readonly action: Action;
 }
 
 const DURATION: FieldSpec = {

@@ -2,16 +2,11 @@ import type { Changed, RateInfo } from '../../api.js';
 import { post } from '../data/client.js';
 import { percent, plural, whole } from '../data/format.js';
 import { say } from '../data/toasts.js';
+import type { Offered } from '../parts/action-buttons.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { EXPIRY } from './key-actions.js';
 import { fullRate, patchFields, patchOf } from './patch-fields.js';
-
-export interface Offered {
-  readonly label: string;
-  readonly main?: boolean;
-  readonly action: Action;
-}
 
 interface Told {
   readonly path: string;

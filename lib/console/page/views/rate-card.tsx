@@ -3,6 +3,7 @@ import type { CandidateInfo, OverrideInfo, RateInfo } from '../../api.js';
 import { moment, percent, relative, whole } from '../data/format.js';
 import { useNow } from '../data/now.js';
 import { hrefOf } from '../data/route.js';
+import { ActionButtons } from '../parts/action-buttons.js';
 import type { Action } from '../parts/dialog.js';
 import { Badge, Bar, ModeBadge } from '../parts/small.js';
 import { fullRate } from './patch-fields.js';
@@ -71,22 +72,7 @@ export function RateCard({ id, rate, canWrite, onAct, onChanged }: Props): JSX.E
           </div>
         </div>
       </div>
-      {canWrite && (
-        <footer>
-          <div class="buttons" role="group" aria-label={`Change ${limit}`}>
-            {rateActions(rate, onChanged).map(({ label, main, action }) => (
-              <button
-                key={label}
-                type="button"
-                class={main ? 'button small main' : 'button small'}
-                onClick={() => onAct(action)}
-              >
-                {label}
-              </button>
-            ))}
-          </div>
-        </footer>
-      )}
+      {canWrite && <ActionButtons title={`Change ${limit}`} offered={rateActions(rate, onChanged)} onAct={onAct} />}
     </section>
   );
 }

@@ -3,6 +3,7 @@ import type { LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { duration, moment, relative, whole } from '../data/format.js';
 import { useNow } from '../data/now.js';
 import { hrefOf } from '../data/route.js';
+import { ActionButtons } from '../parts/action-buttons.js';
 import type { Action } from '../parts/dialog.js';
 import { Badge, Bar, ModeBadge, Note } from '../parts/small.js';
 import { HistoryBars } from './history-bars.js';
@@ -117,20 +118,11 @@ export function StateCard({ state, info, rate, identity, canWrite, onAct, onChan
         </details>
       </div>
       {canWrite && (info?.addressable ?? true) && (
-        <footer>
-          <div class="buttons" role="group" aria-label={`Change ${limit} for ${identity}`}>
-            {keyActions({ state, info, rate, identity, blocked, onChanged }).map(({ name, label, danger, action }) => (
-              <button
-                key={name}
-                type="button"
-                class={danger ? 'button small danger' : 'button small'}
-                onClick={() => onAct(action)}
-              >
-                {label}
-              </button>
-            ))}
-          </div>
-        </footer>
+        <ActionButtons
+          title={`Change ${limit} for ${identity}`}
+          offered={keyActions({ state, info, rate, identity, blocked, onChanged })}
+          onAct={onAct}
+        />
       )}
     </section>
   );
