@@ -9,7 +9,13 @@ import { targets } from './targets.mjs';
 const INTRODUCTION = (command) =>
   `Made by \`npm run bench${command.length === 0 ? '' : ` -- ${command.join(' ')}`}\`: all contenders in one run, in alternating rounds, on the same Redis; medians. Before one is timed it has to prove that it limits. Ours is the packed tarball, called by its public names (\`Limiter.consume\`, \`LimiterService.check\`, the global guard) with default options; where a row says so, without telemetry, refusal cache and fallback. The limits are token buckets unless told otherwise.`;
 
-const machine = (versions) =>
+/** How much of the processors was not this machine's: the case in which it was most. */
+function worst(disturbed) {
+  const [most] = Object.entries(disturbed).toSorted(([, one], [, other]) => other - one);
+  return most === undefined ? 'unknown' : `at most ${percent(most[1])} (${most[0]})`;
+}
+
+const machine = (versions, disturbed) =>
   table(
     ['machine', ''],
     [
@@ -17,6 +23,7 @@ const machine = (versions) =>
       ['processor', `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown'}`],
       ['memory', `${(totalmem() / 2 ** 30).toFixed(1)} GiB`],
       ['system', type()],
+      ['taken by its host', worst(disturbed)],
       ...Object.entries(versions),
     ],
   );
@@ -47,7 +54,7 @@ function profileOf(reached, title, profile) {
 }
 
 /** Writes what the cases found into a folder. */
-export async function write({ cases, results, versions, command, to }) {
+export async function write({ cases, results, versions, disturbed, command, to }) {
   await mkdir(to, { recursive: true });
   const reached = targets(results);
   const charts = new Map();
@@ -64,7 +71,7 @@ export async function write({ cases, results, versions, command, to }) {
   const parts = [
     '# Benchmarks',
     INTRODUCTION(command),
-    machine(versions),
+    machine(versions, disturbed),
     'Client and server share the processors, so what one takes the other lacks: read the ratios, not the figures.',
     ...wanted,
     ...sections,
