@@ -20,6 +20,8 @@ export const outboundMessages = {
     `${location}: the function 'priority' gave ${show(got)}, wants a number`,
   noAxios: (got: unknown) =>
     `LimiterService.axios: attach got ${show(got)}, wants an instance of axios such as httpService.axiosRef`,
+  oldHandler: () =>
+    'LimiterService.dispatcher: got a request of another undici, wants requests of the undici that the dispatcher is of, from version 7 on',
   settleFailed: (location: string, limit: string) =>
     `${location}: the function 'settle' failed, so limit '${limit}' stays charged as before`,
   learningFailed: () => 'what an upstream said of its limits could not be learnt',
