@@ -8,7 +8,7 @@ async function withRetries(send) {
     const response = await send();
     await response.arrayBuffer();
     if (response.status !== 429) return;
-    await sleep(1000 * Number(response.headers.get('retry-after')) * (1 + Math.random() / 10));
+    await sleep(1000 * Number(response.headers.get('retry-after') ?? 1) * (1 + Math.random() / 10));
   }
 }
 

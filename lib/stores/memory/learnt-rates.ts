@@ -21,7 +21,7 @@ class Rate extends Kept {
   units = 0;
   /** From where on it grows slowly; 0 for nowhere. */
   threshold = 0;
-  halvedAt = 0;
+  refusedAt = 0;
   /** The last pause. */
   pause = 0;
   /** Those of the upstream, 0 while they are not known. */
@@ -37,7 +37,7 @@ class Rate extends Kept {
  * Finds out at which rate an upstream allows calls, as TCP finds the rate of a path (RFC 5681: slow start, congestion avoidance): it
  * doubles every second that is used, from half of the rate that was refused last on it grows by a sixteenth of that a second, and
  * each refusal halves it, once for all calls that were on their way. A refusal that does not say how long pauses all calls, twice as
- * long each time (RFC 6298). `lua/driver/learn-rate.lua` does the same.
+ * long each time (RFC 6298); what is refused after such a pause says only that it was too short. `lua/driver/learn-rate.lua` does the same.
  */
 export class LearntRates {
   private readonly rates = new BoundedMap<Rate>(MAX_RATES, MAX_BYTES);
@@ -50,10 +50,10 @@ export class LearntRates {
     const rate = this.rateOf(key, told, now);
     adopt(rate, lesson, told);
     let changed = false;
-    // Who was sent before the rate was halved says nothing of this one.
-    if (now - micros(lesson.ageMs) >= rate.halvedAt) {
+    // Who was sent before that says nothing of the rate since.
+    if (now - micros(lesson.ageMs) >= rate.refusedAt) {
       if (told.refused) {
-        if (rate.quota === 0 || remaining !== 0) changed = halve(rate, view, blockMs !== undefined, told.slowestMs);
+        if (rate.quota === 0 || remaining !== 0) changed = slowDown(rate, view, blockMs !== undefined, told.slowestMs);
       } else if (told.accepted > 0 && limit.algorithm.remaining(limit.parameters, state) * 2 <= limit.quota) {
         grow(rate, told.accepted);
       }
@@ -77,14 +77,14 @@ export class LearntRates {
     const rate =
       known !== undefined && now - known.learntAt < RATE_KEPT_FOR ? known : fresh(known ?? new Rate(key), largest);
     rate.largest = Math.max(rate.largest, largest);
-    rate.halvedAt = Math.min(rate.halvedAt, now);
+    rate.refusedAt = Math.min(rate.refusedAt, now);
     return rate;
   }
 }
 
 function fresh(rate: Rate, largest: number): Rate {
   rate.units = Math.min(60 * largest, MOST_RATE);
-  rate.threshold = rate.halvedAt = rate.pause = rate.quota = rate.window = rate.largest = 0;
+  rate.threshold = rate.refusedAt = rate.pause = rate.quota = rate.window = rate.largest = 0;
   rate.isAtOnce = false;
   return rate;
 }
@@ -110,10 +110,10 @@ function adopt(rate: Rate, { resetAfterMs, window: tag }: Lesson, { quota = 0, w
   if (isNew) rate.threshold = rate.units = fastest(rate);
 }
 
-function halve(rate: Rate, view: View, isTold: boolean, slowestMs: number): boolean {
+function slowDown(rate: Rate, view: View, isTold: boolean, slowestMs: number): boolean {
   const { now } = view.state;
-  rate.threshold = rate.units = Math.max(least(rate, slowestMs), rate.units / 2);
-  rate.halvedAt = now;
+  rate.refusedAt = now;
+  if (rate.pause === 0) rate.threshold = rate.units = Math.max(least(rate, slowestMs), rate.units / 2);
   if (isTold) return false;
   rate.pause = Math.min(Math.max(rate.pause * 2, SECOND), micros(slowestMs));
   if (rate.pause <= 0 || now + rate.pause <= (view.block?.until ?? 0)) return false;

@@ -60,6 +60,7 @@ export function learnRateContract(stage: OperationsStage): void {
         await expect(take(limit)).resolves.toMatchObject(blocked(seconds * 1000));
         now += seconds * 1000;
       }
+      expect(await rateOf()).toEqual(aMinute(30));
       await accept(1, now);
       await rateOf({ refused: true });
       await expect(take(limit)).resolves.toMatchObject(blocked(1000));
