@@ -8,33 +8,39 @@ async function withRetries(send) {
     const response = await send();
     await response.arrayBuffer();
     if (response.status !== 429) return;
-    await sleep(1000 * Number(response.headers.get('retry-after')) * (1 + Math.random() / 10));
+    await sleep(1000 * Number(response.headers.get('retry-after') ?? 1) * (1 + Math.random() / 10));
   }
 }
 
+/** Calls of an app of ours, within what `limit` says. */
+async function sluice({ quota, windowMs, redisUrl, prefix, packagePath }, limit) {
+  const { NestFactory } = await import('@nestjs/core');
+  const { LimiterService, RateLimitModule } = await import(packagePath);
+  class AppModule {}
+  const module = {
+    module: AppModule,
+    imports: [
+      RateLimitModule.forRoot({
+        redis: redisUrl,
+        prefix,
+        timeout: 5000,
+        define: { upstream: { algo: 'fixed-window', rate: quota, interval: windowMs } },
+      }),
+    ],
+  };
+  const app = await NestFactory.createApplicationContext(module, { logger: ['error'] });
+  const call = app.get(LimiterService).fetch(limit, { learn: true, retry: { attempts: 20 } });
+  return {
+    send: async (url, headers) => void (await (await call(url, { headers })).arrayBuffer()),
+    close: () => app.close(),
+  };
+}
+
 export const contenders = {
-  async 'nestjs-sluice'({ quota, windowMs, redisUrl, prefix, packagePath }) {
-    const { NestFactory } = await import('@nestjs/core');
-    const { LimiterService, RateLimitModule } = await import(packagePath);
-    class AppModule {}
-    const module = {
-      module: AppModule,
-      imports: [
-        RateLimitModule.forRoot({
-          redis: redisUrl,
-          prefix,
-          timeout: 5000,
-          define: { upstream: { algo: 'fixed-window', rate: quota, interval: windowMs } },
-        }),
-      ],
-    };
-    const app = await NestFactory.createApplicationContext(module, { logger: ['error'] });
-    const call = app.get(LimiterService).fetch('upstream', { learn: true, retry: { attempts: 20 } });
-    return {
-      send: async (url, headers) => void (await (await call(url, { headers })).arrayBuffer()),
-      close: () => app.close(),
-    };
-  },
+  'nestjs-sluice': (terms) => sluice(terms, 'upstream'),
+
+  // It is told no limit.
+  'nestjs-sluice, learned': (terms) => sluice(terms, { algo: 'learned', name: 'partner' }),
 
   async 'Bottleneck on Redis'({ quota, windowMs, redisUrl, prefix }) {
     const { default: Bottleneck } = await import('bottleneck');

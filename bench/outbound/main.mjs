@@ -1,7 +1,7 @@
 /**
  * Calls of several processes to an API with a hidden limit, of which another consumer takes a share: how many are refused, and how
- * much of what was possible goes out. `node bench/outbound/main.mjs [--seconds 60] [--processes 8] [--only nestjs-sluice]`, after
- * `npm run build` and `npm ci --prefix bench`.
+ * much of what was possible goes out. `node bench/outbound/main.mjs [--seconds 60] [--processes 8] [--only nestjs-sluice]
+ * [--tells all|retry-after|nothing]`, after `npm run build` and `npm ci --prefix bench`.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     processes: { type: 'string', default: '8' },
     only: { type: 'string' },
+    tells: { type: 'string', default: 'all' },
   },
 });
 const processes = Number(values.processes);
@@ -23,7 +24,7 @@ const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 const packagePath = pathToFileURL(here('../../dist/index.js')).href;
 
 /** 100 calls a second, of which the other consumer takes a fifth. Each process has more calls than it may make. */
-const UPSTREAM = { quota: 500, windowMs: 5000, latencyMs: 40, otherShare: 0.2 };
+const UPSTREAM = { quota: 500, windowMs: 5000, latencyMs: 40, otherShare: 0.2, tells: values.tells };
 const WAITING = 20;
 
 async function answerOf(child, message) {

@@ -4,7 +4,7 @@
  */
 import { createServer } from 'node:http';
 
-const { quota, windowMs, latencyMs, otherShare, atOnce } = JSON.parse(process.argv[2]);
+const { quota, windowMs, latencyMs, otherShare, atOnce, tells } = JSON.parse(process.argv[2]);
 
 let used = 0;
 let other = 0;
@@ -49,9 +49,11 @@ const server = createServer((request, response) => {
         last.set(client, Math.max(Number(number), last.get(client) ?? 0));
       } else total.refused++;
       const headers = {
-        RateLimit: `"default";r=${quota - used};t=${seconds}`,
-        'RateLimit-Policy': `"default";q=${quota};w=${windowMs / 1000}`,
-        ...(isAllowed ? {} : { 'Retry-After': String(seconds) }),
+        ...(tells === 'all' && {
+          RateLimit: `"default";r=${quota - used};t=${seconds}`,
+          'RateLimit-Policy': `"default";q=${quota};w=${windowMs / 1000}`,
+        }),
+        ...(tells !== 'nothing' && !isAllowed && { 'Retry-After': String(seconds) }),
       };
       setTimeout(() => response.writeHead(isAllowed ? 200 : 429, headers).end('ok'), (latencyMs * Math.random()) / 2);
     },

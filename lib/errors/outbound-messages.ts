@@ -7,6 +7,11 @@ export const outboundMessages = {
     'list of these',
   sameLimitTwice: (location: string, name: string) =>
     `${location}: the limit '${name}' is in the list twice, wants it once`,
+  learnedWithoutName: (location: string) => `${location}: option 'name' is missing, wants the name of what is learnt`,
+  learnedIsDefined: (location: string, name: string) =>
+    `${location}: the limit '${name}' is defined with a rate, wants its name '${name}', or another name for the limit that is learnt`,
+  learnedWithoutLearn: (location: string, name: string) =>
+    `${location}: the rate of the limit '${name}' is learnt, wants the option 'learn'`,
   wrongKeyOf: (location: string, limit: string, got: unknown) =>
     `${location}: the function 'key' gave ${show(got)} for limit '${limit}', wants a string that is not empty`,
   wrongCostOf: (location: string, limit: string, got: unknown) =>
@@ -15,6 +20,8 @@ export const outboundMessages = {
     `${location}: the function 'priority' gave ${show(got)}, wants a number`,
   noAxios: (got: unknown) =>
     `LimiterService.axios: attach got ${show(got)}, wants an instance of axios such as httpService.axiosRef`,
+  oldHandler: () =>
+    'LimiterService.dispatcher: got a request of another undici, wants requests of the undici that the dispatcher is of, from version 7 on',
   settleFailed: (location: string, limit: string) =>
     `${location}: the function 'settle' failed, so limit '${limit}' stays charged as before`,
   learningFailed: () => 'what an upstream said of its limits could not be learnt',

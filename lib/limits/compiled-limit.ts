@@ -204,6 +204,11 @@ export class CompiledLimit {
     return new CompiledLimit(this.options, { ...this.settings, namespace });
   }
 
+  /** The same limit with other options of its algorithm. */
+  withOptions(options: AlgorithmOptions): CompiledLimit {
+    return new CompiledLimit(options, { ...this.settings, name: this.name });
+  }
+
   /** Milliseconds of the limit's window at `nowMs`. */
   windowMs(nowMs: number): number {
     return this.algorithm.window(this.declared, nowMs * 1000) / 1000;

@@ -10,7 +10,14 @@ export type {
   UpstreamResponse,
   ResponseHeaders,
 } from './headers/upstream-report.js';
-export type { BodyParser, FetchOptions, OutboundLimits, OutboundOptions, RetryOptions } from './outbound-options.js';
+export type {
+  BodyParser,
+  FetchOptions,
+  LearnedLimit,
+  OutboundLimits,
+  OutboundOptions,
+  RetryOptions,
+} from './outbound-options.js';
 export type {
   AxiosAnswer,
   AxiosDefaultsLike,

@@ -4,8 +4,8 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/outbound-messages.js';
 import { assertActual, assertCost, assertKey } from '../limits/arguments.js';
 import type { CheckEntry } from '../limits/counter.js';
-import type { Rule } from '../rules/rule.js';
 import type { Flights } from './learning/flights.js';
+import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';
 import { Learner } from './learning/learner.js';
 import { OutboundCall } from './outbound-call.js';
 import type { Permit, PermitStores } from './permit.js';
@@ -19,7 +19,7 @@ export class OutboundCaller<Sent, Answer> {
   private readonly learner: Learner | undefined;
 
   constructor(
-    readonly rules: readonly Rule[],
+    readonly rules: readonly OutboundRule[],
     readonly settings: OutboundSettings<Sent, Answer>,
     private readonly stores: PermitStores,
     flights: Flights,
@@ -65,13 +65,14 @@ export class OutboundCaller<Sent, Answer> {
     }
   }
 
-  private async askOf(rule: Rule, copy: () => Sent): Promise<TurnEntry> {
+  private async askOf(rule: OutboundRule, copy: () => Sent): Promise<TurnEntry> {
     const { key, cost, location } = this.settings;
     const identity: unknown = typeof key === 'function' ? await key(copy(), rule.name) : key;
     named(() => assertKey(identity), outboundMessages.wrongKeyOf(location, rule.name, identity));
     if (rule.limit.algorithm.holding !== undefined) return { rule, identity: identity as string, cost: rule.fixedCost };
     const units: unknown = typeof cost === 'function' ? await cost(copy(), rule.name) : (cost ?? rule.fixedCost);
     named(() => assertCost(units), outboundMessages.wrongCostOf(location, rule.name, units));
+    if (rule instanceof LearnedRule) rule.noteCost(identity as string, units as number);
     return { rule, identity: identity as string, cost: units as number };
   }
 

@@ -7,9 +7,10 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/outbound-messages.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
-import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { Flights } from './learning/flights.js';
+import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';
+import { LearnedRules } from './learning/learned-rules.js';
 import type { AxiosOptions, LimitedAxios } from './clients/axios-types.js';
 import { limitedAxios } from './clients/limited-axios.js';
 import { limitedDispatcher } from './clients/limited-dispatcher.js';
@@ -26,6 +27,7 @@ const log = new OnceLogger(logger);
 @Injectable()
 export class OutboundCalls implements OnModuleDestroy {
   private readonly flights: Flights;
+  private readonly learned: LearnedRules;
 
   constructor(
     private readonly registry: LimitRegistry,
@@ -33,7 +35,8 @@ export class OutboundCalls implements OnModuleDestroy {
     private readonly waits: WaitQueues,
     private readonly turns: TurnQueues,
   ) {
-    this.flights = new Flights(store, (error) => {
+    this.learned = new LearnedRules(registry);
+    this.flights = new Flights(store, this.learned, (error) => {
       // The store tells of itself.
       if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.learningFailed(), error);
     });
@@ -59,16 +62,25 @@ export class OutboundCalls implements OnModuleDestroy {
   private caller<Sent, Answer>(limits: OutboundLimits, options: unknown, location: string) {
     const rules = this.rules(limits, location);
     const settings = readOptions<Sent, Answer>(options, location);
+    for (const rule of rules) {
+      if (!(rule instanceof LearnedRule)) continue;
+      if (settings.learn === false) {
+        throw new RateLimitConfigError(outboundMessages.learnedWithoutLearn(location, rule.name));
+      }
+      rule.waitAtMost(settings.maxLearnedWaitMs);
+    }
     const { store, waits, turns, flights } = this;
     return new OutboundCaller(rules, settings, { store, waits, turns }, flights);
   }
 
-  private rules(limits: OutboundLimits, location: string): Rule[] {
+  private rules(limits: OutboundLimits, location: string): OutboundRule[] {
     const list: readonly unknown[] = Array.isArray(limits) ? limits : [limits];
     if (list.length === 0 || !list.every(isLimit))
       throw new RateLimitConfigError(outboundMessages.noLimits(location, limits));
     const rules = list.map((limit) =>
-      this.registry.rule(limit as string | LimitDefinition, { location, namespace: '' }),
+      LearnedRules.defines(limit)
+        ? this.learned.rule(limit as object, location)
+        : this.registry.rule(limit as string | LimitDefinition, { location, namespace: '' }),
     );
     const twice = rules.find(({ limit }, index) => rules.findIndex((other) => other.limit.id === limit.id) < index);
     if (twice !== undefined) throw new RateLimitConfigError(outboundMessages.sameLimitTwice(location, twice.name));

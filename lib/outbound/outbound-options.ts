@@ -3,8 +3,21 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import type { UpstreamParser } from './headers/upstream-report.js';
 import type { UpstreamName } from './headers/upstreams.js';
 
+/**
+ * A limit whose rate is not known: it is learnt, by all instances of the app together, and needs the option `learn`. It begins with a
+ * call a second, doubles the rate each second that is used, and halves it when the upstream refuses; from then on it grows slowly.
+ * Once the upstream tells its quota and window in headers, these hold. What is learnt is forgotten after an hour without calls.
+ */
+export interface LearnedLimit {
+  /** Says that the rate is learnt. */
+  algo: 'learned';
+  /** Identifies the limit: 1 to 128 printable ASCII characters, and the name of no defined limit. */
+  name: string;
+}
+
 /** The limits of calls: a defined limit's name, a definition, or a list of these, of which a call takes units of all or of none. */
-export type OutboundLimits = string | LimitDefinition | readonly (string | LimitDefinition)[];
+export type OutboundLimits =
+  string | LimitDefinition | LearnedLimit | readonly (string | LimitDefinition | LearnedLimit)[];
 
 /** How calls that were refused are sent again. */
 export interface RetryOptions {

@@ -31,4 +31,41 @@ export interface Lesson {
    * @default it does not
    */
   readonly blockMs?: number | undefined;
+  /**
+   * What tells the rate of a limit that has none of its own; then the rate is answered.
+   * @default the limit has a rate
+   */
+  readonly rate?: RateLesson | undefined;
+}
+
+/** What was found out of the rate that an upstream allows. */
+export interface RateLesson {
+  /**
+   * The upstream's quota, a whole number >= 1.
+   * @default it is not known
+   */
+  readonly quota?: number | undefined;
+  /**
+   * Milliseconds of the upstream's window.
+   * @default it is not known
+   */
+  readonly windowMs?: number | undefined;
+  /** The units of a call that was answered, and not refused. */
+  readonly accepted: number;
+  /** Whether a call was refused. */
+  readonly refused: boolean;
+  /** The largest cost of a call, as far as this instance knows: a whole number >= 1. */
+  readonly largest: number;
+  /** The longest milliseconds between two calls of the largest cost, however slow the upstream seems. */
+  readonly slowestMs: number;
+}
+
+/** The rate at which units may go out, as far as it was learnt. */
+export interface LearntRate {
+  /** The units of an interval: a whole number >= 1. */
+  readonly rate: number;
+  /** Milliseconds: a whole number >= 1. */
+  readonly intervalMs: number;
+  /** The units that may go out at once: a whole number >= 1. */
+  readonly burst: number;
 }

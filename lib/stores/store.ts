@@ -1,6 +1,6 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
-import type { Lesson } from './lesson.js';
+import type { Lesson, LearntRate } from './lesson.js';
 import type { Decision } from '../limits/decision.js';
 
 /** Units to be taken as soon as may be: from the future, if the algorithm can say when they will be there. */
@@ -103,10 +103,11 @@ export interface Store {
   history(counter: Counter): Promise<WindowCount[]>;
   /**
    * Learns what an upstream said of the limit that a counter follows. It only ever tightens: the counter has no more left than the
-   * upstream, without the units that all instances have in flight, and is blocked no shorter than before.
+   * upstream, without the units that all instances have in flight, and is blocked no shorter than before. Says the rate if the lesson
+   * asks for it.
    * @default nothing is learnt
    */
-  learn?(counter: Counter, lesson: Lesson): Promise<void>;
+  learn?(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined>;
   /**
    * Milliseconds for which a counter is still blocked, 0 if it is not; writes nothing.
    * @default it is not known

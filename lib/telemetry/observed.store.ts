@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import type { WindowCount } from '../algorithms/algorithm.js';
-import type { Lesson } from '../stores/lesson.js';
+import type { LearntRate, Lesson } from '../stores/lesson.js';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import { decide } from '../stores/decide.js';
 import type {
@@ -82,7 +82,7 @@ export class ObservedStore extends StoreLayer {
     return this.timed('block', () => this.inner.block(counter, durationMs));
   }
 
-  protected override learnt(counter: Counter, lesson: Lesson): Promise<void> {
+  protected override learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
     return this.timed('learn', () => super.learnt(counter, lesson));
   }
 

@@ -1,7 +1,7 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, PENALIZE, REFUND, RENEW, add, add_undecided, learn, milliseconds, now, open, save,
---   set_block
+-- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RENEW, add, add_undecided, learn, learn_rate, milliseconds,
+--   now, open, save, set_block
 -- Leaves: operate
 
 -- Each says whether it changed the counter.
@@ -49,6 +49,12 @@ local function make_operations()
       local changed = learn(limit, state, ...)
       add(1)
       return changed
+    end,
+
+    [LEARN_RATE] = function(limit, state, number, remaining, reset, age, tag, units, instance, block, asking, rate_number, ...)
+      local changed = learn(limit, state, number, remaining, reset, age, tag, units, instance, block, asking)
+      local at_once = tag >= 0 and 1 or 0
+      return learn_rate(limit, state, rate_number, remaining, reset, age, at_once, block, ...) or changed
     end,
   }
 end

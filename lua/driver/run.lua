@@ -1,6 +1,6 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
--- Uses: CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, LEARN, PEEK, RESERVE, close, decide, entry_costs, entry_keys, entry_limits,
+-- Uses: CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, LEARN, LEARN_RATE, PEEK, RESERVE, close, decide, entry_costs, entry_keys, entry_limits,
 --   entry_waits, filled, gap_ends, gaps, limits, mode_of, operate, position, program, reply, size, states
 
 while program[position] do
@@ -26,7 +26,7 @@ while program[position] do
     decide(mode_of(operation), count, 1, 0)
   else
     local limit, number = limits[program[position]], program[position + 1]
-    local last = position + (operation == LEARN and 10 or 4)
+    local last = position + (operation == LEARN and 10 or operation == LEARN_RATE and 17 or 4)
     operate(operation, limit, number, unpack(program, position + 2, last))
     position = last + 1
   end

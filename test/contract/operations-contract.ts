@@ -4,6 +4,7 @@ import { reserveContract } from './operations/reserve.js';
 import { refundContract } from './operations/refund.js';
 import { penalizeContract } from './operations/penalize.js';
 import { learnContract } from './operations/learn.js';
+import { learnRateContract } from './operations/learn-rate.js';
 import { blockContract } from './operations/block.js';
 import { blockForContract } from './operations/block-for.js';
 import { escalatingBlocksContract } from './operations/escalating-blocks.js';
@@ -19,6 +20,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
   penalizeContract(stage);
   blockContract(stage);
   learnContract(stage);
+  learnRateContract(stage);
   blockForContract(stage);
   escalatingBlocksContract(stage);
   slicesContract(stage);

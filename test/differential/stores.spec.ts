@@ -38,13 +38,24 @@ const lesson = fc.record(
     asking: share,
     instance: fc.nat(2),
     blockMs: fc.oneof(fc.constant(0), share),
+    rate: fc.record(
+      {
+        quota: share,
+        windowMs: share,
+        accepted: fc.oneof(fc.constant(0), share),
+        refused: fc.boolean(),
+        largest: share,
+        slowestMs: share,
+      },
+      { requiredKeys: ['accepted', 'refused', 'largest', 'slowestMs'] },
+    ),
   },
   { requiredKeys: ['ageMs', 'inFlight', 'instance'] },
 );
 
 /** What an upstream says, of shares. */
 function lessonOf(
-  { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs, asking }: Lesson,
+  { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs, asking, rate }: Lesson,
   quota: number,
   ms: number,
 ) {
@@ -59,6 +70,14 @@ function lessonOf(
     asking: units(asking),
     instance,
     blockMs: time(blockMs),
+    rate: rate && {
+      quota: units(rate.quota),
+      windowMs: time(rate.windowMs),
+      accepted: units(rate.accepted)!,
+      refused: rate.refused,
+      largest: Math.max(1, units(rate.largest)!),
+      slowestMs: Math.min(60_000, time(rate.slowestMs)!),
+    },
   };
 }
 

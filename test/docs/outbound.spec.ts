@@ -25,7 +25,7 @@ describe('the guide of calls to others', () => {
   beforeEach(async () => {
     ({ app, limiters } = await startLimiters({
       define: Object.fromEntries(
-        ['openai', 'shopify', 'github', 'shop', 'partner', 'calls', 'tokens'].map((name) => [
+        ['openai', 'shopify', 'github', 'shop', 'supplier', 'calls', 'tokens'].map((name) => [
           name,
           { algo: 'fixed-window', rate: 1000, interval: '1h' } as const,
         ]),
@@ -56,6 +56,11 @@ describe('the guide of calls to others', () => {
     const answer = await openai(`${api}/v1/chat`, { method: 'POST', body, signal });
     expect(await answer.text()).toBe('7');
     await until(async () => (await left('openai', 'none')) === 993);
+  });
+
+  it('finds out a rate that nobody knows', async () => {
+    const partner = limiters.fetch({ algo: 'learned', name: 'partner' }, { learn: true, retry: { attempts: 3 } });
+    expect((await partner(api)).status).toBe(200);
   });
 
   it('limits axios and undici', async () => {
@@ -90,13 +95,13 @@ describe('the guide of calls to others', () => {
   });
 
   it("learns by a parser of the user's, and of limits by their names", async () => {
-    const partner = limiters.fetch('partner', {
+    const supplier = limiters.fetch('supplier', {
       learn: true,
       parser: ({ headers }) => ({ limits: [{ name: '', remaining: Number(headers.get('x-calls-left')) }] }),
     });
     headers = { 'x-calls-left': '5' };
-    await partner(api);
-    await until(async () => (await left('partner')) === 5);
+    await supplier(api);
+    await until(async () => (await left('supplier')) === 5);
     const models = limiters.fetch(['calls', 'tokens'], { learn: { calls: 'requests', tokens: 'input-tokens' } });
     headers = { 'anthropic-ratelimit-requests-remaining': '50', 'anthropic-ratelimit-input-tokens-remaining': '400' };
     await models(api);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HttpModule, HttpService } from '@nestjs/axios';
 import { Test, type TestingModule } from '@nestjs/testing';
 import axios, { AxiosError, type AxiosInstance } from 'axios';
+import { Readable } from 'node:stream';
 import { lastValueFrom } from 'rxjs';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
@@ -134,6 +135,14 @@ describe('axios', () => {
       expect(upstream.received.map(({ body }) => body)).toEqual(['{"a":1}', '{"a":1}', '{"a":1}']);
       answers = Array.from({ length: 3 }, () => [429, { 'Retry-After': '0' }]);
       await expect(instance.get(upstream.url)).rejects.toMatchObject({ response: { status: 429, data: 6 } });
+    });
+
+    it('does not send a stream twice', async () => {
+      limiters.axios('shopify', { retry: { attempts: 3 } }).attach(instance);
+      answers = [[429, { 'Retry-After': '0' }]];
+      const data = adapter === 'http' ? Readable.from(['once']) : new Blob(['once']).stream();
+      await expect(instance.put(upstream.url, data)).rejects.toMatchObject({ response: { status: 429 } });
+      expect(upstream.received.map(({ body }) => body)).toEqual(['once']);
     });
 
     it('holds units until the body was read', async () => {

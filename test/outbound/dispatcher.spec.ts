@@ -1,18 +1,26 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
-import { Agent, type Dispatcher, fetch as fetchOfUndici, request, stream } from 'undici';
-import { Writable } from 'node:stream';
+import * as undici7 from 'undici';
+import type { Agent as AnyAgent, Dispatcher } from 'undici';
+import { Readable, Writable } from 'node:stream';
+import { RateLimitArgumentError } from '../../lib/errors/errors.js';
 import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
 import type { LimiterService } from '../../lib/nest/limiter.service.js';
 import type { DispatcherOptions } from '../../lib/outbound/clients/undici-types.js';
 import { until } from '../support/until.js';
 import { startLimiters, Upstream } from './upstream.js';
 
-describe('the interceptor of undici', () => {
+/** undici 8 cannot be loaded by Node before 22.19. */
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const undici8 = major > 22 || (major === 22 && minor >= 19) ? await import('undici-8') : undefined;
+const versions: [string, typeof undici7][] = [['7', undici7]];
+if (undici8 !== undefined) versions.push(['8', undici8 as unknown as typeof undici7]);
+
+describe.each(versions)('the interceptor of undici %s', (version, { Agent, fetch: fetchOfUndici, request, stream }) => {
   let app: TestingModule;
   let limiters: LimiterService;
   let upstream: Upstream;
-  let agent: Agent;
+  let agent: AnyAgent;
   let answers: [status: number, headers: Record<string, string>][];
 
   beforeEach(async () => {
@@ -55,7 +63,15 @@ describe('the interceptor of undici', () => {
         },
       });
     await stream(`${upstream.url}/c`, { dispatcher, method: 'GET' }, into);
-    expect(await (await fetch(`${upstream.url}/d`, { dispatcher } as unknown as RequestInit)).text()).toBe('4');
+    const own = fetch(`${upstream.url}/d`, { dispatcher } as unknown as RequestInit);
+    // Where the undici of Node's own fetch is older than 7, undici 8 knows its requests no more.
+    if (version === '8' && Number(process.versions['undici']!.split('.')[0]) < 7) {
+      await expect(own).rejects.toMatchObject({
+        cause: { message: expect.stringContaining('got a request of another undici') },
+      });
+      return;
+    }
+    expect(await (await own).text()).toBe('4');
     expect(chunks).toEqual(['3']);
     expect(upstream.received.map(({ url, body: got }) => url + got)).toEqual(['/ahello', '/b', '/c', '/d']);
     expect(await left('github')).toBe(46);
@@ -74,6 +90,12 @@ describe('the interceptor of undici', () => {
       await rejected;
     }
     expect(upstream.received).toEqual([]);
+  });
+
+  it('refuses what undici before 7 would send through it', () => {
+    const dispatch = limiters.dispatcher('github')((_request: never, _handler: never) => true);
+    const handler = { onConnect: Function.prototype, onError: Function.prototype };
+    expect(() => dispatch({} as never, handler as never)).toThrow(RateLimitArgumentError);
   });
 
   it('counts by what is sent, and settles by what comes back', async () => {
@@ -118,6 +140,13 @@ describe('the interceptor of undici', () => {
     const first = await request(upstream.url, { dispatcher: late });
     expect([first.statusCode, first.headers['x-first'], await first.body.text()]).toEqual([429, 'yes', '5']);
     expect(await left('github')).toBe(0);
+  });
+
+  it('does not send a stream twice', async () => {
+    answers = [[429, { 'retry-after': '0' }]];
+    const dispatcher = limited('github', { retry: { attempts: 3 } });
+    const { statusCode } = await request(upstream.url, { dispatcher, method: 'PUT', body: Readable.from(['once']) });
+    expect([statusCode, upstream.received.map(({ body }) => body)]).toEqual([429, ['once']]);
   });
 
   it('holds units until the body was read', async () => {

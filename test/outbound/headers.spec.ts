@@ -167,10 +167,21 @@ const DOCUMENTED = {
       'x-ratelimit-remaining-tokens': '149984',
       'x-ratelimit-reset-requests': '1s',
       'x-ratelimit-reset-tokens': '6m0s',
+      'x-ratelimit-limit-project-tokens': '60000',
+      'x-ratelimit-remaining-project-tokens': '57000',
+      'x-ratelimit-reset-project-tokens': '3s',
     }),
     limits: [
       { name: 'requests', unit: 'requests', quota: 60, remaining: 59, resetAfterMs: 1000, refill: 'gradual' },
       { name: 'tokens', unit: 'tokens', quota: 150_000, remaining: 149_984, resetAfterMs: 360_000, refill: 'gradual' },
+      {
+        name: 'project-tokens',
+        unit: 'tokens',
+        quota: 60_000,
+        remaining: 57_000,
+        resetAfterMs: 3000,
+        refill: 'gradual',
+      },
     ],
   },
   anthropic: {
@@ -254,6 +265,17 @@ describe('the table of upstreams', () => {
     ['shopify-graphql', response({}, 200, { errors: 'none' }), undefined],
   ] as const)('%s says whether it refused (%#)', (name, told, refused) => {
     expect(upstreams[name].parse(told)?.refused).toBe(refused);
+  });
+
+  it.each([
+    [response({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW / 1000 + 90) }, 403), 90_000],
+    [response({ 'x-ratelimit-remaining': '0' }, 429), 60_000],
+    [response({ 'x-ratelimit-remaining': '7' }, 429), 60_000],
+    [response({ 'x-ratelimit-remaining': '7', 'retry-after': '5' }, 429), 5000],
+    [response({ 'x-ratelimit-remaining': '7' }, 403), undefined],
+    [response({ 'x-ratelimit-remaining': '0' }, 200), undefined],
+  ])('waits as GitHub wants it after a refusal (%#)', (told, ms) => {
+    expect(upstreams.github.parse(told)?.retryAfterMs).toBe(ms);
   });
 
   it.each(['', '32', '32/', '32/40/50', '-1/40', 'a/b'])('reads no bucket of Shopify in %j', (value) => {

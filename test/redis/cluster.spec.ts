@@ -241,6 +241,23 @@ describe('RedisStore on a Cluster', () => {
     await store.reset([{ limit, identity: one }]);
     expect(await remaining(limit, one)).toBe(5);
   });
+
+  it('learns what an upstream says of many keys, each in its slot', async () => {
+    const limit = compile(optionsOf('gcra', 60), 'upstream');
+    const identities = Array.from({ length: 50 }, (_, i) => `account:${i}`);
+    const rate = { quota: 20, windowMs: 5000, accepted: 1, refused: false, largest: 1, slowestMs: 60_000 };
+    const lesson = { remaining: 7, resetAfterMs: 60_000, window: 1, ageMs: 0, inFlight: 2, instance: 1, rate };
+    const learnt = await Promise.all(identities.map((identity) => store.learn({ limit, identity }, lesson)));
+    expect(new Set(learnt.map((each) => JSON.stringify(each)))).toEqual(
+      new Set(['{"rate":20,"intervalMs":5000,"burst":20}']),
+    );
+    const left = await Promise.all(identities.map((identity) => remaining(limit, identity)));
+    expect(new Set(left)).toEqual(new Set([5]));
+    await store.reset(identities.map((identity) => ({ limit, identity })));
+    const { rate: _, ...plain } = lesson;
+    expect(await store.learn({ limit, identity: identities[0]! }, { ...plain, remaining: undefined })).toBeUndefined();
+    expect(await remaining(limit, identities[0]!)).toBe(60);
+  });
 });
 
 describe('a node of a Cluster that does not answer', () => {

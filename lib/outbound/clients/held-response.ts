@@ -7,25 +7,24 @@ export function heldResponse(response: Response, release: () => void): Response 
     release();
     return response;
   }
-  const body = watched(response.body, release);
-  const { status, statusText, headers } = response;
-  const held = ofSameOrigin(new Response(body, { status, statusText, headers }), response);
+  const held = ofSameOrigin(new Response(watched(response.body, release), { headers: response.headers }), response);
   abandoned.register(held, release);
   return held;
 }
 
-/** What the constructor cannot be told of a response. */
-function ofSameOrigin(made: Response, { url, redirected, type }: Response): Response {
+/** What the constructor cannot be told of a response, or takes only where it is usual: upstreams answer with 999, too. */
+function ofSameOrigin(made: Response, origin: Response): Response {
+  const { status, statusText, ok, url, redirected, type } = origin;
   const clone = () => ofSameOrigin(Response.prototype.clone.call(made), made);
-  return Object.defineProperties(made, {
-    url: { value: url },
-    redirected: { value: redirected },
-    type: { value: type },
-    clone: { value: clone },
-  });
+  const properties = { status, statusText, ok, url, redirected, type, clone };
+  return Object.defineProperties(
+    made,
+    Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, { value }])),
+  );
 }
 
-function watched(body: ReadableStream<Uint8Array>, release: () => void): ReadableStream {
+/** The same bytes; calls back once they were read to the end, failed or were cancelled. */
+export function watched(body: ReadableStream<Uint8Array>, release: () => void): ReadableStream {
   const reader = body.getReader();
   return new ReadableStream({
     type: 'bytes',

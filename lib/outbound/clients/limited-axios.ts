@@ -6,6 +6,7 @@ import type { OutboundCaller } from '../outbound-caller.js';
 import type { Permit } from '../permit.js';
 import type { AxiosAnswer, AxiosInstanceLike, AxiosRequest, LimitedAxios } from './axios-types.js';
 import { isJson, isStream, jsonOf } from './bodies.js';
+import { watched } from './held-response.js';
 import { namedHeaders } from './named-headers.js';
 
 type Config = AxiosRequest & { readonly signal?: AbortSignal | undefined };
@@ -55,12 +56,27 @@ async function sendLimited(caller: Caller, send: Adapter, config: Config): Promi
     const body = caller.settings.readsBody && isJson(named) ? jsonOf(data) : undefined;
     const report = call.answered({ status, headers: named, body, receivedAt: Date.now() });
     const waitMs = call.waitMs(sent, report, status);
-    const again = waitMs === undefined ? undefined : await call.reenter(waitMs);
+    const again = waitMs === undefined ? undefined : await reenter(call, waitMs, data);
     if (again === undefined) return handOn(outcome, permit, caller);
     permit = again;
-    // Nobody reads a body that comes as a stream.
-    if (isStream(data)) (data as { destroy?: () => void }).destroy?.();
+    discard(data);
   }
+}
+
+/** Waits for the next attempt. If the wait is ended, nobody gets the refusal. */
+async function reenter(call: OutboundCall, waitMs: number, data: unknown): Promise<Permit | undefined> {
+  try {
+    return await call.reenter(waitMs);
+  } catch (error) {
+    discard(data);
+    throw error;
+  }
+}
+
+/** Nobody reads a body that comes as a stream. */
+function discard(data: unknown): void {
+  if (data instanceof ReadableStream) data.cancel().catch(() => undefined);
+  else if (isStream(data)) (data as { destroy?: () => void }).destroy?.();
 }
 
 async function sendOnce(call: OutboundCall, send: Adapter, config: Config): Promise<Outcome> {
@@ -78,7 +94,9 @@ function handOn({ response, error, isError }: Outcome, permit: Permit, caller: C
   // Axios reads the body once it has the response.
   if (caller.settings.settle !== undefined) setImmediate(() => void caller.settle(permit, () => response));
   const { data } = response;
-  if (permit.holds && isStream(data)) {
+  if (permit.holds && data instanceof ReadableStream) {
+    Object.assign(response, { data: watched(data, () => void permit.release()) });
+  } else if (permit.holds && isStream(data)) {
     (data as NodeJS.ReadableStream).once('close', () => void permit.release());
   } else void permit.release();
   if (isError) throw error;

@@ -1,3 +1,5 @@
+import { RateLimitArgumentError } from '../../errors/errors.js';
+import { outboundMessages } from '../../errors/outbound-messages.js';
 import type { OutboundCall } from '../outbound-call.js';
 import type { OutboundCaller } from '../outbound-caller.js';
 import type { Permit } from '../permit.js';
@@ -24,6 +26,8 @@ export function limitedDispatcher(caller: Caller): LimitedDispatcher {
   const interceptor =
     (dispatch: Dispatch): Dispatch =>
     (request, handler) => {
+      // It would never be told of a response, nor of an error.
+      if (typeof handler.onRequestStart !== 'function') throw new RateLimitArgumentError(outboundMessages.oldHandler());
       new LimitedRequest(caller, dispatch, request, handler).start();
       return true;
     };

@@ -24,11 +24,10 @@ export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof 
       const response = await send(current, init, call);
       const report = call.answered(await readable(response, settings.readsBody));
       const waitMs = call.waitMs(sent, report, response.status);
-      const again = waitMs === undefined ? undefined : await call.reenter(waitMs);
+      const again = waitMs === undefined ? undefined : await reenter(call, waitMs, response);
       if (again === undefined) return handOn(response, permit, caller);
       permit = again;
-      // Its connection is free again.
-      await response.body?.cancel().catch(() => undefined);
+      discard(response);
     }
   };
 }
@@ -45,6 +44,21 @@ async function send(request: Request, init: RequestInit | undefined, call: Outbo
   }
 }
 
+/** Waits for the next attempt. If the wait is ended, nobody gets the refusal. */
+async function reenter(call: OutboundCall, waitMs: number, refusal: Response): Promise<Permit | undefined> {
+  try {
+    return await call.reenter(waitMs);
+  } catch (error) {
+    discard(refusal);
+    throw error;
+  }
+}
+
+/** Nobody reads it any more: its connection, and what was kept for it, are free. */
+function discard({ body }: Response): void {
+  if (body !== null && !body.locked) body.cancel().catch(() => undefined);
+}
+
 /** What parsers see of a response. */
 async function readable(response: Response, readsBody: boolean): Promise<UpstreamResponse> {
   const { status, headers } = response;
@@ -59,8 +73,14 @@ async function readable(response: Response, readsBody: boolean): Promise<Upstrea
 
 function handOn(response: Response, permit: Permit, caller: OutboundCaller<Request, Response>): Response {
   if (caller.settings.settle !== undefined) {
-    const copy = response.clone();
-    void caller.settle(permit, () => copy.clone());
+    const copies = [response.clone()];
+    const copy = () => {
+      const next = copies[0]!.clone();
+      copies.push(next);
+      return next;
+    };
+    // A copy that nobody reads would keep all of the body.
+    void caller.settle(permit, copy).then(() => copies.forEach(discard));
   }
   return permit.holds ? heldResponse(response, () => void permit.release()) : response;
 }

@@ -1,3 +1,4 @@
+import { isPromise } from '../../util/awaitable.js';
 import type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './upstream-report.js';
 
 /** What a parser said, as far as it can be meant: whole units, and no time longer than the longest that is believed. */
@@ -15,14 +16,19 @@ const TOO_MANY_REQUESTS = 429;
 
 /** Reads a response by a parser. An upstream may say anything, and a parser may fail: what makes no sense is left out. Never throws. */
 export function readUpstream(parse: UpstreamParser, response: UpstreamResponse, maxWaitMs: number): ReadReport {
-  let report: UpstreamReport | undefined;
-  try {
-    report = parse(response);
-  } catch {
-    report = undefined;
-  }
-  const { limits, retryAfterMs, refused }: Partial<UpstreamReport> = report ?? {};
   const isRefusal = response.status === TOO_MANY_REQUESTS || response.status === SERVICE_UNAVAILABLE;
+  try {
+    const report = parse(response);
+    // One that answers later has nothing to say, and fails nobody.
+    if (isPromise<unknown>(report)) report.then(undefined, () => undefined);
+    return readReport(report ?? {}, isRefusal, maxWaitMs);
+  } catch {
+    return { limits: [], retryAfterMs: undefined, refused: isRefusal };
+  }
+}
+
+function readReport(report: Partial<UpstreamReport>, isRefusal: boolean, maxWaitMs: number): ReadReport {
+  const { limits, retryAfterMs, refused } = report;
   return {
     limits: Array.isArray(limits)
       ? (limits as readonly unknown[]).slice(0, MOST_LIMITS).flatMap((limit) => read(limit, maxWaitMs))
@@ -42,7 +48,7 @@ function read(limit: unknown, maxWaitMs: number): UpstreamLimit[] {
       quota: unitsOf(quota),
       remaining: unitsOf(remaining),
       resetAfterMs: waitOf(resetAfterMs, maxWaitMs),
-      windowMs: waitOf(windowMs, Number.MAX_SAFE_INTEGER),
+      windowMs: waitOf(windowMs, maxWaitMs),
       refill: refill === 'gradual' ? 'gradual' : 'at-reset',
     },
   ];

@@ -2,7 +2,7 @@ import { decimal, textOf, units } from './field-values.js';
 import { rateLimitFields } from './rate-limit-fields.js';
 import { resetAfterMs, retryAfterMs } from './reset-time.js';
 import { shopifyGraphqlLimits } from './shopify-graphql.js';
-import type { UpstreamLimit, UpstreamParser, UpstreamResponse } from './upstream-report.js';
+import type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './upstream-report.js';
 import { xRateLimitFields } from './x-rate-limit.js';
 
 /** How an upstream tells of its limits. */
@@ -20,29 +20,33 @@ export interface Upstream {
   readonly parse: UpstreamParser;
 }
 
-/** Limits whose fields are told by what they count: `x-ratelimit-remaining-tokens`. */
+/** OpenAI tells the tokens of a project beside those of the organization. */
+const PROJECT_TOKENS = 'project-tokens';
+
+/** Limits whose fields are told by their names: `x-ratelimit-remaining-tokens`. */
 function ofUnits(
   response: UpstreamResponse,
   names: readonly string[],
-  field: (what: 'limit' | 'remaining' | 'reset', unit: string) => string,
+  field: (what: 'limit' | 'remaining' | 'reset', name: string) => string,
 ): UpstreamLimit[] {
-  return names.flatMap((unit): UpstreamLimit[] => {
-    const remaining = units(textOf(response.headers, field('remaining', unit)));
+  return names.flatMap((name): UpstreamLimit[] => {
+    const remaining = units(textOf(response.headers, field('remaining', name)));
     if (remaining === undefined) return [];
-    const quota = units(textOf(response.headers, field('limit', unit)));
-    const reset = resetAfterMs(response, field('reset', unit));
-    return [{ name: unit, unit, quota, remaining, resetAfterMs: reset, refill: 'gradual' }];
+    const quota = units(textOf(response.headers, field('limit', name)));
+    const reset = resetAfterMs(response, field('reset', name));
+    const unit = name === PROJECT_TOKENS ? 'tokens' : name;
+    return [{ name, unit, quota, remaining, resetAfterMs: reset, refill: 'gradual' }];
   });
 }
 
 const openai = (response: UpstreamResponse) =>
-  ofUnits(response, ['requests', 'tokens'], (what, unit) => `x-ratelimit-${what}-${unit}`);
+  ofUnits(response, ['requests', 'tokens', PROJECT_TOKENS], (what, name) => `x-ratelimit-${what}-${name}`);
 
 const anthropic = (response: UpstreamResponse) =>
   ofUnits(
     response,
     ['requests', 'tokens', 'input-tokens', 'output-tokens'],
-    (what, unit) => `anthropic-ratelimit-${unit}-${what}`,
+    (what, name) => `anthropic-ratelimit-${name}-${what}`,
   );
 
 /** The bucket of the REST API, as `32/40`: units used, and the most of them. */
@@ -56,6 +60,25 @@ function shopify({ headers }: UpstreamResponse): UpstreamLimit[] {
 function githubRefused({ status, headers }: UpstreamResponse): boolean | undefined {
   if (status !== 403) return undefined;
   return textOf(headers, 'retry-after') !== undefined || textOf(headers, 'x-ratelimit-remaining') === '0';
+}
+
+/** What to wait after a refusal that does not say how long: until the reset if nothing is left, else a minute. */
+const GITHUB_WAIT_MS = 60_000;
+
+function githubWait(response: UpstreamResponse, isRefused: boolean): number | undefined {
+  const told = retryAfterMs(response);
+  if (told !== undefined || !isRefused) return told;
+  const isEmpty = textOf(response.headers, 'x-ratelimit-remaining') === '0';
+  return (isEmpty ? resetAfterMs(response, 'x-ratelimit-reset') : undefined) ?? GITHUB_WAIT_MS;
+}
+
+function github(response: UpstreamResponse): UpstreamReport {
+  const refused = githubRefused(response);
+  return {
+    limits: xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-resource')),
+    retryAfterMs: githubWait(response, refused ?? response.status === 429),
+    refused,
+  };
 }
 
 /** The name of an upstream whose limits are known. */
@@ -93,11 +116,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
   github: {
     documentation: 'https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api',
     reads: ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-RateLimit-Resource', 'Retry-After'],
-    parse: (response) => ({
-      limits: xRateLimitFields(response, textOf(response.headers, 'x-ratelimit-resource')),
-      retryAfterMs: retryAfterMs(response),
-      refused: githubRefused(response),
-    }),
+    parse: github,
   },
   openai: {
     documentation: 'https://platform.openai.com/docs/guides/rate-limits',
@@ -108,13 +127,14 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
       'X-RateLimit-Limit-Tokens',
       'X-RateLimit-Remaining-Tokens',
       'X-RateLimit-Reset-Tokens',
+      'X-RateLimit-{Limit,Remaining,Reset}-Project-Tokens',
       'Retry-After-Ms',
       'Retry-After',
     ],
     parse: (response) => ({ limits: openai(response), retryAfterMs: retryAfterMs(response) }),
   },
   anthropic: {
-    documentation: 'https://docs.anthropic.com/en/api/rate-limits',
+    documentation: 'https://platform.claude.com/docs/en/api/rate-limits',
     reads: [
       'Anthropic-RateLimit-Requests-{Limit,Remaining,Reset}',
       'Anthropic-RateLimit-Tokens-{Limit,Remaining,Reset}',
@@ -142,7 +162,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
   },
   stripe: {
     documentation: 'https://docs.stripe.com/rate-limits',
-    // It says that it refused, and not how much is left.
+    // It says why it refused, in Stripe-Rate-Limited-Reason, and neither how long nor how much is left.
     reads: ['Retry-After'],
     parse: (response) => ({ limits: [], retryAfterMs: retryAfterMs(response) }),
   },
@@ -177,6 +197,6 @@ export const parseUpstream: UpstreamParser = (response) => {
     const limits = read(response);
     if (limits.length > 0) return { limits, retryAfterMs: retryAfterMs(response) };
   }
-  if (textOf(response.headers, 'x-github-request-id') !== undefined) return upstreams.github.parse(response);
+  if (textOf(response.headers, 'x-github-request-id') !== undefined) return github(response);
   return { limits: xRateLimitFields(response), retryAfterMs: retryAfterMs(response) };
 };

@@ -1,13 +1,20 @@
 import { randomInt } from 'node:crypto';
 import { type Counter, lineageId } from '../../limits/counter.js';
-import type { Lesson } from '../../stores/lesson.js';
+import type { Lesson, RateLesson } from '../../stores/lesson.js';
 import type { Store } from '../../stores/store.js';
+import type { LearnedRules } from './learned-rules.js';
 
 /** So much more than is in flight is told: calls of others are on their way as ours are, and nobody tells of them. */
 const MARGIN = 1 / 4;
 const LEAST_MARGIN = 2;
 /** Random numbers of Node are below this. */
 const INSTANCES = 2 ** 48 - 1;
+
+/** What an answer says, to be told with what is in flight. */
+export type Told = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
+  /** What it says of the rate, if the limit has none of its own. */
+  readonly rate?: Omit<RateLesson, 'largest' | 'slowestMs'>;
+};
 
 /** The units of a counter that are in flight. */
 interface Flight {
@@ -26,6 +33,7 @@ export class Flights {
 
   constructor(
     private readonly store: Store,
+    private readonly learned: LearnedRules,
     private readonly onError: (error: unknown) => void,
   ) {}
 
@@ -57,7 +65,7 @@ export class Flights {
   }
 
   /** A call was answered, or failed. The store is told, with what the answer said. */
-  end(counter: Counter, units: number, lesson: Omit<Lesson, 'inFlight' | 'instance'>): void {
+  end(counter: Counter, units: number, lesson: Told): void {
     const flight = this.flightOf(counter);
     flight.units = Math.max(0, flight.units - units);
     const saysNothing = lesson.remaining === undefined && lesson.blockMs === undefined;
@@ -91,8 +99,8 @@ export class Flights {
     });
   }
 
-  private tell(counter: Counter, lesson: Omit<Lesson, 'instance'>): Promise<void> {
-    const told: Promise<void> = this.learn(counter, { ...lesson, instance: this.instance })
+  private tell(counter: Counter, lesson: Told & Pick<Lesson, 'inFlight'>): Promise<void> {
+    const told: Promise<void> = this.learn(counter, lesson)
       .catch(this.onError)
       .finally(() => this.pending.delete(told));
     this.pending.add(told);
@@ -100,8 +108,17 @@ export class Flights {
   }
 
   /** A store of the app may know nothing of it, or throw at once. */
-  private async learn(counter: Counter, lesson: Lesson): Promise<void> {
-    await this.store.learn?.(counter, lesson);
+  private async learn(counter: Counter, { rate, ...told }: Told & Pick<Lesson, 'inFlight'>): Promise<void> {
+    const { limit, identity } = counter;
+    const lesson: Lesson = { ...told, instance: this.instance };
+    const rule = this.learned.of(limit);
+    if (rule === undefined) {
+      await this.store.learn?.(counter, lesson);
+      return;
+    }
+    const whole = { accepted: 0, refused: false, ...rate, ...rule.lessonOf(identity) };
+    const learnt = await this.store.learn?.(counter, { ...lesson, rate: whole });
+    if (learnt !== undefined) rule.learn(identity, learnt);
   }
 }
 

@@ -3,8 +3,8 @@ import { RATE_LIMIT_STORE } from '../../config/tokens.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { type Counter, lineageId } from '../../limits/counter.js';
-import type { Rule } from '../../rules/rule.js';
 import type { Store } from '../../stores/store.js';
+import type { OutboundRule } from '../learning/learned-rule.js';
 import { TurnQueue } from './turn-queue.js';
 import { type TakenTurn, type TurnEntry, type TurnOptions, WaitingCall } from './waiting-call.js';
 
@@ -15,7 +15,7 @@ export class TurnQueues implements OnModuleDestroy {
   /** The queues of each counter. */
   private readonly byCounter = new Map<string, Set<TurnQueue>>();
   /** The rules whose changes the queues are told. */
-  private readonly subscribed = new WeakSet<Rule>();
+  private readonly subscribed = new WeakSet<OutboundRule>();
   private closed = false;
 
   constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store) {}
@@ -43,7 +43,7 @@ export class TurnQueues implements OnModuleDestroy {
     for (const queue of this.queues.values()) queue.close(new RateLimitStoreError(messages.closed()));
   }
 
-  private subscribe(rule: Rule): void {
+  private subscribe(rule: OutboundRule): void {
     if (this.subscribed.has(rule)) return;
     this.subscribed.add(rule);
     rule.onChange(() => {

@@ -3,7 +3,7 @@ import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { RateLimitTimeoutError } from '../../limiter/rate-limit-timeout.error.js';
-import type { Rule } from '../../rules/rule.js';
+import type { OutboundRule } from '../learning/learned-rule.js';
 import { toDecision } from '../../stores/store-decision.js';
 import type { StoreDecision } from '../../stores/store.js';
 import { LongTimeout } from '../../util/long-timeout.js';
@@ -11,7 +11,7 @@ import { onAbort } from '../../util/on-abort.js';
 
 /** What a call asks of one of its limits. */
 export interface TurnEntry {
-  readonly rule: Rule;
+  readonly rule: OutboundRule;
   readonly identity: string;
   readonly cost: number;
 }

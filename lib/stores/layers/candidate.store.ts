@@ -2,7 +2,7 @@ import { isRefusal } from '../../limits/check-result.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { decide } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, StoreDecision } from '../store.js';
-import type { Lesson } from '../lesson.js';
+import type { LearntRate, Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
 
 /**
@@ -45,8 +45,13 @@ export class CandidateStore extends StoreLayer {
     return this.both(counter, counterOfCandidate(counter), (each) => this.inner.block(each, durationMs));
   }
 
-  protected override learnt(counter: Counter, lesson: Lesson): Promise<void> {
-    return this.both(counter, counterOfCandidate(counter), (each) => super.learnt(each, lesson));
+  protected override async learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
+    let rate: LearntRate | undefined;
+    await this.both(counter, counterOfCandidate(counter), async (each) => {
+      const learnt = await super.learnt(each, lesson);
+      if (each === counter) rate = learnt;
+    });
+    return rate;
   }
 
   override async renew(lease: HeldLease): Promise<boolean> {

@@ -6,7 +6,7 @@ import { answerWith, decide, decided } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
 import { StoreErrorPolicies, uncountedDecision } from './store-error-policies.js';
-import type { Lesson } from '../lesson.js';
+import type { LearntRate, Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
 
 export interface FallbackStoreOptions {
@@ -140,9 +140,15 @@ export class FallbackStore extends StoreLayer {
   }
 
   /** In process, too: a block has to hold while Redis fails. */
-  protected override async learnt(counter: Counter, lesson: Lesson): Promise<void> {
-    if (this.circuits.isBroken || (lesson.blockMs ?? 0) > 0) await this.local.learn?.(this.share(counter), lesson);
-    await this.circuits.ask([counter], () => super.learnt(counter, lesson));
+  protected override async learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
+    const isNeeded = this.circuits.isBroken || (lesson.blockMs ?? 0) > 0;
+    const here = isNeeded ? await this.local.learn?.(this.share(counter), lesson) : undefined;
+    try {
+      return await this.circuits.ask([counter], () => super.learnt(counter, lesson));
+    } catch (error) {
+      if (here === undefined || !(error instanceof RateLimitStoreError)) throw error;
+      return here;
+    }
   }
 
   override renew(lease: HeldLease): Promise<boolean> {

@@ -4,7 +4,7 @@ import { allOrNothing, type Part } from '../all-or-nothing.js';
 import { answerWith, decide, decided } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { refundsOf } from '../store-decision.js';
-import type { Lesson } from '../lesson.js';
+import type { LearntRate, Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
 
 /** Asks the inner store for what all instances of the app count together, and another one for what each counts for itself. */
@@ -42,8 +42,8 @@ export class InstanceScopeStore extends StoreLayer {
     return this.storeOf(counter).block(counter, durationMs);
   }
 
-  protected override async learnt(counter: Counter, lesson: Lesson): Promise<void> {
-    await this.storeOf(counter).learn?.(counter, lesson);
+  protected override async learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
+    return this.storeOf(counter).learn?.(counter, lesson);
   }
 
   override renew(lease: HeldLease): Promise<boolean> {

@@ -8,7 +8,7 @@ import { answerWith, decide, decided } from '../decide.js';
 import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
-import type { Lesson } from '../lesson.js';
+import type { LearntRate, Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
 
 /** Counters with prefetched units at most; any more are asked about one by one. */
@@ -66,12 +66,13 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   /** A block ends units that were taken in advance, on all instances. */
-  protected override async learnt(counter: Counter, lesson: Lesson): Promise<void> {
+  protected override async learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
     if ((lesson.blockMs ?? 0) === 0) return super.learnt(counter, lesson);
     const since = performance.now();
     this.existing(counter)?.end();
-    await super.learnt(counter, lesson);
+    const rate = await super.learnt(counter, lesson);
     await this.tell('end', [counter], since);
+    return rate;
   }
 
   override async reset(counters: readonly Counter[]): Promise<void> {

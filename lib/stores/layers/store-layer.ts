@@ -1,7 +1,7 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { Counter } from '../../limits/counter.js';
 import { decide, DirectStore } from '../decide.js';
-import type { Lesson } from '../lesson.js';
+import type { LearntRate, Lesson } from '../lesson.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 
 /** A store around another one, which it asks: a layer overrides what it changes. */
@@ -9,7 +9,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
   readonly nodeOf?: (counter: Counter) => string;
   readonly hasNode?: (node: string) => boolean;
   readonly blockedFor?: (counter: Counter) => Promise<number>;
-  readonly learn?: (counter: Counter, lesson: Lesson) => Promise<void>;
+  readonly learn?: (counter: Counter, lesson: Lesson) => Promise<LearntRate | undefined>;
 
   constructor(protected inner: Store) {
     super();
@@ -40,7 +40,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
   }
 
   /** Has the inner store learn. */
-  protected learnt(counter: Counter, lesson: Lesson): Promise<void> {
+  protected learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
     return this.inner.learn!(counter, lesson);
   }
 

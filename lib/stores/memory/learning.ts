@@ -86,6 +86,11 @@ export class Learning {
     return changed;
   }
 
+  forget(key: string): void {
+    const note = this.notes.get(key);
+    if (note !== undefined) this.notes.delete(note);
+  }
+
   clear(): void {
     this.notes.clear();
   }

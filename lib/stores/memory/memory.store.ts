@@ -12,7 +12,8 @@ import { type View, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
 import { evaluateReservation, toMs } from './evaluation.js';
 import { Learning } from './learning.js';
-import type { Lesson } from '../lesson.js';
+import type { LearntRate, Lesson } from '../lesson.js';
+import { LearntRates } from './learnt-rates.js';
 
 /** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {
@@ -43,6 +44,7 @@ export class MemoryStore extends DirectStore implements Store {
   private readonly table: CounterTable;
   private readonly counters: Counters;
   private readonly learning = new Learning();
+  private readonly rates = new LearntRates();
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
 
@@ -148,10 +150,13 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve();
   }
 
-  learn(counter: Counter, lesson: Lesson): Promise<void> {
+  learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
     const view = viewOf(this.table, counter, this.clock());
-    if (this.learning.learn(counterId(counter.limit, counter.identity), view, lesson)) this.counters.store(view);
-    return Promise.resolve();
+    const key = counterId(counter.limit, counter.identity);
+    const isLearnt = this.learning.learn(key, view, lesson);
+    const learnt = lesson.rate && this.rates.learn(key, view, lesson, lesson.rate);
+    if (isLearnt || learnt?.changed === true) this.counters.store(view);
+    return Promise.resolve(learnt?.rate);
   }
 
   renew(lease: HeldLease): Promise<boolean> {
@@ -163,7 +168,12 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   reset(counters: readonly Counter[]): Promise<void> {
-    for (const { limit, identity } of counters) this.table.forget(limit, identity);
+    for (const { limit, identity } of counters) {
+      const key = counterId(limit, identity);
+      this.table.forget(limit, identity);
+      this.learning.forget(key);
+      this.rates.forget(key);
+    }
     return Promise.resolve();
   }
 
@@ -186,6 +196,7 @@ export class MemoryStore extends DirectStore implements Store {
   close(): Promise<void> {
     this.counters.clear();
     this.learning.clear();
+    this.rates.clear();
     return Promise.resolve();
   }
 }

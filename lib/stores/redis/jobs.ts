@@ -94,9 +94,6 @@ export class CheckJob extends Job {
   }
 }
 
-/** Only what is learnt of an upstream needs one. */
-const NOTE_KEYS = 1;
-
 /** Anything else that is done with one counter. */
 export class OperationJob<T> extends Job {
   private result: T | undefined;
@@ -107,8 +104,10 @@ export class OperationJob<T> extends Job {
     private readonly readResult: (reply: Reply) => T | undefined,
     private readonly resolve: (result: T) => void,
     protected readonly fail: (error: RateLimitStoreError) => void,
+    /** The keys that it needs besides those of the counter. */
+    moreKeys = 0,
   ) {
-    super(counter, withCandidate(counter.limit, keysOf) + NOTE_KEYS, withCandidate(counter.limit, workOf));
+    super(counter, withCandidate(counter.limit, keysOf) + moreKeys, withCandidate(counter.limit, workOf));
   }
 
   read(reply: Reply): boolean {

@@ -22,6 +22,11 @@ export function noteKeyOf(key: string): string {
   return `${key}:learnt`;
 }
 
+/** The key of the rate that was learnt for a counter whose limit has none of its own. */
+export function rateKeyOf(key: string): string {
+  return `${key}:rate`;
+}
+
 /** The channel on which instances tell each other that units came back, so that what was refused may be allowed. */
 export function givenBackChannel(prefix: string): string {
   return `${prefix}:given-back`;

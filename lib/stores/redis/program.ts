@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry } from '../store.js';
 import type { Counter } from '../../limits/counter.js';
-import { extraKeysOf, keyOf, noteKeyOf } from './keys.js';
+import { extraKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
 import type { Lesson } from '../lesson.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
@@ -17,6 +17,7 @@ const CONSUME_REFUNDABLE = 8;
 const CONSUME_EACH = 9;
 const BLOCKED_FOR = 10;
 const LEARN = 11;
+const LEARN_RATE = 12;
 const UNKNOWN = -1;
 const NO_TICKET = -1;
 const NO_TIME = -1;
@@ -143,26 +144,19 @@ export class Program {
     this.operation(BLOCK, counter, Math.round(durationMs * 1000));
   }
 
-  learn(
-    counter: Counter,
-    { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs, asking }: Lesson,
-  ): void {
-    const note = this.keyNumber(noteKeyOf(keyOf(this.prefix, counter)));
-    const micros = (ms: number | undefined) => (ms === undefined ? UNKNOWN : Math.round(ms * 1000));
-    const [reset, age, block] = [micros(resetAfterMs), micros(ageMs), micros(blockMs)];
-    this.operation(
-      LEARN,
-      counter,
-      note,
-      remaining ?? UNKNOWN,
-      reset,
-      age,
-      window ?? UNKNOWN,
-      inFlight,
-      instance,
-      block,
-      asking ?? 0,
-    );
+  learn(counter: Counter, lesson: Lesson): void {
+    const { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs, asking = 0, rate } = lesson;
+    const key = keyOf(this.prefix, counter);
+    const note = this.keyNumber(noteKeyOf(key));
+    const learnt = [note, remaining ?? UNKNOWN, micros(resetAfterMs), micros(ageMs), window ?? UNKNOWN];
+    learnt.push(inFlight, instance, micros(blockMs), asking);
+    if (rate === undefined) {
+      this.operation(LEARN, counter, ...learnt);
+      return;
+    }
+    const { quota, windowMs, accepted, refused, largest, slowestMs } = rate;
+    learnt.push(this.keyNumber(rateKeyOf(key)), quota ?? UNKNOWN, micros(windowMs), accepted, refused ? 1 : 0, largest);
+    this.operation(LEARN_RATE, counter, ...learnt, micros(slowestMs));
   }
 
   renew(lease: HeldLease): void {
@@ -263,4 +257,8 @@ export class Program {
     this.openKeys += `,${key}`;
     this.openKeyCount++;
   }
+}
+
+function micros(ms: number | undefined): number {
+  return ms === undefined ? UNKNOWN : Math.round(ms * 1000);
 }

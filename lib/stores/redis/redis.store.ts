@@ -8,15 +8,19 @@ import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
 import { answerWith, DirectStore } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
-import type { Lesson } from '../lesson.js';
+import type { LearntRate, Lesson } from '../lesson.js';
 import { refundsOf } from '../store-decision.js';
 import { Batcher } from './batcher.js';
 import { CheckJob, OperationJob } from './jobs.js';
-import { extraKeysOf, keyOf } from './keys.js';
+import { extraKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
 import { type Program, reservedEntries, type TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
 import { Slots } from './slots.js';
+
+/** The keys of what is learnt of an upstream, and of a rate that is learnt, too. */
+const NOTE = 1;
+const NOTE_AND_RATE = 2;
 
 /** How a `RedisStore` counts. */
 export interface RedisStoreOptions {
@@ -145,8 +149,11 @@ export class RedisStore extends DirectStore implements Store {
     await this.operate(counter, (program) => program.block(counter, durationMs), succeeded);
   }
 
-  async learn(counter: Counter, lesson: Lesson): Promise<void> {
-    await this.operate(counter, (program) => program.learn(counter, lesson), succeeded);
+  async learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
+    const write = (program: Program) => program.learn(counter, lesson);
+    if (lesson.rate !== undefined) return this.operate(counter, write, (reply) => reply.rate(), NOTE_AND_RATE);
+    await this.operate(counter, write, succeeded, NOTE);
+    return undefined;
   }
 
   async renew(lease: HeldLease): Promise<boolean> {
@@ -156,7 +163,9 @@ export class RedisStore extends DirectStore implements Store {
   async reset(counters: readonly Counter[]): Promise<void> {
     const calls = counters.map((counter) => {
       const key = keyOf(this.prefix, counter);
-      return this.calls.guarded(() => this.client.del(key, ...extraKeysOf(key, counter)));
+      return this.calls.guarded(() =>
+        this.client.del(key, ...extraKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)),
+      );
     });
     await Promise.all(calls);
   }
@@ -209,9 +218,10 @@ export class RedisStore extends DirectStore implements Store {
     counter: Counter,
     write: (program: Program) => void,
     read: (reply: Reply) => T | undefined,
+    moreKeys?: number,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.batcher.enqueue(new OperationJob(counter, write, read, resolve, reject));
+      this.batcher.enqueue(new OperationJob(counter, write, read, resolve, reject, moreKeys));
     });
   }
 }

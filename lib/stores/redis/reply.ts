@@ -2,6 +2,7 @@ import type { WindowCount } from '../../algorithms/algorithm.js';
 import { messages } from '../../errors/messages.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
+import type { LearntRate } from '../lesson.js';
 import type { Check, StoreDecision } from '../store.js';
 
 /** Stands for a check or an operation that was not done. */
@@ -51,6 +52,11 @@ export class Reply {
   /** What an operation on one counter replied, or nothing if it was not done. */
   operation(): number | undefined {
     return this.undecided() ? undefined : this.next(0, 1);
+  }
+
+  /** A rate that was learnt, or nothing if it was not. */
+  rate(): LearntRate | undefined {
+    return this.undecided() ? undefined : { rate: this.next(1), intervalMs: this.next(1), burst: this.next(1) };
   }
 
   /** A time in milliseconds, or nothing if it was not read. */

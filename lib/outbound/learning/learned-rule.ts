@@ -1,0 +1,90 @@
+import { MAX_INTERVAL_MS } from '../../algorithms/options.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { Rule } from '../../rules/rule.js';
+import type { LearntRate, RateLesson } from '../../stores/lesson.js';
+import { BoundedMap, Kept } from '../../util/bounded-map.js';
+
+/** What calls ask of a limit: one whose rate was configured, or learnt. */
+export type OutboundRule = Pick<Rule, 'name' | 'limit' | 'limitFor' | 'onChange' | 'fixedCost'>;
+
+/** The rate of keys of which nothing has been learnt. */
+const FIRST: LearntRate = { rate: 60, intervalMs: 60_000, burst: 1 };
+/** The longest time between two calls, however slow the upstream seems. */
+const SLOWEST_MS = 60_000;
+/** The largest cost that a limit without a rate allows. */
+export const LARGEST_COST = 1e9;
+/** No scale of the algorithm has a larger weight. */
+const MOST_WEIGHT = 2 ** 52 - 1;
+/** How many keys are remembered, and how many bytes they may take; the least recently used goes first. */
+const MAX_KEYS = 10_000;
+const MAX_BYTES = 20_000_000;
+const KEY_BYTES = 1000;
+
+class LearnedKey extends Kept {
+  /** The largest cost of a call. */
+  largest = 1;
+  rate = FIRST;
+
+  constructor(
+    key: string,
+    public limit: CompiledLimit,
+  ) {
+    super(key);
+  }
+}
+
+/** A limit without a configured rate: the store says which one holds for a key, of what all instances of the app found out. */
+export class LearnedRule implements OutboundRule {
+  readonly fixedCost = 1;
+  private readonly keys = new BoundedMap<LearnedKey>(MAX_KEYS, MAX_BYTES);
+  private slowestMs = SLOWEST_MS;
+
+  /** `limit` allows what a key may of which nothing has been learnt. */
+  constructor(readonly limit: CompiledLimit) {}
+
+  get name(): string {
+    return this.limit.name;
+  }
+
+  limitFor(identity: string): CompiledLimit {
+    return this.keys.get(identity)?.limit ?? this.limit;
+  }
+
+  /** Its rate changes only by what it learns, and those who wait ask anew then. */
+  onChange(): void {}
+
+  /** No wait that an upstream causes is longer. */
+  waitAtMost(ms: number): void {
+    this.slowestMs = Math.min(this.slowestMs, ms);
+  }
+
+  /** A call of so many units is to go out. */
+  noteCost(identity: string, cost: number): void {
+    const known = this.keys.get(identity);
+    if (known === undefined ? cost === 1 : cost <= known.largest) return;
+    const key = known ?? new LearnedKey(identity, this.limit);
+    key.largest = Math.min(cost, LARGEST_COST);
+    this.keep(key, key.rate);
+  }
+
+  /** What the store is told of a key, besides what an answer says. */
+  lessonOf(identity: string): Pick<RateLesson, 'largest' | 'slowestMs'> {
+    return { largest: this.keys.get(identity)?.largest ?? 1, slowestMs: this.slowestMs };
+  }
+
+  /** Takes over what all instances learnt. */
+  learn(identity: string, rate: LearntRate): void {
+    this.keep(this.keys.get(identity) ?? new LearnedKey(identity, this.limit), rate);
+  }
+
+  private keep(key: LearnedKey, { rate, intervalMs, burst }: LearntRate): void {
+    const interval = Math.min(intervalMs, MAX_INTERVAL_MS);
+    const most = Math.min(Math.max(burst, key.largest), Math.floor(MOST_WEIGHT / interval));
+    const before = key.limit.options as { rate: number; interval: number; burst: number };
+    if (before.rate !== rate || before.interval !== interval || before.burst !== most) {
+      key.limit = this.limit.withOptions({ algo: 'gcra', rate, interval, burst: most });
+    }
+    key.rate = { rate, intervalMs, burst };
+    this.keys.put(key, KEY_BYTES + 2 * key.key.length, false);
+  }
+}

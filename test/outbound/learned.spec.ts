@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { TestingModule } from '@nestjs/testing';
+import fc from 'fast-check';
+import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import { compile } from '../support/stores.js';
+import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
+import type { LimiterService } from '../../lib/nest/limiter.service.js';
+import { LearnedRule } from '../../lib/outbound/learning/learned-rule.js';
+import type { FetchOptions, OutboundLimits } from '../../lib/outbound/outbound-options.js';
+import { createTestingStore, TestClock } from '../../lib/testing/index.js';
+import { propertyRuns } from '../support/property-runs.js';
+import { freshPrefix } from '../support/stores.js';
+import { until } from '../support/until.js';
+import { startLimiters, Upstream } from './upstream.js';
+
+const PARTNER = { algo: 'learned', name: 'partner' } as const;
+const ADOPTED = { RateLimit: '"default";r=90;t=30', 'RateLimit-Policy': '"default";q=100;w=60' };
+
+describe('a limit without a configured rate', () => {
+  let clock: TestClock;
+  let app: TestingModule;
+  let limiters: LimiterService;
+  let upstream: Upstream;
+  let headers: OutgoingHttpHeaders;
+  let status: number;
+
+  beforeEach(async () => {
+    clock = new TestClock();
+    const define = { known: { algo: 'gcra', rate: 1, interval: '1s' } } as const;
+    ({ app, limiters } = await startLimiters({ define, store: createTestingStore({ clock }) }));
+    [headers, status] = [{}, 200];
+    upstream = await Upstream.start((_, response) => void response.writeHead(status, headers).end());
+  });
+
+  afterEach(async () => {
+    await upstream.close();
+    await app.close();
+  });
+
+  const client = (options: FetchOptions = {}) => limiters.fetch(PARTNER, { learn: true, timeout: 0, ...options });
+  const call = async (options?: FetchOptions) => (await client(options)(upstream.url)).arrayBuffer();
+  /** Milliseconds until another call may go out. */
+  async function waitMs(options?: FetchOptions): Promise<number> {
+    const error = (await call(options).catch((reason: unknown) => reason)) as RateLimitTimeoutError;
+    expect(error).toBeInstanceOf(RateLimitTimeoutError);
+    return error.decision!.retryAfterMs;
+  }
+  /** The answer of the last call has been learnt, though nobody was asked for it. */
+  const learnt = (ms: number, options?: FetchOptions) => until(async () => (await waitMs(options)) === ms);
+
+  it('lets one call go out, and doubles its rate each second', async () => {
+    await call();
+    await learnt(500);
+    clock.advance('500ms');
+    await call();
+    await learnt(334);
+  });
+
+  it('asks for calls that cost more than one unit', async () => {
+    const options = { cost: 500 };
+    await call(options);
+    await learnt(500, options);
+  });
+
+  it.each([429, 503])('waits after a %d, and goes on at half of the rate', async (refusal) => {
+    status = refusal;
+    await call();
+    // The pause is over after a second, and the next call there after two.
+    await learnt(2000);
+    status = 200;
+    clock.advance('2s');
+    await call();
+    // From 30 a minute it grew by a sixteenth of that, to 33 in whole units.
+    await learnt(1819);
+  });
+
+  it('waits as long as a refusal says', async () => {
+    [status, headers] = [429, { 'Retry-After': '20' }];
+    await call();
+    await learnt(20_000);
+  });
+
+  it('takes over the quota and the window that headers tell', async () => {
+    headers = ADOPTED;
+    await call();
+    const calls = await Promise.allSettled(Array.from({ length: 30 }, () => call()));
+    expect(calls.filter((each) => each.status === 'rejected')).toEqual([]);
+  });
+
+  it('believes no upstream for longer than the longest wait', async () => {
+    const options = { maxLearnedWait: '5s' } as const;
+    headers = { RateLimit: '"default";r=0;t=99999999', 'RateLimit-Policy': '"default";q=1;w=99999999' };
+    await call(options);
+    await learnt(5000, options);
+    for (let refusal = 0; refusal < 12; refusal++) {
+      clock.advance('5s');
+      [status, headers] = [429, {}];
+      await call(options);
+      expect(await waitMs(options)).toBeLessThanOrEqual(5000);
+    }
+  });
+
+  it('is the same for each client of its name, and apart for each key', async () => {
+    await call();
+    await waitMs();
+    await call({ key: 'another' });
+  });
+
+  it.each<[string, unknown, FetchOptions, string]>([
+    ['without learn', PARTNER, {}, "the rate of the limit 'partner' is learnt, wants the option 'learn'"],
+    [
+      'without a name',
+      { algo: 'learned' },
+      { learn: true },
+      "option 'name' is missing, wants the name of what is learnt",
+    ],
+    [
+      'of a defined name',
+      { algo: 'learned', name: 'known' },
+      { learn: true },
+      "the limit 'known' is defined with a rate",
+    ],
+    ['of a wrong name', { algo: 'learned', name: 5 }, { learn: true }, "option 'name' is 5, wants 1 to 128 printable"],
+    ['with a rate', { ...PARTNER, rate: 5 }, { learn: true }, "option 'rate' is unknown, wants only algo, name"],
+    ['twice in a list', [PARTNER, PARTNER], { learn: true }, "the limit 'partner' is in the list twice, wants it once"],
+  ])('is refused %s', (_what, limits, options, message) => {
+    const make = () => limiters.fetch(limits as OutboundLimits, options);
+    expect(make).toThrow(RateLimitConfigError);
+    expect(make).toThrow(`LimiterService.fetch: ${message}`);
+  });
+
+  it('takes over any rate that a store may say', () => {
+    const rate = fc.integer({ min: 1, max: 6e10 });
+    const runs = { numRuns: propertyRuns(300) };
+    fc.assert(
+      fc.property(
+        fc.record({ rate, intervalMs: fc.integer({ min: 1, max: 1e12 }), burst: fc.integer({ min: 1, max: 2 ** 50 }) }),
+        fc.integer({ min: 1, max: 2 ** 50 }),
+        (learned, cost) => {
+          const rule = new LearnedRule(compile({ algo: 'gcra', rate: 60, interval: 60_000, burst: 1 }, 'any'));
+          rule.noteCost('a', cost);
+          rule.learn('a', learned);
+          const limit = rule.limitFor('a');
+          expect(limit.quota).toBeLessThanOrEqual(Math.max(learned.burst, cost));
+          expect(rule.limitFor('b').quota).toBe(1);
+        },
+      ),
+      runs,
+    );
+  });
+});
+
+it('shares what it learnt among all instances on Redis', async () => {
+  const options = { redis: process.env['TEST_REDIS_URL']!, prefix: freshPrefix(), timeout: '5s' } as const;
+  const [one, other] = [await startLimiters(options), await startLimiters(options)];
+  const upstream = await Upstream.start((_, response) => void response.writeHead(200, ADOPTED).end());
+  try {
+    await one.limiters.fetch(PARTNER, { learn: true })(upstream.url);
+    await one.app.close();
+    const calls = Array.from({ length: 30 }, () =>
+      other.limiters.fetch(PARTNER, { learn: true, timeout: '5s' })(upstream.url),
+    );
+    expect((await Promise.all(calls)).map((response) => response.status)).toEqual(calls.map(() => 200));
+  } finally {
+    await upstream.close();
+    await other.app.close();
+  }
+});
