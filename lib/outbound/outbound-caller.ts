@@ -2,8 +2,9 @@ import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js
 import { logger } from '../errors/logger.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/outbound-messages.js';
-import { assertActual, assertCost, assertKey } from '../limits/arguments.js';
+import { assertActual } from '../limits/arguments.js';
 import type { CheckEntry } from '../limits/counter.js';
+import { askOf } from '../limiter/limit-ask.js';
 import type { Rule } from '../rules/rule.js';
 import type { Flights } from './learning/flights.js';
 import { Learner } from './learning/learner.js';
@@ -34,7 +35,7 @@ export class OutboundCaller<Sent, Answer> {
     const { settings, stores, learner } = this;
     const since = performance.now();
     const asks: TurnEntry[] = [];
-    for (const rule of this.rules) asks.push(await this.askOf(rule, copy));
+    for (const rule of this.rules) asks.push(await askOf(rule, settings, copy));
     const aheadMs = this.priorityOf(copy) * settings.ageingMs;
     signal?.throwIfAborted();
     return new OutboundCall(
@@ -65,29 +66,10 @@ export class OutboundCaller<Sent, Answer> {
     }
   }
 
-  private async askOf(rule: Rule, copy: () => Sent): Promise<TurnEntry> {
-    const { key, cost, location } = this.settings;
-    const identity: unknown = typeof key === 'function' ? await key(copy(), rule.name) : key;
-    named(() => assertKey(identity), outboundMessages.wrongKeyOf(location, rule.name, identity));
-    if (rule.limit.algorithm.holding !== undefined) return { rule, identity: identity as string, cost: rule.fixedCost };
-    const units: unknown = typeof cost === 'function' ? await cost(copy(), rule.name) : (cost ?? rule.fixedCost);
-    named(() => assertCost(units), outboundMessages.wrongCostOf(location, rule.name, units));
-    return { rule, identity: identity as string, cost: units as number };
-  }
-
   private priorityOf(copy: () => Sent): number {
     const { priority, location } = this.settings;
     const given: unknown = typeof priority === 'function' ? priority(copy()) : priority;
     if (Number.isFinite(given)) return given as number;
     throw new RateLimitArgumentError(outboundMessages.wrongPriority(location, given));
-  }
-}
-
-/** Refuses a value by a message that names where it is from. */
-function named(check: () => void, message: string): void {
-  try {
-    check();
-  } catch {
-    throw new RateLimitArgumentError(message);
   }
 }

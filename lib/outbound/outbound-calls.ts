@@ -1,12 +1,12 @@
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
-import type { LimitDefinition } from '../config/limit-definition.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
-import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
+import { RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/outbound-messages.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
+import { listedLimits, refuseTwice } from '../rules/listed-limits.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { Flights } from './learning/flights.js';
@@ -64,18 +64,8 @@ export class OutboundCalls implements OnModuleDestroy {
   }
 
   private rules(limits: OutboundLimits, location: string): Rule[] {
-    const list: readonly unknown[] = Array.isArray(limits) ? limits : [limits];
-    if (list.length === 0 || !list.every(isLimit))
-      throw new RateLimitConfigError(outboundMessages.noLimits(location, limits));
-    const rules = list.map((limit) =>
-      this.registry.rule(limit as string | LimitDefinition, { location, namespace: '' }),
-    );
-    const twice = rules.find(({ limit }, index) => rules.findIndex((other) => other.limit.id === limit.id) < index);
-    if (twice !== undefined) throw new RateLimitConfigError(outboundMessages.sameLimitTwice(location, twice.name));
+    const rules = listedLimits(limits, location).map((limit) => this.registry.rule(limit, { location, namespace: '' }));
+    refuseTwice(rules, location);
     return rules;
   }
-}
-
-function isLimit(limit: unknown): boolean {
-  return typeof limit === 'string' ? limit !== '' : typeof limit === 'object' && limit !== null;
 }

@@ -1,7 +1,7 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, PENALIZE, REFUND, RENEW, add, add_undecided, learn, milliseconds, now, open, save,
---   set_block
+-- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, PENALIZE, REFUND, RELEASE, RENEW, add, add_undecided, claims, learn, milliseconds, now,
+--   open, save, set_block
 -- Leaves: operate
 
 -- Each says whether it changed the counter.
@@ -44,6 +44,8 @@ local function make_operations()
     [BLOCKED_FOR] = function(_, state)
       add(state.blocked_until and milliseconds(state.blocked_until - now) or 0)
     end,
+
+    [RELEASE] = claims().release,
 
     [LEARN] = function(limit, state, ...)
       local changed = learn(limit, state, ...)

@@ -94,8 +94,8 @@ export class CheckJob extends Job {
   }
 }
 
-/** Only what is learnt of an upstream needs one. */
-const NOTE_KEYS = 1;
+/** What is learnt of an upstream needs one; a claim needs one, and one for the limit's candidate. */
+const NOTE_KEYS = 2;
 
 /** Anything else that is done with one counter. */
 export class OperationJob<T> extends Job {

@@ -7,7 +7,17 @@ import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
 import { answerWith, DirectStore } from '../decide.js';
-import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  Claim,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../store.js';
 import type { Lesson } from '../lesson.js';
 import { refundsOf } from '../store-decision.js';
 import { Batcher } from './batcher.js';
@@ -123,11 +133,24 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+    const { claim } = reservation;
+    if (claim !== undefined) return this.claim(reservation, claim);
     const entries = reservedEntries(reservation);
     const [decision, candidate] = await this.operate(
       reservation,
       (program) => program.reserve(reservation),
       (reply) => reply.check({ entries, refundable: true }),
+    );
+    if (candidate !== undefined) decision!.candidate = candidate;
+    return decision!;
+  }
+
+  private async claim(reservation: ReserveEntry, claim: Claim): Promise<StoreDecision> {
+    const entries = reservedEntries(reservation);
+    const [decision, candidate] = await this.operate(
+      reservation,
+      (program) => program.claim(reservation, claim),
+      (reply) => reply.claim({ entries, refundable: true, peek: claim.looks === true }),
     );
     if (candidate !== undefined) decision!.candidate = candidate;
     return decision!;
