@@ -45,7 +45,7 @@ local function make_operations()
       add(state.blocked_until and milliseconds(state.blocked_until - now) or 0)
     end,
 
-    [RELEASE] = claims().release,
+    [RELEASE] = function(...) return claims().release(...) end,
 
     [LEARN] = function(limit, state, ...)
       local changed = learn(limit, state, ...)
