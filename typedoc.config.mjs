@@ -1,7 +1,13 @@
 /** @type {import('typedoc').TypeDocOptions} */
 export default {
   name: 'nestjs-sluice',
-  entryPoints: ['lib/index.ts', 'lib/testing/index.ts', 'lib/console/index.ts', 'lib/outbound/index.ts'],
+  entryPoints: [
+    'lib/index.ts',
+    'lib/testing/index.ts',
+    'lib/console/index.ts',
+    'lib/outbound/index.ts',
+    'lib/bullmq/index.ts',
+  ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,
   out: 'site/api',

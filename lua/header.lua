@@ -32,7 +32,9 @@
 --            in flight, number of the instance, microseconds to block, units that it asks for next; -1 for what is
 --            not known. 12 learn a rate has these and seven more: the number of the key of its rate, the upstream's quota, microseconds
 --            of its window, units that were answered, 1 if they were refused, the largest cost of a call, the longest microseconds
---            between two calls. 9 stands for many checks of 0
+--            between two calls. 13 claim (cost, the longest wait in microseconds, or -1 to only look; the number of the key of its claim,
+--            microseconds to keep that once its units can be used) is a reserve that is done once, and of one entry, or of a limit
+--            and its candidate. 14 releases a claim (the number of its key, 1 to give its units back). 9 stands for many checks of 0
 --            with the same limits and costs, whose keys follow each other: the number of entries of a check, the number of checks, the number of the first key, what to add to it from check
 --            to check, then the number of the limit and the cost of each entry. A check has each key once
 -- ARGV[2]  of checks of the first kind, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
@@ -45,7 +47,9 @@
 --          4 and 8 reply the time at last
 --          an operation whose calendar window is not the one of the server's clock replies
 --            -1, now                                  not decided, to be asked again
---          2, 5, 6 and 11 reply 1; 12 replies the units of an interval, its milliseconds, and the units at once; 7 replies 1, or 0 if nothing is held any more; 10 replies the time, or 0; 3 replies the number of windows, then start, end,
+--          13 replies as 4, or, to look, as 1; and, of what has been claimed,
+--            -2, wait                                 until its units can be used
+--          2, 5, 6, 11 and 14 reply 1; 12 replies the units of an interval, its milliseconds, and the units at once; 7 replies 1, or 0 if nothing is held any more; 10 replies the time, or 0; 3 replies the number of windows, then start, end,
 --            count of each, the newest last
 --
 -- A refused check writes nothing, unless a state was made under other parameters or the clock was set back by an

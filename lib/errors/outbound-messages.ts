@@ -2,20 +2,11 @@ import { show } from './messages.js';
 
 /** The messages of calls to others' APIs. */
 export const outboundMessages = {
-  noLimits: (location: string, got: unknown) =>
-    `${location}: got ${show(got)}, wants the name of a defined limit, a limit such as { name: 'api', algo: 'gcra', rate: 10, interval: '1s' }, or a ` +
-    'list of these',
-  sameLimitTwice: (location: string, name: string) =>
-    `${location}: the limit '${name}' is in the list twice, wants it once`,
   learnedWithoutName: (location: string) => `${location}: option 'name' is missing, wants the name of what is learnt`,
   learnedIsDefined: (location: string, name: string) =>
     `${location}: the limit '${name}' is defined with a rate, wants its name '${name}', or another name for the limit that is learnt`,
   learnedWithoutLearn: (location: string, name: string) =>
     `${location}: the rate of the limit '${name}' is learnt, wants the option 'learn'`,
-  wrongKeyOf: (location: string, limit: string, got: unknown) =>
-    `${location}: the function 'key' gave ${show(got)} for limit '${limit}', wants a string that is not empty`,
-  wrongCostOf: (location: string, limit: string, got: unknown) =>
-    `${location}: the function 'cost' gave ${show(got)} for limit '${limit}', wants a whole number >= 1`,
   wrongPriority: (location: string, got: unknown) =>
     `${location}: the function 'priority' gave ${show(got)}, wants a number`,
   noAxios: (got: unknown) =>

@@ -30,8 +30,10 @@ export class Limiter {
     /** The limit's name. */
     readonly name: string,
     private readonly bind: () => Rule,
-    private readonly store: Store,
-    private readonly queues: WaitQueues,
+    /** @internal Where its counters live. */
+    readonly store: Store,
+    /** @internal Those who wait for its units in this process. */
+    readonly queues: WaitQueues,
   ) {}
 
   /** @internal */

@@ -71,8 +71,12 @@ export class LimiterService {
 
   /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
   for(limit: LimitDefinition | string): Limiter {
-    const rule = this.registry.rule(limit, { location: 'LimiterService.for', namespace: '' });
-    return new Limiter(rule.name, () => rule, this.store, this.queues);
+    return this.declared(limit, 'LimiterService.for');
+  }
+
+  /** @internal The limiter of a limit that is declared somewhere else, for messages. */
+  declared(limit: LimitDefinition | string, location: string): Limiter {
+    return this.ofRule(this.registry.rule(limit, { location, namespace: '' }));
   }
 
   /** @internal The limiter of a name, which is looked up at first use. */

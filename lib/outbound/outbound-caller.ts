@@ -2,8 +2,9 @@ import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js
 import { logger } from '../errors/logger.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/outbound-messages.js';
-import { assertActual, assertCost, assertKey } from '../limits/arguments.js';
+import { assertActual } from '../limits/arguments.js';
 import type { CheckEntry } from '../limits/counter.js';
+import { askOf } from '../limiter/limit-ask.js';
 import type { Flights } from './learning/flights.js';
 import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';
 import { Learner } from './learning/learner.js';
@@ -66,14 +67,9 @@ export class OutboundCaller<Sent, Answer> {
   }
 
   private async askOf(rule: OutboundRule, copy: () => Sent): Promise<TurnEntry> {
-    const { key, cost, location } = this.settings;
-    const identity: unknown = typeof key === 'function' ? await key(copy(), rule.name) : key;
-    named(() => assertKey(identity), outboundMessages.wrongKeyOf(location, rule.name, identity));
-    if (rule.limit.algorithm.holding !== undefined) return { rule, identity: identity as string, cost: rule.fixedCost };
-    const units: unknown = typeof cost === 'function' ? await cost(copy(), rule.name) : (cost ?? rule.fixedCost);
-    named(() => assertCost(units), outboundMessages.wrongCostOf(location, rule.name, units));
-    if (rule instanceof LearnedRule) rule.noteCost(identity as string, units as number);
-    return { rule, identity: identity as string, cost: units as number };
+    const asked = await askOf(rule, this.settings, copy);
+    if (rule instanceof LearnedRule) rule.noteCost(asked.identity, asked.cost);
+    return asked;
   }
 
   private priorityOf(copy: () => Sent): number {
@@ -81,14 +77,5 @@ export class OutboundCaller<Sent, Answer> {
     const given: unknown = typeof priority === 'function' ? priority(copy()) : priority;
     if (Number.isFinite(given)) return given as number;
     throw new RateLimitArgumentError(outboundMessages.wrongPriority(location, given));
-  }
-}
-
-/** Refuses a value by a message that names where it is from. */
-function named(check: () => void, message: string): void {
-  try {
-    check();
-  } catch {
-    throw new RateLimitArgumentError(message);
   }
 }

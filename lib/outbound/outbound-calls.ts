@@ -7,6 +7,7 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/outbound-messages.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
+import { listedLimits, refuseTwice } from '../rules/listed-limits.js';
 import type { Store } from '../stores/store.js';
 import { Flights } from './learning/flights.js';
 import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';
@@ -17,7 +18,7 @@ import { limitedDispatcher } from './clients/limited-dispatcher.js';
 import type { DispatcherOptions, LimitedDispatcher } from './clients/undici-types.js';
 import { limitedFetch } from './clients/limited-fetch.js';
 import { OutboundCaller } from './outbound-caller.js';
-import type { FetchOptions, OutboundLimits } from './outbound-options.js';
+import type { FetchOptions, LearnedLimit, OutboundLimits } from './outbound-options.js';
 import { readOptions } from './read-options.js';
 import { TurnQueues } from './turns/turn-queues.js';
 
@@ -74,20 +75,12 @@ export class OutboundCalls implements OnModuleDestroy {
   }
 
   private rules(limits: OutboundLimits, location: string): OutboundRule[] {
-    const list: readonly unknown[] = Array.isArray(limits) ? limits : [limits];
-    if (list.length === 0 || !list.every(isLimit))
-      throw new RateLimitConfigError(outboundMessages.noLimits(location, limits));
-    const rules = list.map((limit) =>
+    const rules = listedLimits<string | LimitDefinition | LearnedLimit>(limits, location).map((limit) =>
       LearnedRules.defines(limit)
-        ? this.learned.rule(limit as object, location)
+        ? this.learned.rule(limit as LearnedLimit, location)
         : this.registry.rule(limit as string | LimitDefinition, { location, namespace: '' }),
     );
-    const twice = rules.find(({ limit }, index) => rules.findIndex((other) => other.limit.id === limit.id) < index);
-    if (twice !== undefined) throw new RateLimitConfigError(outboundMessages.sameLimitTwice(location, twice.name));
+    refuseTwice(rules, location);
     return rules;
   }
-}
-
-function isLimit(limit: unknown): boolean {
-  return typeof limit === 'string' ? limit !== '' : typeof limit === 'object' && limit !== null;
 }

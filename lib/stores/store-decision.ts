@@ -38,6 +38,16 @@ export function openDecision({ name, quota }: CompiledLimit): StoreDecision {
   return { allowed: true, limit: name, quota, remaining: quota, ...waits, source: 'memory' };
 }
 
+/** What is said of units that were claimed before, and can be used after so many milliseconds. */
+export function claimedDecision(
+  { name, quota }: CompiledLimit,
+  delayMs: number,
+  source: StoreDecision['source'],
+): StoreDecision {
+  const waits = { retryAfterMs: 0, resetAfterMs: delayMs, delayMs };
+  return { allowed: true, limit: name, quota, remaining: 0, ...waits, source, wasClaimed: true };
+}
+
 /** Sums up what stores said of limits, which are in the same order and at least one. */
 export function checkResultOf(answers: readonly StoreDecision[], checked: readonly CheckedLimit[]): CheckResult {
   return toCheckResult(answers.map(toDecision), checked);

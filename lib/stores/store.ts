@@ -7,6 +7,18 @@ import type { Decision } from '../limits/decision.js';
 export interface ReserveEntry extends CheckEntry {
   /** The longest wait in milliseconds; if it would take longer, nothing is taken. */
   readonly maxWaitMs: number;
+  /** For units that are taken once, however often they are asked for. */
+  readonly claim?: Claim;
+}
+
+/** Somebody's right to units that are reserved: who asks for them again is told when they can be used, and charged nothing. */
+export interface Claim {
+  /** Who asks: alike for all that it asks of the counter. */
+  readonly id: string;
+  /** How long they are known once they can be used, in milliseconds. */
+  readonly keepMs: number;
+  /** Only look, and take nothing: tells when claimed units can be used, or as `peek` does. */
+  readonly looks?: boolean;
 }
 
 /** One request against all of its limits. No two entries share a counter. */
@@ -31,6 +43,8 @@ export interface StoreDecision extends Decision {
   ticket?: number;
   /** When it was charged, in microseconds on the store's clock, if that was asked for. */
   chargedAt?: number;
+  /** The units were claimed before. */
+  wasClaimed?: boolean;
   /** What the limit's candidate said, if it has one. */
   candidate?: StoreDecision;
 }
@@ -51,6 +65,11 @@ export interface Refund extends Charge {
   readonly ticket?: number | undefined;
   /** The `chargedAt` of the decision: units that count no longer by now are not given back once more. */
   readonly chargedAt?: number | undefined;
+  /**
+   * The claim by which they were taken. It ends; its units, whatever they are, come back unless they are spent, or could be used when
+   * they were last asked for.
+   */
+  readonly claim?: { readonly id: string; readonly isSpent: boolean };
 }
 
 /** Units that a `concurrency` limit holds. */

@@ -127,6 +127,8 @@ export class ObservedStore extends StoreLayer {
       this.stream.tap?.failed();
       throw error;
     });
+    // It was told of when it was claimed; a look decides nothing.
+    if (decision.wasClaimed === true || entry.claim?.looks === true) return decision;
     const { candidate } = decision;
     const { candidate: limit } = entry.limit;
     const hasBoth = candidate !== undefined && limit !== undefined;

@@ -1,7 +1,7 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RENEW, add, add_undecided, learn, learn_rate, milliseconds,
---   now, open, save, set_block
+-- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, add, add_undecided, claims, learn, learn_rate,
+--   milliseconds, now, open, save, set_block
 -- Leaves: operate
 
 -- Each says whether it changed the counter.
@@ -44,6 +44,8 @@ local function make_operations()
     [BLOCKED_FOR] = function(_, state)
       add(state.blocked_until and milliseconds(state.blocked_until - now) or 0)
     end,
+
+    [RELEASE] = function(...) return claims().release(...) end,
 
     [LEARN] = function(limit, state, ...)
       local changed = learn(limit, state, ...)

@@ -1,11 +1,11 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
 -- Uses: make_algorithm, now, program, time_to_live_slack, values
--- Leaves: BLOCK, BLOCKED_FOR, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, LEARN, LEARN_RATE, NO_CARRY, PEEK, PENALIZE,
---   PROPORTIONAL, REFUND, RENEW, RESERVE, limits, position, states
+-- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, LEARN, LEARN_RATE, NO_CARRY, PEEK, PENALIZE,
+--   PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, limits, position, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
-local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE = 8, 9, 10, 11, 12
+local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE = 8, 9, 10, 11, 12, 13, 14
 local NO_CARRY, PROPORTIONAL = 0, 1
 
 -- The number that is read next.

@@ -1,7 +1,8 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
--- Uses: CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, LEARN, LEARN_RATE, PEEK, RESERVE, close, decide, entry_costs, entry_keys, entry_limits,
---   entry_waits, filled, gap_ends, gaps, limits, mode_of, operate, position, program, reply, size, states
+-- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, LEARN, LEARN_RATE, PEEK, RESERVE, claim_keeps, claim_keys, claims, close, decide,
+--   entry_costs, entry_keys, entry_limits, entry_waits, filled, gap_ends, gaps, limits, mode_of, operate, position, program, reply, size,
+--   states
 
 while program[position] do
   local operation, count = program[position], program[position + 1]
@@ -14,16 +15,24 @@ while program[position] do
       position = position + 2
     end
     decide(mode_of(CONSUME), count, times, step)
-  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE then
+  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE or operation == CLAIM then
     for i = 1, count do
       entry_limits[i], entry_keys[i], entry_costs[i] = limits[program[position]], program[position + 1], program[position + 2]
       position = position + 3
-      if operation == RESERVE then
+      if operation == RESERVE or operation == CLAIM then
         entry_waits[i] = program[position]
         position = position + 1
       end
+      if operation == CLAIM then
+        claim_keys[i], claim_keeps[i] = program[position], program[position + 1]
+        position = position + 2
+      end
     end
-    decide(mode_of(operation), count, 1, 0)
+    if operation == CLAIM then
+      claims().claim(count)
+    else
+      decide(mode_of(operation), count, 1, 0)
+    end
   else
     local limit, number = limits[program[position]], program[position + 1]
     local last = position + (operation == LEARN and 10 or operation == LEARN_RATE and 17 or 4)

@@ -12,6 +12,7 @@ const ENTRIES = [
   ['./testing', 'testing/index'],
   ['./console', 'console/index'],
   ['./outbound', 'outbound/index'],
+  ['./bullmq', 'bullmq/index'],
 ] as const;
 
 interface Told {

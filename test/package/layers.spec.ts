@@ -24,6 +24,7 @@ const LAYERS = [
   'request',
   'explain',
   'nest',
+  'bullmq',
   'console',
   'testing',
   'cli',

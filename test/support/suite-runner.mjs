@@ -8,10 +8,11 @@ import { specPaths } from './spec-paths.mjs';
  */
 const MEASURED = specPaths({
   algorithms: ['leases'],
+  bullmq: ['jobs', 'processors'],
   candidates: ['limiter', 'options'],
   cli: ['as-built', 'explain', 'simulation'],
   console: ['changes', 'live', 'options', 'redis', 'routes', 'security', 'telemetry'],
-  contract: ['fallback-operations', 'memory-store', 'prefetch', 'scoped-store'],
+  contract: ['claims', 'fallback-operations', 'memory-store', 'prefetch', 'scoped-store'],
   e2e: [
     'answers',
     'graphql',

@@ -54,7 +54,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   override reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    const decision = this.decideAtOnce({ entries: [entry] });
+    const decision = entry.claim === undefined ? this.decideAtOnce({ entries: [entry] }) : undefined;
     return decision === undefined ? this.inner.reserve(entry) : Promise.resolve(decision);
   }
 

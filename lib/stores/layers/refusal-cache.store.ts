@@ -105,7 +105,10 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
   override async refund(refunds: readonly Refund[]): Promise<void> {
     const since = performance.now();
     await this.inner.refund(refunds);
-    await this.tell(refunds, since);
+    await this.tell(
+      refunds.filter(({ claim }) => claim?.isSpent !== true),
+      since,
+    );
   }
 
   override async block(counter: Counter, durationMs: number): Promise<void> {

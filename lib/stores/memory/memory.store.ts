@@ -5,14 +5,26 @@ import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
 import { DirectStore, tell } from '../decide.js';
-import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  Claim,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../store.js';
 import { blockFor } from './block.js';
+import { Claims } from './claims.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { type View, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
 import { evaluateReservation, toMs } from './evaluation.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
+import { claimedDecision } from '../store-decision.js';
 import { LearntRates } from './learnt-rates.js';
 
 /** How a `MemoryStore` counts. */
@@ -45,6 +57,7 @@ export class MemoryStore extends DirectStore implements Store {
   private readonly counters: Counters;
   private readonly learning = new Learning();
   private readonly rates = new LearntRates();
+  private readonly claims = new Claims();
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
 
@@ -94,14 +107,37 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   reserve(reservation: ReserveEntry): Promise<StoreDecision> {
-    const { limit } = reservation;
+    const { claim } = reservation;
     const now = this.clock();
+    return Promise.resolve(
+      claim === undefined ? this.reserveNow(reservation, now) : this.claim(reservation, claim, now),
+    );
+  }
+
+  private claim(reservation: ReserveEntry, { id, keepMs, looks = false }: Claim, now: number): StoreDecision {
+    const { limit, cost: units } = reservation;
+    const keep = Math.round(keepMs * 1000);
+    const delay = this.claims.recall(claimKeyOf(reservation, id), now, keep);
+    if (delay !== undefined) return claimedDecision(limit, toMs(delay), 'memory');
+    if (looks) return this.decideAtOnce({ entries: [reservation], peek: true })[0]!;
+    const decision = this.reserveNow(reservation, now);
+    const { candidate } = decision;
+    const note = (counter: Counter, { ticket, delayMs }: StoreDecision) =>
+      this.claims.add(claimKeyOf(counter, id), { units, ticket, chargedAt: now }, delayMs * 1000, keep);
+    if (decision.allowed) note(reservation, decision);
+    if (candidate?.allowed === true && !isRefusal(limit, decision))
+      note({ ...reservation, limit: limit.candidate! }, candidate);
+    return decision;
+  }
+
+  private reserveNow(reservation: ReserveEntry, now: number): StoreDecision {
+    const { limit } = reservation;
     const view = this.viewFor(reservation, now);
     const beside = limit.candidate && this.viewFor({ ...reservation, limit: limit.candidate }, now);
     const charges = !isRefusal(limit, view);
     const decision = this.takeReserved(view, charges);
     if (beside !== undefined) decision.candidate = this.takeReserved(beside, charges);
-    return Promise.resolve(decision);
+    return decision;
   }
 
   private viewFor(reservation: ReserveEntry, now: number): View {
@@ -127,7 +163,11 @@ export class MemoryStore extends DirectStore implements Store {
     for (const refund of refunds) {
       const view = viewOf(this.table, refund, now);
       const { algorithm, parameters } = refund.limit;
-      algorithm.give(parameters, view.state, refund.units, refund.ticket, refund.chargedAt);
+      const { claim } = refund;
+      const taken =
+        claim === undefined ? refund : this.claims.release(claimKeyOf(refund, claim.id), now, !claim.isSpent);
+      if (taken === undefined) continue;
+      algorithm.give(parameters, view.state, taken.units, taken.ticket, taken.chargedAt);
       this.counters.store(view);
     }
     return Promise.resolve();
@@ -197,6 +237,11 @@ export class MemoryStore extends DirectStore implements Store {
     this.counters.clear();
     this.learning.clear();
     this.rates.clear();
+    this.claims.clear();
     return Promise.resolve();
   }
+}
+
+function claimKeyOf({ limit, identity }: Counter, id: string): string {
+  return `${counterId(limit, identity)}\n${id}`;
 }

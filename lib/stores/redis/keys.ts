@@ -27,6 +27,11 @@ export function rateKeyOf(key: string): string {
   return `${key}:rate`;
 }
 
+/** The key of units that are claimed once. Its id may hold anything. */
+export function claimKeyOf(key: string, id: string): string {
+  return `${key}:claim:${hashIdentity(id)}`;
+}
+
 /** The channel on which instances tell each other that units came back, so that what was refused may be allowed. */
 export function givenBackChannel(prefix: string): string {
   return `${prefix}:given-back`;

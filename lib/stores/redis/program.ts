@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry } from '../store.js';
+import type { Charge, Check, Claim, HeldLease, Refund, ReserveEntry } from '../store.js';
 import type { Counter } from '../../limits/counter.js';
-import { extraKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
+import { claimKeyOf, extraKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
 import type { Lesson } from '../lesson.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
@@ -18,6 +18,9 @@ const CONSUME_EACH = 9;
 const BLOCKED_FOR = 10;
 const LEARN = 11;
 const LEARN_RATE = 12;
+const CLAIM = 13;
+const RELEASE = 14;
+const ONLY_LOOK = -1;
 const UNKNOWN = -1;
 const NO_TICKET = -1;
 const NO_TIME = -1;
@@ -132,7 +135,27 @@ export class Program {
     }
   }
 
+  /** A reservation that is made once, or only looked for. */
+  claim(reservation: ReserveEntry, { id, keepMs, looks = false }: Claim): void {
+    this.endPlain();
+    this.endRun();
+    const entries = reservedEntries(reservation);
+    this.body += `,${CLAIM},${entries.length}`;
+    for (const entry of entries) {
+      const micros = looks ? ONLY_LOOK : Math.floor(entry.maxWaitMs * 1000);
+      const key = this.key(entry);
+      const claim = this.keyNumber(claimKeyOf(keyOf(this.prefix, entry), id));
+      this.body += `,${this.limit(entry.limit)},${key},${entry.cost},${micros},${claim},${Math.round(keepMs * 1000)}`;
+    }
+  }
+
   refund(refund: Refund): void {
+    const { claim } = refund;
+    if (claim !== undefined) {
+      const key = this.keyNumber(claimKeyOf(keyOf(this.prefix, refund), claim.id));
+      this.operation(RELEASE, refund, key, claim.isSpent ? 0 : 1);
+      return;
+    }
     this.operation(REFUND, refund, refund.units, refund.ticket ?? NO_TICKET, refund.chargedAt ?? NO_TIME);
   }
 

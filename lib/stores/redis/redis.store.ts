@@ -7,7 +7,17 @@ import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
 import { answerWith, DirectStore } from '../decide.js';
-import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  Claim,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { refundsOf } from '../store-decision.js';
 import { Batcher } from './batcher.js';
@@ -21,6 +31,8 @@ import { Slots } from './slots.js';
 /** The keys of what is learnt of an upstream, and of a rate that is learnt, too. */
 const NOTE = 1;
 const NOTE_AND_RATE = 2;
+const CLAIM = 1;
+const CLAIM_AND_CANDIDATE = 2;
 
 /** How a `RedisStore` counts. */
 export interface RedisStoreOptions {
@@ -127,6 +139,8 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+    const { claim } = reservation;
+    if (claim !== undefined) return this.claim(reservation, claim);
     const entries = reservedEntries(reservation);
     const [decision, candidate] = await this.operate(
       reservation,
@@ -137,8 +151,24 @@ export class RedisStore extends DirectStore implements Store {
     return decision!;
   }
 
+  private async claim(reservation: ReserveEntry, claim: Claim): Promise<StoreDecision> {
+    const entries = reservedEntries(reservation);
+    const [decision, candidate] = await this.operate(
+      reservation,
+      (program) => program.claim(reservation, claim),
+      (reply) => reply.claim({ entries, refundable: true, peek: claim.looks === true }),
+      CLAIM_AND_CANDIDATE,
+    );
+    if (candidate !== undefined) decision!.candidate = candidate;
+    return decision!;
+  }
+
   async refund(refunds: readonly Refund[]): Promise<void> {
-    await Promise.all(refunds.map((refund) => this.operate(refund, (program) => program.refund(refund), succeeded)));
+    await Promise.all(
+      refunds.map((refund) =>
+        this.operate(refund, (program) => program.refund(refund), succeeded, refund.claim && CLAIM),
+      ),
+    );
   }
 
   async penalize(charge: Charge): Promise<void> {

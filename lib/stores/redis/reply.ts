@@ -3,10 +3,13 @@ import { messages } from '../../errors/messages.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 import type { LearntRate } from '../lesson.js';
+import { claimedDecision } from '../store-decision.js';
 import type { Check, StoreDecision } from '../store.js';
 
 /** Stands for a check or an operation that was not done. */
 const UNDECIDED = -1;
+/** Stands for the decisions of what has been claimed. */
+const CLAIMED = -2;
 /** The wait of a refusal that never ends. */
 const NEVER = -1;
 /** The outcome in the lowest two bits of a decision; between them, 1 is allowed. */
@@ -71,6 +74,13 @@ export class Reply {
       this.at = this.starts[this.order[this.checks++]!]!;
     }
     return this.decisions(check);
+  }
+
+  /** The decisions of a claim, or the one of what has been claimed before. */
+  claim(check: Check): StoreDecision[] | undefined {
+    if (readWholeNumber(this.values[this.at]) !== CLAIMED) return this.decisions(check);
+    this.next(CLAIMED);
+    return [claimedDecision(check.entries[0]!.limit, this.next(), 'redis')];
   }
 
   /** Replies differ in length, and all of them are of checks like this one. */

@@ -1,0 +1,8 @@
+/**
+ * Limits jobs of BullMQ, those of each tenant for themselves.
+ * @module nestjs-sluice/bullmq
+ */
+export { JobRateLimit, jobLimitsOf } from './job-rate-limit.decorator.js';
+export type { JobLimitOptions, JobLimitsOption, RateLimitedOptions } from './job-limit-options.js';
+export type { AnyJob, JobEvents, JobProcessor, JobUnits, LimitedJob, LimitedProcessor } from './job-types.js';
+export { rateLimited } from './rate-limited.js';

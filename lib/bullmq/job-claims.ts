@@ -1,0 +1,67 @@
+import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import type { CheckEntry } from '../limits/counter.js';
+import type { Store, StoreDecision } from '../stores/store.js';
+import type { JobRequest } from './job-request.js';
+
+/** How long a limit has jobs wait. */
+export interface JobWait {
+  readonly entry: CheckEntry;
+  /** Milliseconds; `Infinity` for ever. */
+  readonly ms: number;
+}
+
+/** The units that jobs have reserved. The store knows them, so that they outlive the worker. */
+export class JobClaims {
+  constructor(
+    private readonly store: Store,
+    private readonly keepMs: number,
+  ) {}
+
+  /**
+   * Reserves what a job asks for, unless that is done, and returns the wait until it can start, or ask again; nothing if its time has
+   * come. Of several limits the one with the longest wait comes first, and the others once that is over: what they reserved earlier,
+   * the job would use too late.
+   */
+  async claim({ id, reserved }: JobRequest): Promise<JobWait | undefined> {
+    const [only] = reserved;
+    if (reserved.length === 1) return waitOf(only!, await this.ask(only!, id));
+    const looks = await Promise.all(reserved.map(async (entry) => ({ entry, said: await this.ask(entry, id, true) })));
+    const waits = looks.map(({ entry, said }) => ({ entry, said, ms: waitOf(entry, said)?.ms ?? 0 }));
+    waits.sort((one, other) => other.ms - one.ms);
+    const [longest] = waits;
+    if (longest?.ms === Infinity) return longest;
+    const claimed = waits.find(({ said, ms }) => said.wasClaimed === true && ms > 0);
+    if (claimed !== undefined) return claimed;
+    for (const { entry, said } of waits) {
+      const wait = said.wasClaimed === true ? undefined : waitOf(entry, await this.ask(entry, id));
+      if (wait !== undefined) return wait;
+    }
+    return undefined;
+  }
+
+  /** The job has used its units: they are forgotten. */
+  async spend(request: JobRequest): Promise<void> {
+    await this.release(request, true);
+  }
+
+  /** Gives back what could not be used yet. */
+  async giveBack(request: JobRequest): Promise<void> {
+    await this.release(request, false);
+  }
+
+  private async release({ id, reserved }: JobRequest, isSpent: boolean): Promise<void> {
+    if (reserved.length === 0) return;
+    const claim = { id, isSpent };
+    await this.store.refund(reserved.map(({ limit, identity, cost: units }) => ({ limit, identity, units, claim })));
+  }
+
+  private ask(entry: CheckEntry, id: string, looks = false): Promise<StoreDecision> {
+    const claim = { id, keepMs: this.keepMs, looks };
+    return this.store.reserve({ ...entry, maxWaitMs: MAX_INTERVAL_MS, claim });
+  }
+}
+
+function waitOf(entry: CheckEntry, { allowed, delayMs, retryAfterMs }: StoreDecision): JobWait | undefined {
+  const ms = entry.limit.shadow ? 0 : allowed ? delayMs : retryAfterMs;
+  return ms === 0 ? undefined : { entry, ms };
+}

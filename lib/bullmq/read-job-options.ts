@@ -1,0 +1,43 @@
+import { duration, givenOptions } from '../algorithms/options.js';
+import { isRecord } from '../config/option-checks.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import type { JobLimitOptions } from './job-limit-options.js';
+
+/** Options as they were checked, with their defaults. */
+export interface JobLimitSettings<J> extends Pick<JobLimitOptions<J>, 'key' | 'cost'> {
+  /** Where they were given, for messages. */
+  readonly location: string;
+  readonly recheckMs: number;
+  readonly keepMs: number;
+}
+
+const KNOWN = ['key', 'cost', 'recheck', 'keepFor'] as const;
+
+/** Reads the options of jobs; `more` are those that another one reads. Throws `RateLimitConfigError`. */
+export function readJobOptions<J>(given: unknown, location: string, more: readonly string[] = []): JobLimitSettings<J> {
+  if (!isRecord(given) || Array.isArray(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
+  const known: readonly string[] = [...more, ...KNOWN];
+  for (const option of Object.keys(given)) {
+    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(location, option, known));
+  }
+  const { key, cost, recheck = '1s', keepFor = '1d' } = givenOptions<Partial<JobLimitOptions<J>>>(given, KNOWN);
+  const wantsKey = 'a string that is not empty, or a function of the job';
+  if (key === undefined) throw new RateLimitConfigError(messages.missingOption(location, 'key', wantsKey));
+  if (typeof key !== 'function' && (typeof key !== 'string' || key === '')) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, wantsKey));
+  }
+  const isCost = cost === undefined || typeof cost === 'function' || (Number.isSafeInteger(cost) && cost >= 1);
+  if (!isCost) {
+    const wants = 'a whole number >= 1, or a function of the job';
+    throw new RateLimitConfigError(messages.wrongOption(location, 'cost', cost, wants));
+  }
+  const milliseconds = (option: string, value: unknown) => duration(location, option, value) / 1000;
+  return {
+    location,
+    key,
+    ...(cost !== undefined && { cost }),
+    recheckMs: milliseconds('recheck', recheck),
+    keepMs: milliseconds('keepFor', keepFor),
+  };
+}

@@ -1,0 +1,14 @@
+import { show } from './messages.js';
+
+/** The messages of what asks limits by options: calls to others' APIs, and jobs. */
+export const askMessages = {
+  noLimits: (location: string, got: unknown) =>
+    `${location}: got ${show(got)}, wants the name of a defined limit, a limit such as { name: 'api', algo: 'gcra', rate: 10, interval: '1s' }, or a ` +
+    'list of these',
+  sameLimitTwice: (location: string, name: string) =>
+    `${location}: the limit '${name}' is in the list twice, wants it once`,
+  wrongKeyOf: (location: string, limit: string, got: unknown) =>
+    `${location}: the function 'key' gave ${show(got)} for limit '${limit}', wants a string that is not empty`,
+  wrongCostOf: (location: string, limit: string, got: unknown) =>
+    `${location}: the function 'cost' gave ${show(got)} for limit '${limit}', wants a whole number >= 1`,
+} as const;

@@ -1,0 +1,45 @@
+import { assertCost, assertKey } from '../limits/arguments.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { askMessages } from '../errors/ask-messages.js';
+import type { Rule } from '../rules/rule.js';
+
+/** Who asks limits, and for how much: the same for all limits, or by a function of what is limited and of the limit's name. */
+export interface AskOptions<Limited> {
+  /** Where they were given, for askMessages. */
+  readonly location: string;
+  readonly key: string | ((limited: Limited, limit: string) => string | Promise<string>);
+  readonly cost?: number | ((limited: Limited, limit: string) => number | Promise<number>) | undefined;
+}
+
+/** What is asked of one limit. */
+export interface LimitAsk<R> {
+  readonly rule: R;
+  readonly identity: string;
+  readonly cost: number;
+}
+
+/**
+ * Finds out what is asked of a limit; `give` gives what is limited to the user's functions. Limits of `concurrency` are asked for their
+ * own cost. Rejects with `RateLimitArgumentError` that names the function that gave what is wrong.
+ */
+export async function askOf<Limited, R extends Pick<Rule, 'name' | 'limit' | 'fixedCost'>>(
+  rule: R,
+  { key, cost, location }: AskOptions<Limited>,
+  give: () => Limited,
+): Promise<LimitAsk<R>> {
+  const identity: unknown = typeof key === 'function' ? await key(give(), rule.name) : key;
+  named(() => assertKey(identity), askMessages.wrongKeyOf(location, rule.name, identity));
+  if (rule.limit.algorithm.holding !== undefined) return { rule, identity: identity as string, cost: rule.fixedCost };
+  const units: unknown = typeof cost === 'function' ? await cost(give(), rule.name) : (cost ?? rule.fixedCost);
+  named(() => assertCost(units), askMessages.wrongCostOf(location, rule.name, units));
+  return { rule, identity: identity as string, cost: units as number };
+}
+
+/** Refuses a value by a message that names where it is from. */
+function named(check: () => void, message: string): void {
+  try {
+    check();
+  } catch {
+    throw new RateLimitArgumentError(message);
+  }
+}

@@ -1,0 +1,22 @@
+import type { LimitDefinition } from '../config/limit-definition.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { askMessages } from '../errors/ask-messages.js';
+import type { Rule } from './rule.js';
+
+/** Reads one limit, or a list of them: names or definitions. Throws `RateLimitConfigError`. */
+export function listedLimits<L = string | LimitDefinition>(given: unknown, location: string): readonly L[] {
+  const list: readonly unknown[] = Array.isArray(given) ? given : [given];
+  if (list.length > 0 && list.every(isLimit)) return list as L[];
+  throw new RateLimitConfigError(askMessages.noLimits(location, given));
+}
+
+/** Refuses a limit that is in a list twice. Throws `RateLimitConfigError`. */
+export function refuseTwice(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
+  const ids = rules.map(({ limit }) => limit.id);
+  const twice = rules.find((_, index) => ids.indexOf(ids[index]!) < index);
+  if (twice !== undefined) throw new RateLimitConfigError(askMessages.sameLimitTwice(location, twice.name));
+}
+
+function isLimit(limit: unknown): boolean {
+  return typeof limit === 'string' ? limit !== '' : typeof limit === 'object' && limit !== null;
+}
