@@ -3,7 +3,8 @@
 -- which nothing is owed, and a unit takes `use` of it. All units that bring it from `cold` to `warm` weigh `extra` more than those of
 -- a warm limit, the coldest the most, in a line.
 -- Stored: what arrival-time.lua stores, then four doubles: coldness, `cold`, `rest`, and since when something is owed, in
--- microseconds. The coldness has not grown since.
+-- microseconds. The coldness has not grown since. It is below 0 for units that found none, so that they find none either when they
+-- are given back.
 --
 -- Uses: in_proportion
 -- Leaves: warm_up
@@ -19,8 +20,8 @@ local function warm_up(arrival, size)
     return floor(part * part * limit.extra + 0.5)
   end
 
-  local function extra_of(limit, state, units)
-    return extra_weight(limit, state.coldness) - extra_weight(limit, max(0, state.coldness - units * limit.use))
+  local function extra_of(limit, coldness, units)
+    return extra_weight(limit, coldness) - extra_weight(limit, coldness - units * limit.use)
   end
 
   function arrival.open(limit, stored, now, key, state)
@@ -36,41 +37,43 @@ local function warm_up(arrival, size)
       local tick = step < 0 and 1000 or 1
       local cleared = (time + ceil(debt / speed)) * tick
       local idle = floor(max(0, now - cleared) / tick)
-      coldness, busy_since = min(cold, coldness + idle * rest), now
+      coldness, busy_since = min(cold, max(0, coldness) + idle * rest), now
     end
     if cold ~= limit.cold or rest ~= limit.rest then
-      coldness = in_proportion(coldness, limit.cold, cold)
+      local size = in_proportion(math.abs(coldness), limit.cold, cold)
+      coldness = coldness < 0 and max(-MAX_OWED, -size) or size
       state.migrated = true
     end
     state.coldness, state.busy_since = coldness, busy_since
   end
 
   function arrival.take(limit, state, cost)
-    state.debt = state.debt + cost * limit.unit + extra_of(limit, state, cost)
-    state.coldness = max(0, state.coldness - cost * limit.use)
+    state.debt = state.debt + cost * limit.unit + extra_of(limit, state.coldness, cost)
+    state.coldness = max(-MAX_OWED, state.coldness - cost * limit.use)
   end
 
   function arrival.can_borrow(limit, state, cost)
-    return state.debt + cost * limit.unit + extra_of(limit, state, cost) <= MAX_OWED
+    return state.debt + cost * limit.unit + extra_of(limit, state.coldness, cost) <= MAX_OWED
   end
 
-  -- The limit is as cold as if the units had not been taken. They weigh what they weighed if they were charged since something is
-  -- owed, else what they weigh in a warm limit.
+  -- If the units were charged since something is owed, the limit is as cold as if they had not been taken, and they weigh as much as
+  -- if they were taken last; else what they weigh in a warm limit.
   function arrival.give(limit, state, units, ticket, charged_at)
-    local colder, weight = min(limit.cold, state.coldness + units * limit.use), units * limit.unit
-    if charged_at >= state.busy_since then
-      weight = weight + extra_weight(limit, colder) - extra_weight(limit, state.coldness)
-    end
+    local colder = state.coldness
+    if charged_at >= state.busy_since then colder = min(limit.cold, colder + units * limit.use) end
+    local weight = units * limit.unit + extra_weight(limit, colder) - extra_weight(limit, state.coldness)
     local usable = max(ticket, floor(charged_at / limit.tick))
     local gone = usable < 0 and 0 or max(0, arrival.debt_cleared_at(limit, state) - usable)
     weight = weight - gone * limit.speed
+    -- A ticket is of when all that the units weighed had flowed off, and those behind them may act before.
+    if gone > 0 and ticket >= 0 then weight = weight - extra_of(limit, limit.cold, units) end
     if weight <= 0 then return end
     state.debt, state.coldness = max(0, state.debt - weight), colder
   end
 
   -- Until nothing is owed and all is cold.
   function arrival.keep_for(limit, state, reset_after)
-    local idle = ceil((limit.cold - state.coldness) / limit.rest)
+    local idle = ceil((limit.cold - max(0, state.coldness)) / limit.rest)
     return reset_after + (idle > 0 and (idle + 1) * limit.tick or 0)
   end
 

@@ -1,7 +1,7 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { warmUpMessages } from '../errors/warm-up-messages.js';
-import { duration, type Duration } from './options.js';
+import { duration, type Duration, givenOptions } from './options.js';
 import { gcd, type Scale } from './scale.js';
 
 /** How a limit warms up. */
@@ -45,7 +45,7 @@ export function rampOf(given: unknown, { unit, speed, tick }: Scale, quota: numb
     if (option === 'for' || option === 'from') continue;
     throw new RateLimitConfigError(messages.unknownOption(within, option, ['for', 'from']));
   }
-  const { for: length, from } = given as Partial<WarmUpOptions>;
+  const { for: length, from } = givenOptions<Partial<WarmUpOptions>>(given, ['for', 'from']);
   const ticks = Math.ceil(duration(within, 'for', length) / tick);
   const [part, whole] = fractionOf(from, within);
   // k = whole / part. From cold to warm 2 x for / (T + k x T) units pass; to the end, for / (2 x T) more.
@@ -61,7 +61,7 @@ export function rampOf(given: unknown, { unit, speed, tick }: Scale, quota: numb
     cold: ticks * (rest / divisor),
     extra: Math.floor((ticks * speed * (whole - part)) / (whole + part)),
   };
-  if (ramp.cold > MAX || ticks * speed * whole > MAX || quota * unit > MAX) {
+  if (ramp.cold > MAX || quota * ramp.use > MAX || ticks * speed * whole > MAX || quota * unit > MAX) {
     throw new RateLimitConfigError(warmUpMessages.tooLong(within, length));
   }
   return ramp;

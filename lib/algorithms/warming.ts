@@ -8,7 +8,7 @@ export interface WarmingParameters extends ArrivalParameters {
 }
 
 export interface WarmingState extends ArrivalState {
-  /** From 0 to `cold`. */
+  /** Up to `cold`; below 0 for units that found none, so that they find none either when they are given back. */
   coldness: number;
   /** All of the coldness, and how much comes an idle tick. */
   cold: number;
@@ -77,11 +77,12 @@ function cool({ ramp }: WarmingParameters, stored: WarmingState | undefined, now
       const { speed, tick } = stored.scale;
       const cleared = (stored.time + Math.ceil(stored.debt / speed)) * tick;
       const idle = Math.floor(Math.max(0, now - cleared) / tick);
-      coldness = Math.min(stored.cold, coldness + idle * stored.rest);
+      coldness = Math.min(stored.cold, Math.max(0, coldness) + idle * stored.rest);
       busySince = now;
     }
     if (stored.cold !== ramp.cold || stored.rest !== ramp.rest) {
-      coldness = inProportion(coldness, ramp.cold, stored.cold);
+      const size = inProportion(Math.abs(coldness), ramp.cold, stored.cold);
+      coldness = coldness < 0 ? Math.max(-MAX_OWED, -size) : size;
       state.migrated = true;
     }
   }
@@ -91,23 +92,23 @@ function cool({ ramp }: WarmingParameters, stored: WarmingState | undefined, now
   state.busySince = busySince;
 }
 
-/** What so many units weigh now, beyond what they weigh in a warm limit. */
-function extraOf(ramp: Ramp, { coldness }: WarmingState, units: number): number {
-  return extraWeight(ramp, coldness) - extraWeight(ramp, Math.max(0, coldness - units * ramp.use));
+/** What so many units weigh at a coldness, beyond what they weigh in a warm limit. */
+function extraOf(ramp: Ramp, coldness: number, units: number): number {
+  return extraWeight(ramp, coldness) - extraWeight(ramp, coldness - units * ramp.use);
 }
 
 function takeWarming({ scale, ramp }: WarmingParameters, state: WarmingState, cost: number): void {
-  state.debt += cost * scale.unit + extraOf(ramp, state, cost);
-  state.coldness = Math.max(0, state.coldness - cost * ramp.use);
+  state.debt += cost * scale.unit + extraOf(ramp, state.coldness, cost);
+  state.coldness = Math.max(-MAX_OWED, state.coldness - cost * ramp.use);
 }
 
 function canBorrowWarming({ scale, ramp }: WarmingParameters, state: WarmingState, cost: number): boolean {
-  return state.debt + cost * scale.unit + extraOf(ramp, state, cost) <= MAX_OWED;
+  return state.debt + cost * scale.unit + extraOf(ramp, state.coldness, cost) <= MAX_OWED;
 }
 
 /**
- * Gives units back: the limit is as cold as if they had not been taken. They weigh what they weighed if they were charged since
- * something is owed, else what they weigh in a warm limit; the rest is as `giveArrival` does.
+ * Gives units back. If they were charged since something is owed, the limit is as cold as if they had not been taken, and they weigh
+ * as much as if they were taken last; else what they weigh in a warm limit. The rest is as `giveArrival` does.
  */
 function giveWarming(
   parameters: WarmingParameters,
@@ -117,12 +118,14 @@ function giveWarming(
   chargedAt = -1,
 ): void {
   const { scale, ramp } = parameters;
-  const colder = Math.min(ramp.cold, state.coldness + units * ramp.use);
-  let weight = units * scale.unit;
-  if (chargedAt >= state.busySince) weight += extraWeight(ramp, colder) - extraWeight(ramp, state.coldness);
+  const isRecent = chargedAt >= state.busySince;
+  const colder = isRecent ? Math.min(ramp.cold, state.coldness + units * ramp.use) : state.coldness;
+  let weight = units * scale.unit + extraWeight(ramp, colder) - extraWeight(ramp, state.coldness);
   const usable = Math.max(ticket, Math.floor(chargedAt / scale.tick));
   const gone = usable < 0 ? 0 : Math.max(0, arrivalDebtClearedAt(parameters, state) - usable);
   weight -= gone * scale.speed;
+  // A ticket is of when all that the units weighed had flowed off, and those behind them may act before.
+  if (gone > 0 && ticket >= 0) weight -= extraOf(ramp, ramp.cold, units);
   if (weight <= 0) return;
   state.debt = Math.max(0, state.debt - weight);
   state.coldness = colder;
@@ -130,6 +133,6 @@ function giveWarming(
 
 /** Until nothing is owed and all is cold. */
 function keepWarming({ ramp, scale }: WarmingParameters, state: WarmingState): number {
-  const idle = Math.ceil((ramp.cold - state.coldness) / ramp.rest);
+  const idle = Math.ceil((ramp.cold - Math.max(0, state.coldness)) / ramp.rest);
   return arrivalResetAfter(state) + (idle > 0 ? (idle + 1) * scale.tick : 0);
 }

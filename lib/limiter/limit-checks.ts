@@ -1,9 +1,8 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { priorityMessages } from '../errors/priority-messages.js';
 import { assertCost, assertKey } from '../limits/arguments.js';
-import { CONSUME_OPTIONS, type ConsumeOptions } from '../limits/consume-options.js';
+import type { ConsumeOptions } from '../limits/consume-options.js';
 import { assertPriority } from '../limits/priority.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
@@ -25,9 +24,6 @@ export interface LimitCheck extends ConsumeOptions {
   key: string;
 }
 
-/** The members of one. */
-const MEMBERS: readonly string[] = ['limit', 'key', ...CONSUME_OPTIONS];
-
 /** Reads what a check asks of each limit. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
 export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry): CheckEntry[] {
   if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
@@ -44,11 +40,6 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
 function entryOf(check: LimitCheck, registry: LimitRegistry): CheckEntry {
   if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
   const { limit: given, key, cost, priority } = check;
-  for (const member of Object.keys(check)) {
-    if (!MEMBERS.includes(member)) {
-      throw new RateLimitArgumentError(priorityMessages.unknownMember(member, MEMBERS));
-    }
-  }
   const limiter = given instanceof Limiter ? given : undefined;
   const rule = limiter?.rule ?? registry.rule(given as LimitDefinition | string, CHECK);
   const units = cost === undefined ? rule.fixedCost : cost;

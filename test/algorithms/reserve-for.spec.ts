@@ -10,7 +10,7 @@ import { algorithmNames, clockStep, concurrencyOptions, costOf, costShare, optio
 import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../support/property-runs.js';
 import { ask, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 
-const RUNS = propertyRuns(40);
+const RUNS = propertyRuns(20);
 
 const identity = 'ip:203.0.113.7';
 
@@ -219,6 +219,27 @@ describe.each(Object.entries(storeKinds))('%s, by example', (_, make) => {
     expect(await as('default', 9)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
     expect(await as('critical', 2)).toMatchObject({ allowed: true, quota: 10, remaining: 0 });
     expect(await as('critical', 1)).toMatchObject({ allowed: false, retryAfterMs: 10_000 });
+    await store.close();
+  });
+
+  it('lets each wait for its part', async () => {
+    const clock = new ManualClock();
+    const start = clock.micros;
+    const store = make(clock, redis);
+    const gcra = compile({ algo: 'gcra', rate: 10, interval: '10s' }, { reserveFor: { critical: 0.2 } });
+    const steps: [second: number, cost: number, priority: Priority, allowed: boolean, retryAfterMs: number][] = [
+      [0, 8, 'default', true, 0],
+      [0, 1, 'default', false, 1000],
+      [0, 2, 'critical', true, 0],
+      [1, 1, 'default', false, 2000],
+      [1, 1, 'critical', true, 0],
+      [4, 1, 'default', true, 0],
+    ];
+    for (const [second, cost, priority, allowed, retryAfterMs] of steps) {
+      clock.micros = start + second * 1_000_000;
+      const decision = await ask(store, gcra.forPriority(priority), { cost });
+      expect(decision).toMatchObject({ allowed, retryAfterMs, remaining: 0 });
+    }
     await store.close();
   });
 

@@ -12,7 +12,7 @@ import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from
 import { microsOf } from './models.js';
 import { warmUpModel, type WarmingOptions } from './warm-up-model.js';
 
-const RUNS = propertyRuns(40);
+const RUNS = propertyRuns(30);
 
 const identity = 'ip:203.0.113.7';
 
@@ -132,6 +132,30 @@ describe.each(Object.entries(storeKinds))('%s', (_, make) => {
     await store.refund([{ limit, identity, units: 4, ticket, chargedAt }]);
     expect(await ask(store, limit, { peek: true })).toEqual(before);
     await store.close();
+  });
+
+  /** The waits of reservations of a unit each, made at once; of which one is cancelled after some. */
+  async function waitsWithCancelled(from: number, cancelled: number, after: number): Promise<number[]> {
+    const store = make(new ManualClock(), redis);
+    const limit = compile({ algo: 'gcra', rate: 1, interval: '1s', burst: 1, warmUp: { for: 500, from } });
+    const made: StoreDecision[] = [];
+    for (let i = 0; i < after + 2; i++) {
+      if (i === after) {
+        const { ticket, chargedAt } = made[cancelled]!;
+        await store.refund([{ limit, identity, units: 1, ticket, chargedAt }]);
+      }
+      made.push(await store.reserve({ limit, identity, cost: 1, maxWaitMs: 60_000 }));
+    }
+    await store.close();
+    return made.map(({ delayMs }) => delayMs);
+  }
+
+  it('gives back no coldness that a unit has not found', async () => {
+    expect(await waitsWithCancelled(1 / 3, 2, 3)).toEqual([0, 1250, 2250, 2250, 3250]);
+  });
+
+  it('leaves the time of those who have reserved behind units that are given back', async () => {
+    expect(await waitsWithCancelled(1 / 1000, 0, 2)).toEqual([0, 1499, 2499, 3499]);
   });
 
   it('decides as a naive model does, on any history of a clock that goes forward', async () => {

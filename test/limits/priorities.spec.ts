@@ -119,16 +119,13 @@ describe('priorities of calls', () => {
     expect(await limiter.peek('a')).toMatchObject({ remaining: 8 });
   });
 
-  it('refuses options that a call has not, and those of a check', async () => {
+  it('refuses options that a call has not, and a wrong priority of a check', async () => {
     const limiter = service.for({ ...kept, name: 'g', algo: 'gcra', rate: 1, interval: '1s' });
     await expect(limiter.acquire('a', { maxWait: 1 } as object)).rejects.toThrow(
       "got the option 'maxWait', wants only cost, priority, timeout and signal",
     );
     await expect(limiter.reserve('a', { timeout: 1 } as object)).rejects.toThrow(
       "got the option 'timeout', wants only cost, priority and maxWait",
-    );
-    await expect(service.check([{ limit: kept, key: 'a', share: 1 } as never])).rejects.toThrow(
-      "got the option 'share', wants only limit, key, cost and priority",
     );
     await expect(service.check([{ limit: kept, key: 'a', priority: 'low' as never }])).rejects.toThrow('priority is');
   });
