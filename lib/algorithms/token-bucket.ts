@@ -8,8 +8,11 @@ import { warming } from './warming.js';
 import { warmUpMessages } from '../errors/warm-up-messages.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 
-/** What every bucket has. */
-interface BucketOptions {
+/**
+ * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
+ * tokens flow in an interval: tokens = min(burst, tokens + elapsed x rate / interval).
+ */
+export type TokenBucketOptions = {
   /** The algorithm. */
   algo: 'token-bucket';
   /** Tokens that flow in an interval: a whole number >= 1. */
@@ -21,35 +24,28 @@ interface BucketOptions {
    * @default rate
    */
   burst?: number;
-}
-
-/** A bucket that is as good when it was not used for long, or when it is used all the time. */
-interface SteadyBucketOptions {
-  /**
-   * How tokens flow in: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval, counted
-   * from the request that found the bucket full.
-   * @default 'greedy'
-   */
-  refill?: 'greedy' | 'intervally';
-  warmUp?: undefined;
-}
-
-/** A bucket that warms up. */
-interface WarmingBucketOptions {
-  refill?: 'greedy';
-  /**
-   * Warms up: a cold limit allows a share of its rate, rises to all of it while it is used, and cools while it is not. With or without,
-   * it has other counters. Not with `prefetch` or refill `'intervally'`.
-   * @default no warm-up
-   */
-  warmUp?: WarmUpOptions;
-}
-
-/**
- * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
- * tokens flow in an interval: tokens = min(burst, tokens + elapsed x rate / interval).
- */
-export type TokenBucketOptions = BucketOptions & (SteadyBucketOptions | WarmingBucketOptions);
+} & (
+  | {
+      /**
+       * How tokens flow in: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval, counted
+       * from the request that found the bucket full.
+       * @default 'greedy'
+       */
+      refill?: 'greedy' | 'intervally';
+      /** Not beside refill `'intervally'`. */
+      warmUp?: undefined;
+    }
+  | {
+      /** Evenly, where it warms up. */
+      refill?: 'greedy';
+      /**
+       * Warms up: a cold limit allows a share of its rate, rises to all of it while it is used, and cools while it is not. With or
+       * without, it has other counters. Not with `prefetch` or refill `'intervally'`.
+       * @default no warm-up
+       */
+      warmUp?: WarmUpOptions;
+    }
+);
 
 export interface TokenBucketState extends ArrivalState {
   /** The size of the bucket that lacks the debt; in single precision, as the script stores it. */

@@ -17,15 +17,6 @@ export {
   type UnansweredCheck,
 } from './limit-settings.js';
 
-/** What is left of a limit's quota for requests of a priority. */
-interface QuotaPart {
-  /** The limit, with all of its quota. */
-  readonly whole: CompiledLimit;
-  readonly priority: Priority;
-  /** The units that such requests may not take. */
-  readonly kept: number;
-}
-
 /** The share of its quota from which on a limit is near. */
 const NEAR_LIMIT = 0.8;
 
@@ -90,13 +81,13 @@ export class CompiledLimit {
    *
    * @param options those of the algorithm
    * @param settings all others
-   * @param part what is left of its quota, if a part of it is kept
+   * @param part the limit with all of its quota, the priority of the requests that meet this one, and the units that are kept from them
    */
   constructor(
     /** The options of its algorithm, as they were written. */
     readonly options: AlgorithmOptions,
     private readonly settings: LimitSettings,
-    part?: QuotaPart,
+    part?: { readonly whole: CompiledLimit; readonly priority: Priority; readonly kept: number },
   ) {
     const { location, namespace = '', name, shadow = false, generation = 0, ...rest } = settings;
     const algorithm = algorithms.for(options);
