@@ -17,7 +17,8 @@
 --                       the number of its steps times -1),
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
 --                       1: they grow with the quota, 2: by what it grew), the quota before the last change,
---                       number of parameters, parameters;
+--                       number of parameters, parameters, and, if a part of its quota is kept from the requests that meet it
+--                       so, the whole of the quota;
 --                       of steps, microseconds after a block until its offences are forgotten, then those of each step
 --            open     the number of keys that more than one check or operation has, or a check beside another key of the same
 --                       limit, and the number of each

@@ -18,6 +18,8 @@ export interface State {
 export interface Parameters {
   /** The most units that can be allowed at once. */
   readonly quota: number;
+  /** Units of the same counter that are kept for others, besides the quota. */
+  readonly kept?: number;
 }
 
 /** A finished or running window of a limit that counts by the calendar. */
@@ -97,6 +99,10 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly extraKeys?: readonly string[];
   /** The options that are its own. */
   readonly options: readonly string[];
+  /** The fragment of `lua/algorithms/` that does the same, if it has another name. */
+  readonly script?: string;
+  /** What counts in its place where an option is given, by the name of the option. Its state is another one. */
+  readonly variants?: Readonly<Record<string, unknown>>;
 
   /** Reads and checks its options. Throws `RateLimitConfigError`. */
   compile(options: O, location: string): P;

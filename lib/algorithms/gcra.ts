@@ -3,6 +3,8 @@ import { type ArrivalParameters, type ArrivalState, borrowing, counting, openArr
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
+import type { WarmUpOptions } from './warm-up.js';
+import { warming } from './warming.js';
 
 /**
  * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a
@@ -20,14 +22,20 @@ export interface GcraOptions {
    * @default rate
    */
   burst?: number;
+  /**
+   * Warms up: a cold limit allows a share of its rate, rises to all of it while it is used, and cools while it is not. With or without,
+   * it has other counters. Not with `prefetch`.
+   * @default no warm-up
+   */
+  warmUp?: WarmUpOptions;
 }
 
-export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
+const steady = {
   name: 'gcra',
   code: 'gd',
-  options: ['rate', 'interval', 'burst'],
+  options: ['rate', 'interval', 'burst', 'warmUp'],
 
-  compile(options, location) {
+  compile(options: GcraOptions, location: string) {
     const rate = wholeNumber(location, 'rate', options.rate);
     const interval = duration(location, 'interval', options.interval);
     const quota = options.burst === undefined ? rate : wholeNumber(location, 'burst', options.burst);
@@ -52,4 +60,9 @@ export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
       // What was used of a larger burst has to flow off first.
       ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now) + before.quota - quota)),
   },
+} satisfies Algorithm<GcraOptions, ArrivalParameters, ArrivalState>;
+
+export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
+  ...steady,
+  variants: { warmUp: warming<GcraOptions, ArrivalState>(steady, 'gw') },
 };

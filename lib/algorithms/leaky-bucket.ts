@@ -91,7 +91,8 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     return state;
   },
   reopen,
-  fits: (parameters, state, cost) => fitsAtEnd(parameters, state, cost) || freeFor(state, cost) !== undefined,
+  fits: (parameters, state, cost) =>
+    fitsAtEnd(parameters, state, cost) || freeFor(state, cost + (parameters.kept ?? 0)) !== undefined,
   take(parameters, state, cost) {
     const slots = freeFor(state, cost);
     if (slots !== undefined) {
@@ -132,7 +133,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
 
   remaining: (parameters, state) =>
     state.free.reduce(
-      (most, { units }) => Math.max(most, Math.min(units, parameters.quota)),
+      (most, { units }) => Math.max(most, Math.min(units - (parameters.kept ?? 0), parameters.quota)),
       arrivalRemaining(parameters, state),
     ),
   retryAfter: arrivalRetryAfter,
@@ -211,11 +212,16 @@ function shorten(state: LeakyBucketState, units: number): void {
 }
 
 /** Frees `units` slots, the last of which leaves at the tick `time`. A penalty is settled first. */
-function free({ capacity }: ArrivalParameters, state: LeakyBucketState, units: number, time: number): void {
+function free(
+  { capacity, scale, kept = 0 }: ArrivalParameters,
+  state: LeakyBucketState,
+  units: number,
+  time: number,
+): void {
   const settled = Math.min(units, state.penalty);
   state.debt -= settled * state.scale.unit;
   state.penalty -= settled;
-  if (state.debt > capacity || settled === units) return;
+  if (state.debt > capacity + kept * scale.unit || settled === units) return;
   const [slots] = stillToCome(state, { time, units: units - settled });
   if (slots === undefined) return;
   let added = slots;

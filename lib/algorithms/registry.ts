@@ -1,5 +1,7 @@
 import type { Algorithm } from './algorithm.js';
 
+type Options = Readonly<Record<string, unknown>>;
+
 /** What only some algorithms can do. */
 export type Capability = 'reservation' | 'queue' | 'holding' | 'prefetch' | 'history';
 
@@ -14,6 +16,8 @@ type OptionalParts = {
  */
 const ABSENT: OptionalParts = {
   extraKeys: undefined,
+  script: undefined,
+  variants: undefined,
   work: undefined,
   reopen: undefined,
   bytes: undefined,
@@ -45,6 +49,14 @@ export class AlgorithmRegistry {
     return this.byName.get(name);
   }
 
+  /** What counts a limit of such options, if there is such an algorithm. */
+  for(options: { readonly algo: unknown }): Algorithm | undefined {
+    const algorithm = this.get(options.algo);
+    if (algorithm?.variants === undefined) return algorithm;
+    const given = Object.entries(algorithm.variants).find(([option]) => (options as Options)[option] !== undefined);
+    return given === undefined ? algorithm : (given[1] as Algorithm);
+  }
+
   /** The names of those that have one of these capabilities. */
   withAny(...capabilities: readonly Capability[]): string[] {
     return this.all
@@ -64,7 +76,13 @@ export class AlgorithmRegistry {
 
   /** Adds an algorithm. */
   add(algorithm: Algorithm): void {
-    this.byName.set(algorithm.name, { ...ABSENT, ...algorithm } as Algorithm);
+    const variants = algorithm.variants && Object.entries(algorithm.variants);
+    const whole = variants?.map(([option, variant]) => [option, { ...ABSENT, ...(variant as Algorithm) }] as const);
+    this.byName.set(algorithm.name, {
+      ...ABSENT,
+      ...algorithm,
+      variants: whole && Object.fromEntries(whole),
+    } as Algorithm);
   }
 
   private get all(): Algorithm[] {

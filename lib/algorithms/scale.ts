@@ -74,7 +74,7 @@ export function inProportion(amount: number, to: number, from: number): number {
   return whole + quotient + (rest > 0 ? 1 : 0);
 }
 
-function gcd(a: number, b: number): number {
+export function gcd(a: number, b: number): number {
   while (b !== 0) [a, b] = [b, a % b];
   return a;
 }

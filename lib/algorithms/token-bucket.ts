@@ -3,12 +3,16 @@ import { type ArrivalParameters, type ArrivalState, borrowing, counting, openArr
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
+import type { WarmUpOptions } from './warm-up.js';
+import { warming } from './warming.js';
+import { warmUpMessages } from '../errors/warm-up-messages.js';
+import { RateLimitConfigError } from '../errors/errors.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
  * tokens flow in an interval: tokens = min(burst, tokens + elapsed x rate / interval).
  */
-export interface TokenBucketOptions {
+export type TokenBucketOptions = {
   /** The algorithm. */
   algo: 'token-bucket';
   /** Tokens that flow in an interval: a whole number >= 1. */
@@ -20,13 +24,28 @@ export interface TokenBucketOptions {
    * @default rate
    */
   burst?: number;
-  /**
-   * How tokens flow in: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval, counted
-   * from the request that found the bucket full.
-   * @default 'greedy'
-   */
-  refill?: 'greedy' | 'intervally';
-}
+} & (
+  | {
+      /**
+       * How tokens flow in: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval, counted
+       * from the request that found the bucket full.
+       * @default 'greedy'
+       */
+      refill?: 'greedy' | 'intervally';
+      /** Not beside refill `'intervally'`. */
+      warmUp?: undefined;
+    }
+  | {
+      /** Evenly, where it warms up. */
+      refill?: 'greedy';
+      /**
+       * Warms up: a cold limit allows a share of its rate, rises to all of it while it is used, and cools while it is not. With or
+       * without, it has other counters. Not with `prefetch` or refill `'intervally'`.
+       * @default no warm-up
+       */
+      warmUp?: WarmUpOptions;
+    }
+);
 
 export interface TokenBucketState extends ArrivalState {
   /** The size of the bucket that lacks the debt; in single precision, as the script stores it. */
@@ -34,16 +53,19 @@ export interface TokenBucketState extends ArrivalState {
 }
 
 /** The tokens that a bucket lacks are what is owed: it is full when nothing is. */
-export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, TokenBucketState> = {
+const steady = {
   name: 'token-bucket',
   code: 'td',
-  options: ['rate', 'interval', 'burst', 'refill'],
+  options: ['rate', 'interval', 'burst', 'refill', 'warmUp'],
 
-  compile(options, location) {
+  compile(options: TokenBucketOptions, location: string) {
     const rate = wholeNumber(location, 'rate', options.rate);
     const interval = duration(location, 'interval', options.interval);
     const quota = options.burst === undefined ? rate : wholeNumber(location, 'burst', options.burst);
     const refill = oneOf(location, 'refill', orElse(options.refill, 'greedy'), ['greedy', 'intervally']);
+    if (refill === 'intervally' && options.warmUp !== undefined) {
+      throw new RateLimitConfigError(warmUpMessages.intervally(location));
+    }
     const scale = scaleOf(rate, interval, quota, location, refill === 'intervally');
     return { quota, scale, capacity: quota * scale.unit };
   },
@@ -75,6 +97,11 @@ export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, Token
       return ticketAfter(scale, now, Math.ceil(ticks / scale.step) * scale.step);
     },
   },
+} satisfies Algorithm<TokenBucketOptions, ArrivalParameters, TokenBucketState>;
+
+export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, TokenBucketState> = {
+  ...steady,
+  variants: { warmUp: warming<TokenBucketOptions, TokenBucketState>(steady, 'tw') },
 };
 
 function reopen(

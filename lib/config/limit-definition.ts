@@ -2,6 +2,8 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../algorithms/options.js';
+import type { Priority } from '../limits/priority.js';
+import type { ReservedShares } from '../limits/reserve-terms.js';
 import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 
@@ -67,6 +69,20 @@ export interface CommonLimitOptions {
    * @default 1
    */
   cost?: number | ((context: ExecutionContext) => number | Promise<number>);
+  /**
+   * How important a request is: `'critical'`, `'default'` or `'sheddable'`, or a function that returns one of these. It matters where
+   * the limit has `reserveFor`.
+   * @default 'default'
+   */
+  priority?: Priority | ((context: ExecutionContext) => Priority | Promise<Priority>);
+  /**
+   * Keeps shares of the quota for important requests: of `{ critical: 0.2 }` only requests of priority `'critical'` may take the
+   * last fifth, of `{ default: 0.1 }` none of priority `'sheddable'` the last tenth. A share is more than 0, all together are less
+   * than 1; in units they are rounded up, and leave one unit to everybody. What a decision tells (`quota`, `remaining`,
+   * `retryAfterMs`) is that of the request's priority. Not with `prefetch` or `blockFor`.
+   * @default nothing is kept
+   */
+  reserveFor?: ReservedShares;
   /**
    * Selects requests that the limit does not count.
    * @default none
@@ -171,7 +187,10 @@ export interface CommonLimitOptions {
 export type LimitDefinition = AlgorithmOptions & CommonLimitOptions;
 
 /** The default options of all limits of an app. */
-export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'prefetch' | 'candidate' | 'perRoute' | 'phase'>;
+export type LimitDefaults = Omit<
+  CommonLimitOptions,
+  'name' | 'prefetch' | 'candidate' | 'reserveFor' | 'perRoute' | 'phase'
+>;
 
 /** The result of a limit function: the name of a defined limit, a limit, several of these, or `null` for none on purpose. */
 export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDefinition)[] | null;

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { assertCost } from '../limits/arguments.js';
+import { assertPriority } from '../limits/priority.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
@@ -28,7 +29,7 @@ export interface AskedLimit {
 
 /** A call from code, which has all that it takes. */
 export function askedFromCode(rule: Rule, identity: string, cost: number): AskedLimit {
-  const limit = rule.limitFor(identity);
+  const limit = rule.limitFor(identity).forPriority(rule.fixedPriority);
   // Which of its counters is meant, only a route says.
   if (rule.perRoute && rule.ofAll === undefined) {
     return { status: 'depends on the request', limit, cost, reason: reasons.countsPerRoute() };
@@ -39,15 +40,17 @@ export function askedFromCode(rule: Rule, identity: string, cost: number): Asked
 
 /** A request that is not there: functions cannot be asked. */
 export function askedOfRoute(rule: Rule, identities: Identities, given: number | undefined): AskedLimit {
-  const { skip, cost, key } = rule.settings;
+  const { skip, cost, priority, key } = rule.settings;
   const { identity, note } = identities.of(rule) ?? {};
-  const limit = identity === undefined ? rule.limit : rule.limitFor(identity);
+  const decides = identity === undefined ? rule.limit : rule.limitFor(identity);
+  const limit = decides.forPriority(rule.fixedPriority);
   const units = typeof cost === 'number' ? cost : given;
   const known = { limit, identity, note, cost: units };
   if (limit.off) return { status: 'off', ...known, reason: reasons.isOff() };
   const unknown = [
     ...(identity === undefined ? [reasons.keyNotGiven(key.noun)] : []),
     ...(units === undefined ? [reasons.isFunction('cost')] : []),
+    ...(typeof priority === 'function' ? [reasons.isFunction('priority')] : []),
     ...(skip === undefined ? [] : [reasons.isFunction('skip')]),
   ];
   if (unknown.length === 0) return { status: 'asked', ...known };
@@ -56,17 +59,21 @@ export function askedOfRoute(rule: Rule, identities: Identities, given: number |
 
 /** A request: its functions are asked, in the same order as when it is checked. */
 export async function askedOfRequest(rule: Rule, context: ExecutionContext, parts: RequestParts): Promise<AskedLimit> {
-  const { skip, cost } = rule.settings;
+  const { skip, cost, priority } = rule.settings;
   let at = 'skip';
   try {
     if (skip !== undefined && (await skip(context)))
       return { status: 'skip', limit: rule.limit, reason: reasons.skips() };
     at = 'key';
-    const found = await identify(rule, context, parts);
-    const { identity, note } = found;
-    if (identity === undefined) return { status: 'no key', limit: rule.limit, ...found };
-    const limit = rule.limitFor(identity);
-    if (limit.off) return { status: 'off', limit, identity, note, reason: reasons.isOff() };
+    const identified = await identify(rule, context, parts);
+    const { identity, note } = identified;
+    if (identity === undefined) return { status: 'no key', limit: rule.limit, ...identified };
+    const decides = rule.limitFor(identity);
+    if (decides.off) return { status: 'off', limit: decides, identity, note, reason: reasons.isOff() };
+    at = 'priority';
+    const found = typeof priority === 'function' ? await priority(context) : priority;
+    if (typeof priority === 'function') assertPriority(found);
+    const limit = decides.forPriority(found);
     at = 'cost';
     const units = typeof cost === 'number' ? cost : await cost(context);
     assertCost(units);

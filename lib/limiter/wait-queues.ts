@@ -7,6 +7,7 @@ import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { openDecision } from '../stores/store-decision.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
 import { type Counter, lineageId } from '../limits/counter.js';
+import { PRIORITIES } from '../limits/priority.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitQueue } from './wait-queue.js';
 
@@ -19,7 +20,7 @@ interface Suspension {
 /** The queues of all counters that calls of this process wait for. */
 @Injectable()
 export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
-  /** By counter. Queues outlive a rate, also one that began with fresh counters. */
+  /** By counter and, where a part of it is kept for some, priority. Queues outlive a rate, also one that began with fresh counters. */
   private readonly queues = new Map<string, WaitQueue>();
   private readonly pendingRefunds = new Set<Promise<void>>();
   /** The rules whose changes the queues are told. */
@@ -35,13 +36,14 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
    * `RateLimitStoreError` when the app shuts down.
    */
   wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
-    if (this.closed) return this.reserveNow({ limit: rule.limitFor(identity), identity }, options);
+    const currentLimit = () => rule.limitFor(identity).forPriority(options.priority);
+    if (this.closed) return this.reserveNow({ limit: currentLimit(), identity }, options);
     if (!this.subscribed.has(rule)) {
       this.subscribed.add(rule);
       rule.onChange(() => this.onLimitChanged(rule));
     }
-    const waiter = new Waiter(() => rule.limitFor(identity), options);
-    if (!waiter.isSettled) this.join(waiter, rule.limitFor(identity), identity);
+    const waiter = new Waiter(currentLimit, options);
+    if (!waiter.isSettled) this.join(waiter, identity);
     return waiter.decided;
   }
 
@@ -56,32 +58,34 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   private async refundFromQueue(charge: Charge): Promise<void> {
     const { limit, identity } = charge;
     const key = lineageId(limit, identity);
-    const drained = this.queues.get(key)?.drainReserved();
+    const drained = this.queuesOf(charge).map((queue) => queue.drainReserved());
     const suspension = this.suspensions.get(key) ?? { refunds: 0, waiters: [] };
     this.suspensions.set(key, suspension);
     suspension.refunds++;
-    for (const waiter of drained?.waiters ?? []) suspension.waiters.push(waiter);
+    for (const { waiters } of drained) suspension.waiters.push(...waiters);
+    // The last units first.
+    const refunds = drained.flatMap((each) => each.refunds).toSorted((one, other) => other.ticket! - one.ticket!);
     try {
-      await this.store.refund([...(drained?.refunds ?? []), charge]);
+      await this.store.refund([...refunds, charge]);
     } finally {
       if (--suspension.refunds === 0) {
         this.suspensions.delete(key);
         for (const waiter of suspension.waiters) {
           if (this.closed) waiter.reject(closedError());
-          else if (!waiter.isSettled) this.join(waiter, limit, identity);
+          else if (!waiter.isSettled) this.join(waiter, identity);
         }
       }
     }
   }
 
   /** Retries: units of a counter may have become free. */
-  wake({ limit, identity }: Counter): void {
-    this.queues.get(lineageId(limit, identity))?.wake();
+  wake(counter: Counter): void {
+    for (const queue of this.queuesOf(counter)) queue.wake();
   }
 
   /** Reserves the units of all waiters anew: the counter was reset. */
-  restart({ limit, identity }: Counter): void {
-    this.queues.get(lineageId(limit, identity))?.restart();
+  restart(counter: Counter): void {
+    for (const queue of this.queuesOf(counter)) queue.restart();
   }
 
   /** Rejects all waiters, and refunds their units before the store closes. */
@@ -95,9 +99,16 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     await Promise.all(this.pendingRefunds);
   }
 
-  private join(waiter: Waiter, limit: CompiledLimit, identity: string): void {
-    const key = lineageId(limit, identity);
-    const suspension = this.suspensions.get(key);
+  /** Those of all priorities. */
+  private queuesOf({ limit, identity }: Counter): WaitQueue[] {
+    const limits = limit.keepsUnits ? PRIORITIES.map((priority) => limit.forPriority(priority)) : [limit];
+    return limits.flatMap((each) => this.queues.get(queueId(each, identity)) ?? []);
+  }
+
+  private join(waiter: Waiter, identity: string): void {
+    const limit = waiter.limit();
+    const key = queueId(limit, identity);
+    const suspension = this.suspensions.get(lineageId(limit, identity));
     if (suspension !== undefined) {
       suspension.waiters.push(waiter);
       return;
@@ -141,6 +152,11 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     if (!answer.allowed) throw closedError();
     return answer;
   }
+}
+
+/** Who may take a kept part does not wait behind those who may not. */
+function queueId(limit: CompiledLimit, identity: string): string {
+  return lineageId(limit, identity) + (limit.priority === undefined ? '' : `\t${limit.priority}`);
 }
 
 function closedError(): RateLimitStoreError {

@@ -1,4 +1,5 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Priority } from '../limits/priority.js';
 import { toDecision } from '../stores/store-decision.js';
 import { listMessages } from '../errors/list-messages.js';
 import { messages } from '../errors/messages.js';
@@ -10,6 +11,7 @@ import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 /** The units of a waiting call, and the end of its wait. */
 export interface WaitOptions {
   readonly cost: number;
+  readonly priority?: Priority | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }

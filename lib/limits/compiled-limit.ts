@@ -1,48 +1,21 @@
-import { RateLimitConfigError, type RateLimitStoreError } from '../errors/errors.js';
+import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
+import { type ReservedShares, shareKeptFrom } from './reserve-terms.js';
+import type { CarryOver, Escalation, LimitSettings, OnStoreError, PrefetchTerms } from './limit-settings.js';
 
-/** What happens to a limit while its store fails: it is counted in process, lets pass, or answers 503. */
-export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
-
-/** What was asked of a limit whose store failed. */
-export interface UnansweredCheck {
-  /** The limit's name. */
-  readonly limit: string;
-  /** Whom it counts, such as `ip:203.0.113.7`. */
-  readonly key: string;
-  /** Units. */
-  readonly cost: number;
-}
-
-/** What happens to a limit while its store fails, or a function that says it for a check. One that fails says `'local'`. */
-export type OnStoreError =
-  StoreErrorPolicy | ((error: RateLimitStoreError, check: UnansweredCheck) => StoreErrorPolicy);
-
-export const STORE_ERROR_POLICIES: readonly StoreErrorPolicy[] = ['local', 'allow', 'deny'];
-
-/** What becomes of units that were left before a quota grew: they grow with it, or by as much. */
-export interface CarryOver {
-  readonly mode: 'proportional' | 'additive';
-  readonly quotaBefore: number;
-}
-
-/** Blocks that last longer with each offence, in microseconds. */
-export interface Escalation {
-  /** How long the block of the first offence lasts, of the second, and so on; all further ones last as long as the last of these. */
-  readonly steps: readonly number[];
-  /** How long after the end of the last block the offences are forgotten. */
-  readonly forgetAfter: number;
-}
-
-/** Units that an instance takes at once, to decide in process. */
-export interface PrefetchTerms {
-  /** The most units that are taken at once. */
-  readonly units: number;
-  /** How long they can be used, in microseconds. */
-  readonly ttl: number;
-}
+export {
+  type CarryOver,
+  type Escalation,
+  type LimitSettings,
+  type OnStoreError,
+  type PrefetchTerms,
+  STORE_ERROR_POLICIES,
+  type StoreErrorPolicy,
+  type UnansweredCheck,
+} from './limit-settings.js';
 
 /** The share of its quota from which on a limit is near. */
 const NEAR_LIMIT = 0.8;
@@ -52,44 +25,6 @@ const SEPARATORS = /[%:\r\n]/g;
 
 /** What follows the code of its algorithm in the keys of a candidate. */
 const CANDIDATE = 'c';
-
-/** What a limit is made of besides its algorithm's options. */
-export interface LimitSettings {
-  /** Where the user wrote it, for messages. */
-  readonly location: string;
-  /** The namespace of its counters; nothing if its name alone tells them apart. */
-  readonly namespace?: string;
-  /** Its name; that of its algorithm with its rate unless given. */
-  readonly name?: string | undefined;
-  /** What ends its name if that is not given. */
-  readonly nameEnd?: string;
-  /** Evaluated, counted and reported, but never a reason to refuse. */
-  readonly shadow?: boolean;
-  /** Not asked at all. */
-  readonly off?: boolean;
-  /** The share of the quota from which on it is near. */
-  readonly nearLimit?: number | undefined;
-  /** What happens while its store fails; `'local'` unless given. */
-  readonly onStoreError?: OnStoreError;
-  /** What becomes of the units that were left under another quota, if not what the algorithm makes of it. */
-  readonly carry?: CarryOver | undefined;
-  /** Whom it refuses, it refuses for so long: microseconds. */
-  readonly blockFor?: number;
-  /** It refuses longer with each offence; then `blockFor` is not read. */
-  readonly escalation?: Escalation | undefined;
-  /** Its refusals may be remembered: units come back by time alone, or by a call that tells all instances. */
-  readonly remembersRefusals?: boolean;
-  /** Units are taken in advance, and requests are decided in process. */
-  readonly prefetch?: PrefetchTerms | undefined;
-  /** Counted by each instance of the app for itself. */
-  readonly instance?: boolean;
-  /** How often its counters were made to start anew; each generation has keys of its own. */
-  readonly generation?: number;
-  /** All options of the algorithm of a second version, which is counted beside it. */
-  readonly candidate?: AlgorithmOptions | undefined;
-  /** It is such a second version itself. */
-  readonly isCandidate?: boolean;
-}
 
 /** A limit whose options have been read: what stores work with. */
 export class CompiledLimit {
@@ -134,20 +69,28 @@ export class CompiledLimit {
   readonly id: string;
   /** Its `id` without the generation. */
   readonly lineage: string;
+  /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
+  readonly whole: CompiledLimit;
+  /** The priority of the requests that meet it, if a part of the quota is kept from them. */
+  readonly priority: Priority | undefined;
+  /** The same limit as requests of each priority meet it, if it keeps something from any. */
+  private readonly byPriority: ReadonlyMap<Priority, CompiledLimit> | undefined;
 
   /**
    * Reads the options. Throws `RateLimitConfigError`.
    *
    * @param options those of the algorithm
    * @param settings all others
+   * @param part the limit with all of its quota, the priority of the requests that meet this one, and the units that are kept from them
    */
   constructor(
     /** The options of its algorithm, as they were written. */
     readonly options: AlgorithmOptions,
     private readonly settings: LimitSettings,
+    part?: { readonly whole: CompiledLimit; readonly priority: Priority; readonly kept: number },
   ) {
     const { location, namespace = '', name, shadow = false, generation = 0, ...rest } = settings;
-    const algorithm = algorithms.get(options.algo);
+    const algorithm = algorithms.for(options);
     if (algorithm === undefined) {
       throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
     }
@@ -157,6 +100,12 @@ export class CompiledLimit {
     this.prefetch = rest.prefetch;
     this.parameters =
       this.prefetch === undefined ? this.declared : prefetched(algorithm, this.declared, this.prefetch, location);
+    this.whole = part?.whole ?? this;
+    this.priority = part?.priority;
+    if (part !== undefined) {
+      const { kept } = part;
+      this.parameters = { ...withQuota(algorithm, this.parameters, part.whole.quota - kept), kept };
+    }
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.namespace = namespace;
     this.off = rest.off ?? false;
@@ -174,7 +123,39 @@ export class CompiledLimit {
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
     this.lineage = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
-    this.candidate = rest.candidate && candidateOf(rest.candidate, { ...settings, name: this.name });
+    this.candidate =
+      part === undefined
+        ? rest.candidate && candidateOf(rest.candidate, { ...settings, name: this.name })
+        : part.whole.candidate?.forPriority(part.priority);
+    if (part === undefined && rest.reserveFor !== undefined) this.byPriority = this.parts(rest.reserveFor);
+  }
+
+  /** Whether it keeps a part of its quota from requests of some priority. */
+  get keepsUnits(): boolean {
+    return this.whole.byPriority !== undefined;
+  }
+
+  /** The limit as requests of a priority meet it: without what is kept for more important ones. */
+  forPriority(priority: Priority = DEFAULT_PRIORITY): CompiledLimit {
+    const { byPriority } = this.whole;
+    return byPriority === undefined ? this : byPriority.get(priority)!;
+  }
+
+  /** The same limit as those meet it who have met another version of it so. */
+  asMet({ priority }: CompiledLimit): CompiledLimit {
+    return priority === undefined ? this.whole : this.whole.forPriority(priority);
+  }
+
+  private parts(reserved: ReservedShares): ReadonlyMap<Priority, CompiledLimit> {
+    const { options, settings, quota } = this;
+    const parts = new Map<Priority, CompiledLimit>();
+    for (const priority of PRIORITIES) {
+      // Others are left one unit at least.
+      const kept = Math.min(quota - 1, unitsOf(shareKeptFrom(priority, reserved), quota));
+      const own = { ...settings, name: this.name };
+      parts.set(priority, kept === 0 ? this : new CompiledLimit(options, own, { whole: this, priority, kept }));
+    }
+    return parts;
   }
 
   /** The most units that can be allowed at once. */
@@ -187,6 +168,7 @@ export class CompiledLimit {
    * may allow by itself.
    */
   share(part: number): CompiledLimit {
+    if (this.whole !== this) return this.whole.share(part).forPriority(this.priority);
     const { prefetch: _, carry: _none, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const candidate: AlgorithmOptions | undefined = this.candidate?.algorithm.share(settings.candidate as never, part);
@@ -201,6 +183,7 @@ export class CompiledLimit {
 
   /** The same limit with counters of its own. */
   within(namespace: string): CompiledLimit {
+    if (this.whole !== this) return this.whole.within(namespace).forPriority(this.priority);
     return new CompiledLimit(this.options, { ...this.settings, namespace });
   }
 
@@ -233,8 +216,17 @@ function unitsOf(share: number, quota: number): number {
   return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
 }
 
+/** The same parameters with another quota. */
+export function withQuota(algorithm: Algorithm, parameters: Parameters, quota: number): Parameters {
+  return algorithm.withQuota?.(parameters, quota) ?? { ...parameters, quota };
+}
+
 function prefetched(algorithm: Algorithm, declared: Parameters, { ttl }: PrefetchTerms, location: string): Parameters {
   if (algorithm.prefetch === undefined) {
+    // What counts in its place where an option is given may not be able to.
+    const { prefetch, variants = {} } = algorithms.get(algorithm.name)!;
+    const option = prefetch && Object.keys(variants).find((each) => variants[each] === algorithm);
+    if (option !== undefined) throw new RateLimitConfigError(messages.prefetchWith(location, option));
     throw new RateLimitConfigError(messages.notPrefetchable(location, algorithm.name, algorithms.withAny('prefetch')));
   }
   const parameters = algorithm.prefetch.parameters(declared, ttl);

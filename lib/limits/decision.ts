@@ -4,7 +4,7 @@ export interface Decision {
   allowed: boolean;
   /** The limit's name. */
   limit: string;
-  /** The most units that can be allowed at once. */
+  /** The most units that can be allowed at once; where some are kept for others (`reserveFor`), without these. */
   quota: number;
   /** Whole units that a request could still take now: 0 <= remaining <= quota. */
   remaining: number;

@@ -5,6 +5,10 @@ import { listOf } from '../errors/messages.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { BLOCK_WANTS, blockTerms, MAX_STEPS } from '../limits/block-terms.js';
 import { STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
+import { PRIORITIES } from '../limits/priority.js';
+import { isShares, RESERVABLE } from '../limits/reserve-terms.js';
+import { priorityMessages } from '../errors/priority-messages.js';
+import { warmUpMessages } from '../errors/warm-up-messages.js';
 import type { OnMissingKey } from '../config/limit-definition.js';
 import { LIMIT_MODES } from '../overrides/override.js';
 
@@ -20,6 +24,8 @@ export interface OptionKind {
   readonly options?: Readonly<Record<string, OptionKind>>;
   /** It is an object of some options, at least one, or `null` for none. */
   readonly isPatch?: true;
+  /** It is an object of some options, at least one; `isRight` looks at it as a whole. */
+  readonly isPartial?: true;
   /** What each has of one that may be a list; `isRight` looks at the list as a whole, too. */
   readonly each?: OptionKind;
 }
@@ -82,12 +88,42 @@ const blocks: OptionKind = {
   each: time,
 };
 
+/** A part of a whole, and not all of it. */
+const part: OptionKind = {
+  wants: 'a number > 0 and < 1',
+  isRight: (value) => typeof value === 'number' && value > 0 && value < 1,
+  schema: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 },
+};
+
+const shares: OptionKind = {
+  wants: priorityMessages.reserveForWants(RESERVABLE),
+  isRight: isShares,
+  schema: { type: 'object' },
+  options: Object.fromEntries(RESERVABLE.map((priority) => [priority, part])),
+  isPartial: true,
+};
+
+const warmUp: OptionKind = {
+  wants: warmUpMessages.wants(),
+  isRight: () => true,
+  schema: { type: 'object' },
+  options: {
+    for: time,
+    from: {
+      wants: 'a number >= 0.001 and < 1',
+      isRight: (value) => typeof value === 'number' && value >= 0.001 && value < 1,
+      schema: { type: 'number', minimum: 0.001, exclusiveMaximum: 1 },
+    },
+  },
+};
+
 /** The options of algorithms. */
 export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
   rate: whole(),
   interval: time,
   burst: whole(),
   refill: words(['greedy', 'intervally']),
+  warmUp,
   queue: whole(0),
   slices: whole(1, 1000),
   period: words(PERIODS),
@@ -119,6 +155,8 @@ const candidate: OptionKind = {
 export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   key,
   cost: whole(),
+  priority: words(PRIORITIES),
+  reserveFor: shares,
   count: words(['all', 'failed', 'succeeded']),
   blockFor: blocks,
   forgetAfter: time,

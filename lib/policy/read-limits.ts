@@ -6,6 +6,7 @@ import { show } from '../errors/messages.js';
 import { policyMessages } from '../errors/policy-messages.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
+import { reserveTerms } from '../limits/reserve-terms.js';
 import type { LimitMode } from '../overrides/override.js';
 import { candidateOptions } from '../rules/candidate-options.js';
 import { prefetchTerms } from '../rules/prefetch-terms.js';
@@ -139,7 +140,8 @@ export function tryAlone(
   const kept = given.filter(([option]) => option === 'algo' || Object.hasOwn(ALGORITHM_KINDS, option));
   const options = Object.fromEntries(kept) as unknown as AlgorithmOptions;
   const limit = attempt(at, problems, (location) => {
-    return new CompiledLimit(options, { location, name, prefetch: prefetchTerms(definition, location) });
+    const reserveFor = reserveTerms(definition, location);
+    return new CompiledLimit(options, { location, name, prefetch: prefetchTerms(definition, location), reserveFor });
   });
   if (limit === undefined) return;
   const compileCandidate = (location: string) => {

@@ -27,7 +27,9 @@ function readObject(
   problems: Problems,
 ): unknown {
   const { entries } = value;
-  if (entries === undefined || (kind.isPatch === true && entries.length === 0)) {
+  const before = problems.list.length;
+  const needsAll = kind.isPatch !== true && kind.isPartial !== true;
+  if (entries === undefined || (!needsAll && entries.length === 0)) {
     refuse(value, kind, problems);
     return undefined;
   }
@@ -37,10 +39,12 @@ function readObject(
       read.set(entry.name, readOption(entry.value, options[entry.name]!, problems));
     else problems.add(entry.place, policyMessages.unknown(entry.name, Object.keys(options)));
   }
-  for (const [name, { wants }] of Object.entries(kind.isPatch === true ? {} : options)) {
+  for (const [name, { wants }] of Object.entries(needsAll ? options : {})) {
     if (!read.has(name)) problems.add(value.place, policyMessages.missing(name, wants));
   }
-  return Object.fromEntries(read);
+  const whole = Object.fromEntries(read);
+  if (kind.isPartial === true && problems.list.length === before && !kind.isRight(whole)) refuse(value, kind, problems);
+  return whole;
 }
 
 function refuse({ place, shown }: Located, { wants }: OptionKind, problems: Problems): void {

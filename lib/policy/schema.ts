@@ -22,6 +22,9 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   interval: "The interval of the rate: milliseconds or a duration such as '10s', at most 1 year.",
   burst: 'Units that may come at once. Default: the rate.',
   refill: "How tokens flow in: 'greedy', evenly, or 'intervally', all at once. Default: 'greedy'.",
+  warmUp: 'Lets a cold limit allow a share of its rate, which rises to all of it while it is used.',
+  for: 'How long it takes to warm up, and to cool.',
+  from: 'The share of its rate that a cold limit allows.',
   queue: 'Units that may wait, besides the one that leaves at once. Default: the rate.',
   slices: 'Into how many slices the window is cut. Default: 10.',
   period: 'The window of the calendar.',
@@ -31,12 +34,16 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   ttl: 'How long units are held that nobody releases: milliseconds or a duration.',
   key: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'. Default: 'ip'.",
   cost: 'The units of a request. Default: 1.',
+  priority: "How important a request is, where 'reserveFor' keeps something. Default: 'default'.",
+  reserveFor: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
   count: "The requests that count. Default: 'all'.",
   blockFor:
     "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h']. Default: no block.",
   forgetAfter: "Forgets offences so long after the last block, where 'blockFor' is a list. Default: its last time.",
   candidate: 'A second version of the limit that is counted beside it and never refuses: the options that differ.',
   prefetch: 'Lets an instance take several units in one call of Redis, and decide in process.',
+  critical: "The share that only requests of priority 'critical' may take.",
+  default: "The share that requests of priority 'sheddable' may not take.",
   units: 'The most units that are taken in one call.',
   scope: "'cluster' counts across all instances, 'instance' in each for itself. Default: 'cluster'.",
   perRoute: "Whether each route has a counter of its own; only for the module's limits. Default: false.",
@@ -114,8 +121,9 @@ function objectOf(kinds: Readonly<Record<string, OptionKind>>): JsonSchema {
   return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
-function schemaOf({ schema, options, isPatch }: OptionKind): JsonSchema {
+function schemaOf({ schema, options, isPatch, isPartial }: OptionKind): JsonSchema {
   if (options === undefined) return schema;
+  if (isPartial === true) return { ...objectOf(options), minProperties: 1 };
   if (isPatch !== true) return { ...objectOf(options), required: Object.keys(options) };
   return { ...objectOf(options), ...schema, allOf: algorithms.names.map((algo) => limitOf(algo, [])) };
 }

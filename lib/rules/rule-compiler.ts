@@ -1,6 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { blockTerms } from '../limits/block-terms.js';
+import { PRIORITIES } from '../limits/priority.js';
+import { reserveTerms } from '../limits/reserve-terms.js';
 import { type CarryOver, CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
 import { givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
@@ -15,6 +17,16 @@ import type { RedisClient } from '../redis/client.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { candidateOptions } from './candidate-options.js';
 import { prefetchTerms } from './prefetch-terms.js';
+import {
+  check,
+  isCount,
+  isFunction,
+  isMessage,
+  isName,
+  isPriorityOption,
+  isShare,
+  PRIORITY_WANTS,
+} from './option-checks.js';
 import { Rule } from './rule.js';
 import { ValueCache } from '../util/value-cache.js';
 
@@ -23,6 +35,8 @@ export const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'name',
   'key',
   'cost',
+  'priority',
+  'reserveFor',
   'skip',
   'count',
   'blockFor',
@@ -41,11 +55,15 @@ export const COMMON: readonly (keyof CommonLimitOptions)[] = [
 ];
 
 /** What only a limit itself can say. */
-const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = ['name', 'prefetch', 'candidate', 'perRoute', 'phase'];
+const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = [
+  'name',
+  'prefetch',
+  'candidate',
+  'reserveFor',
+  'perRoute',
+  'phase',
+];
 export const DEFAULTS = COMMON.filter((option) => !NO_DEFAULTS.includes(option)) as (keyof LimitDefaults)[];
-
-/** What a structured field's String can hold, since the name goes into the headers. */
-const NAME = /^[\x20-\x7e]{1,128}$/;
 
 /** Where a limit is written. */
 export interface Declaration {
@@ -99,9 +117,10 @@ export class RuleCompiler {
     }
     refuseUnknownOptions(definition, location);
     const common = withDefaults(givenOptions<CommonLimitOptions>(definition, COMMON), this.defaults);
-    const { name = givenName, cost, skip, mode = 'enforce', message, body, count = 'all' } = common;
+    const { name = givenName, cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
     check(location, 'name', name, '1 to 128 printable ASCII characters', isName);
+    check(location, 'priority', priority, PRIORITY_WANTS, isPriorityOption);
     check(location, 'skip', skip, 'a function of the context', isFunction);
     check(location, 'count', count, "'all', 'failed', 'succeeded' or a function of the outcome", isCount);
     check(location, 'message', message, 'a string or a function that makes one', isMessage);
@@ -121,12 +140,14 @@ export class RuleCompiler {
     const { phase = key.needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
+    const reserveFor = reserveTerms(common, location);
     const settings: Omit<LimitSettings, 'location'> = {
       namespace,
       name,
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
       prefetch: prefetchTerms(common, location),
+      reserveFor,
       candidate: candidateOptions(definition, common.candidate, location, COMMON),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
@@ -150,6 +171,8 @@ export class RuleCompiler {
       phase: everywhere && phase === 'middleware' ? phase : oneOf(location, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(location, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
+      // Where nothing is kept for anybody, nobody is asked.
+      priority: reserveFor === undefined ? undefined : priority,
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },
@@ -185,7 +208,7 @@ function earlyForms(): string {
 /** A middleware sees a request before anything is known of it but its address and its headers. */
 function refuseWhatNeedsARoute(
   key: BoundKey,
-  { cost, skip, perRoute }: CommonLimitOptions,
+  { cost, priority, skip, perRoute }: CommonLimitOptions,
   location: string,
   everywhere: boolean,
 ): void {
@@ -195,6 +218,8 @@ function refuseWhatNeedsARoute(
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   if (key.needsRoute) refuse('key', key.given, earlyForms());
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
+  if (typeof priority === 'function')
+    refuse('priority', priority, `one of ${PRIORITIES.join(', ')} in phase 'middleware'`);
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }
@@ -215,20 +240,3 @@ function refuseUnknownOptions(definition: LimitDefinition, location: string): vo
     throw new RateLimitConfigError(messages.unknownOption(location, option, [...algorithm.options, ...COMMON]));
   }
 }
-
-function check(
-  location: string,
-  option: string,
-  got: unknown,
-  wants: string,
-  right: (value: unknown) => boolean,
-): void {
-  if (got !== undefined && !right(got))
-    throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
-}
-
-const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
-const isCount = (value: unknown) => isFunction(value) || ['all', 'failed', 'succeeded'].includes(value as string);
-const isFunction = (value: unknown) => typeof value === 'function';
-const isMessage = (value: unknown) => typeof value === 'string' || isFunction(value);
-const isShare = (value: unknown) => typeof value === 'number' && value > 0 && value <= 1;

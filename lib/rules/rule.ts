@@ -1,46 +1,22 @@
 import { BadRequestException, type ExecutionContext, UnauthorizedException } from '@nestjs/common';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { assertCost } from '../limits/arguments.js';
+import { assertPriority, type Priority } from '../limits/priority.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { OnceLogger } from '../errors/once-logger.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { RequestParts } from '../transports/request-reader.js';
-import type { IdentifyAddress } from '../key-resolvers/ip.js';
-import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { Identify, ResolvedKey } from '../key-resolvers/key-resolver.js';
-import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../config/limit-definition.js';
+import type { Outcome, Phase } from '../config/limit-definition.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { andThen, type Awaitable, isPromise } from '../util/awaitable.js';
+import type { KeyedLimits, RuleSettings } from './rule-settings.js';
+
+export type { KeyedLimits, RuleSettings } from './rule-settings.js';
 
 /** What a rule asks of the store for one request. */
 export interface RuleEntry extends CheckEntry {
   readonly rule: Rule;
-}
-
-export interface RuleSettings {
-  readonly key: BoundKey;
-  /** Whom it counts if the key finds nobody. */
-  readonly byAddress: IdentifyAddress;
-  readonly onMissingKey: OnMissingKey;
-  readonly phase: Phase;
-  readonly cost: NonNullable<CommonLimitOptions['cost']>;
-  /** Whether the cost was given, so that a request may turn out to cost something else. */
-  readonly hasCost: boolean;
-  readonly count: Count;
-  readonly skip: CommonLimitOptions['skip'];
-  readonly answer: RefusalAnswer;
-  /** Whether each route has a counter of its own. */
-  readonly perRoute: boolean;
-  /** Whether its name is that of its algorithm and rate. */
-  readonly unnamed: boolean;
-  /** Shared by all rules of an app, since a function can make new ones for each request. */
-  readonly log: OnceLogger;
-}
-
-/** Limits of some identities, which differ from that of all others. */
-export interface KeyedLimits {
-  limitFor(identity: string): CompiledLimit;
 }
 
 /** A limit as a request meets it: whom it counts, what the request costs, and whether it applies at all. */
@@ -145,10 +121,16 @@ export class Rule {
     return typeof this.settings.cost === 'number' ? this.settings.cost : 1;
   }
 
+  /** The priority of a call from code, unless it says otherwise. */
+  get fixedPriority(): Priority | undefined {
+    const { priority } = this.settings;
+    return typeof priority === 'function' ? undefined : priority;
+  }
+
   /** Whether it calls no function of the user's: it always applies, costs the same, and its key looks only at the request. */
   get isFixed(): boolean {
-    const { skip, key, cost } = this.settings;
-    return skip === undefined && key.isPure === true && typeof cost === 'number';
+    const { skip, key, cost, priority } = this.settings;
+    return skip === undefined && key.isPure === true && typeof cost === 'number' && typeof priority !== 'function';
   }
 
   /** What finds whom a request counts for. Fixed rules with equal keys have the same. */
@@ -169,8 +151,9 @@ export class Rule {
   fixedEntry(key: ResolvedKey, context: ExecutionContext, parts: RequestParts): RuleEntry | undefined {
     const identity = this.identity(key, context, parts);
     if (identity === undefined) return undefined;
-    const limit = this.limitFor(identity);
-    return limit.off ? undefined : { rule: this, limit, identity, cost: this.settings.cost as number };
+    const { cost, priority } = this.settings;
+    const limit = this.limitFor(identity).forPriority(priority as Priority | undefined);
+    return limit.off ? undefined : { rule: this, limit, identity, cost: cost as number };
   }
 
   private identified(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
@@ -203,6 +186,15 @@ export class Rule {
     if (identity === undefined) return undefined;
     const limit = this.limitFor(identity);
     if (limit.off) return undefined;
+    const { priority } = this.settings;
+    if (typeof priority !== 'function') return this.costed(limit.forPriority(priority), identity, context);
+    return andThen(priority(context), (found) => {
+      assertPriority(found);
+      return this.costed(limit.forPriority(found), identity, context);
+    });
+  }
+
+  private costed(limit: CompiledLimit, identity: string, context: ExecutionContext): Awaitable<RuleEntry> {
     const { cost } = this.settings;
     if (typeof cost === 'number') return { rule: this, limit, identity, cost };
     return andThen(cost(context), (units) => {

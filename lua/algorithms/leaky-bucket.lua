@@ -25,6 +25,9 @@ local function free_for(state, cost)
   end
 end
 
+-- The units that are kept for others.
+local function kept_of(limit) return limit.whole and limit.whole - limit.quota or 0 end
+
 -- How long a request is held where no slot is free, and the tick at which it leaves.
 local function delay(limit, state, cost)
   local leaves = state.time + ceil((state.debt + (cost - 1) * limit.unit) / limit.speed)
@@ -54,7 +57,7 @@ local function free(limit, state, units, time)
   local settled = min(units, state.penalty)
   state.debt = state.debt - settled * limit.unit
   state.penalty = state.penalty - settled
-  if state.debt > limit.quota * limit.unit or settled == units then return end
+  if state.debt > (limit.whole or limit.quota) * limit.unit or settled == units then return end
   local added = { time = time, units = still_to_come(limit, state, time, units - settled) }
   if added.units <= 0 then return end
   local before, behind = {}, {}
@@ -98,7 +101,9 @@ return {
     end
   end,
 
-  fits = function(limit, state, cost) return arrival.fits(limit, state, cost) or free_for(state, cost) ~= nil end,
+  fits = function(limit, state, cost)
+    return arrival.fits(limit, state, cost) or free_for(state, cost + kept_of(limit)) ~= nil
+  end,
 
   take = function(limit, state, cost)
     local i = free_for(state, cost)
@@ -140,7 +145,7 @@ return {
 
   remaining = function(limit, state)
     local most = arrival.remaining(limit, state)
-    for _, slots in ipairs(state.free) do most = max(most, min(slots.units, limit.quota)) end
+    for _, slots in ipairs(state.free) do most = max(most, min(slots.units - kept_of(limit), limit.quota)) end
     return most
   end,
 

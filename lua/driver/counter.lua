@@ -48,6 +48,7 @@ end
 
 -- Reads the state of a counter as it is stored. Says whether the limit is of another time.
 local function read(limit, number, state)
+  limit = limit.opened or limit
   local algorithm, key, of_another_time = limit.algorithm, KEYS[number], nil
   local value, size = values[algorithm.own_type and number + 1 or number], algorithm.encoded_size
   local blocked_until, blocked_for, carried_to
@@ -109,7 +110,7 @@ local function open(limit, number)
   if of_another_time then return nil end
   if state.stays_open then
     states[number] = state
-  elseif algorithm.reuses_state then
+  elseif algorithm.reuses_state and not limit.opened then
     limit.reused = state
   end
   return state

@@ -82,7 +82,7 @@ local function write_wrapped(limit, state, keep_for)
     block = string.char(BLOCKED) .. pack('<dd', ends, length)
   end
   -- What was carried over is not carried over again, whoever charges it meanwhile.
-  local carried_to = limit.carry ~= NO_CARRY and limit.quota or envelope.carried_to
+  local carried_to = limit.carry ~= NO_CARRY and (limit.whole or limit.quota) or envelope.carried_to
   if carried_to then carried = string.char(CARRIED) .. pack('<d', carried_to) end
   if not algorithm.own_type then
     put(KEYS[number], block, carried, keep_for > 0 and algorithm.encode(limit, state), keep_for, block_for)

@@ -44,7 +44,12 @@ for number = 1, program[4] do
   }
   local parameters = algorithm.parameters
   position = position + 6
-  for i = 1, program[position] do limit[parameters[i]] = program[position + i] end
+  for i = 1, program[position] do limit[parameters[i] or 'whole'] = program[position + i] end
+  -- A part of the quota is kept from the requests of this limit: counters are read and written under all of it.
+  if limit.whole then
+    limit.opened = setmetatable({ quota = limit.whole }, { __index = limit })
+    limit.plain_size = nil
+  end
   position = position + 1 + program[position]
   if limit.block_for < 0 then
     local steps = {}

@@ -9,10 +9,12 @@ import { ExportsController } from './exports/exports.controller.js';
 import { ForecastController } from './forecast/forecast.controller.js';
 import { MailController } from './mail/mail.controller.js';
 import { MailQueue } from './mail/mail-queue.js';
+import { OrdersController } from './orders/orders.controller.js';
 import { PlaygroundController } from './playground/playground.controller.js';
 import { QuoteProvider } from './quotes/quote-provider.js';
 import { QuotesController } from './quotes/quotes.controller.js';
 import { RatesController } from './rates/rates.controller.js';
+import { RecommendationsController } from './recommendations/recommendations.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
 import { SearchController } from './search/search.controller.js';
 import { Settings } from './settings/settings.js';
@@ -77,6 +79,8 @@ export const CONSOLE_PATH = 'ops/limits';
     SummariesController,
     QuotesController,
     RatesController,
+    OrdersController,
+    RecommendationsController,
     PlaygroundController,
   ],
   providers: [MailQueue, QuoteProvider, DemoTraffic],

@@ -92,6 +92,18 @@ export const STOPS: readonly Stop[] = [
     requests: 6,
     body: 'rate=30',
   },
+  {
+    method: 'GET',
+    path: '/orders',
+    limit: 'sliding-window, 8 a minute, 2 of them only for ?paying=1 (priorities)',
+    requests: 7,
+  },
+  {
+    method: 'GET',
+    path: '/recommendations',
+    limit: 'token-bucket, 6 a minute that warms up: a cold request takes 4 tokens',
+    requests: 4,
+  },
 ];
 
 /** The routes, and a line to try for each. */

@@ -17,7 +17,7 @@ describe('a candidate', () => {
     [
       'no object',
       { ...bucket, candidate: 60 },
-      "define.api: option 'candidate' is 60, wants an object of at least one of algo, rate, interval, burst, refill, such as { rate: 60 }",
+      "define.api: option 'candidate' is 60, wants an object of at least one of algo, rate, interval, burst, refill, warmUp, such as { rate: 60 }",
     ],
     [
       'a list',
@@ -47,7 +47,7 @@ describe('a candidate', () => {
     [
       'an option of another algorithm',
       { ...bucket, candidate: { slices: 4 } },
-      "define.api.candidate: option 'slices' is not one of 'token-bucket' (it belongs to sliding-window), wants only rate, interval, burst, refill",
+      "define.api.candidate: option 'slices' is not one of 'token-bucket' (it belongs to sliding-window), wants only rate, interval, burst, refill, warmUp",
     ],
     [
       'an option that its own algorithm lacks',
@@ -62,12 +62,12 @@ describe('a candidate', () => {
     ...['key', 'cost', 'phase', 'name', 'blockFor', 'candidate'].map((option): [string, object, string] => [
       `a '${option}'`,
       { ...bucket, candidate: { [option]: 'ip' } },
-      `define.api.candidate: option '${option}' is that of the limit, wants only algo, rate, interval, burst, refill`,
+      `define.api.candidate: option '${option}' is that of the limit, wants only algo, rate, interval, burst, refill, warmUp`,
     ]),
     [
       'a misspelt option',
       { ...bucket, candidate: { rat: 60 } },
-      "define.api.candidate: option 'rat' is unknown, wants only algo, rate, interval, burst, refill",
+      "define.api.candidate: option 'rat' is unknown, wants only algo, rate, interval, burst, refill, warmUp",
     ],
     [
       'one beside prefetched units',

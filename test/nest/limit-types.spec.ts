@@ -38,6 +38,27 @@ it('compiles no wrong mix in what a factory gives', () => {
 it('compiles no wrong mix in what a function gives', () => {
   RateLimit(() => ({ algo: 'gcra', rate: 1, interval: '1s' }));
   RateLimit(() => Promise.resolve(null));
+  RateLimit(() => ({
+    algo: 'gcra',
+    rate: 1,
+    interval: '1s',
+    warmUp: { for: '5m', from: 0.3 },
+    reserveFor: { critical: 0.2 },
+  }));
+  // @ts-expect-error -- warmUp belongs to token-bucket and gcra
+  RateLimit(() => ({ algo: 'fixed-window', rate: 1, interval: '1s', warmUp: { for: '5m', from: 0.3 } }));
+  // @ts-expect-error -- tokens that come all at once cannot come slower
+  RateLimit(() => ({
+    algo: 'token-bucket',
+    rate: 1,
+    interval: '1s',
+    refill: 'intervally',
+    warmUp: { for: 1, from: 0.3 },
+  }));
+  // @ts-expect-error -- everybody may take what would be kept for the least important
+  RateLimit(() => ({ algo: 'gcra', rate: 1, interval: '1s', reserveFor: { sheddable: 0.2 } }));
+  // @ts-expect-error -- there is no such priority
+  RateLimit(() => ({ algo: 'gcra', rate: 1, interval: '1s', reserveFor: { critical: 0.2 }, priority: () => 'high' }));
   RateLimit((context) => (context.getType() === 'http' ? ['login', { algo: 'gcra', rate: 1, interval: '1s' }] : null));
   // @ts-expect-error -- burst belongs to the buckets
   RateLimit(() => ({ algo: 'fixed-window', rate: 1, interval: '1s', burst: 5 }));

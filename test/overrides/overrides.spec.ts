@@ -200,7 +200,7 @@ describe('rates that change while the app runs', () => {
         [{ mode: 'shadow' }, "option 'mode' cannot be changed while the app runs"],
         [{ raet: 5 }, "option 'raet' cannot be changed while the app runs"],
         [JSON.parse('{"__proto__":{"rate":5}}'), "option '__proto__' cannot be changed"],
-        [{}, 'the patch is {}, wants an object of at least one of rate, interval, burst, candidate'],
+        [{}, 'the patch is {}, wants an object of at least one of rate, interval, burst, warmUp, candidate'],
         [{ rate: undefined }, 'wants an object of at least one of'],
         [null, 'the patch is null, wants'],
         [undefined, 'the patch is undefined, wants'],

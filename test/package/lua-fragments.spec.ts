@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
+import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { namesOf } from '../support/lua-names.js';
 import { compile } from '../support/stores.js';
 
@@ -14,7 +15,11 @@ const options: Record<string, AlgorithmOptions> = {
   'leaky-bucket': { algo: 'leaky-bucket', rate: 14, interval: '10s' },
   gcra: { algo: 'gcra', rate: 14, interval: '10s' },
   concurrency: { algo: 'concurrency', limit: 7, ttl: '10s' },
+  'warming-token-bucket': { algo: 'token-bucket', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
+  'warming-gcra': { algo: 'gcra', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
 };
+/** The fragments of algorithms, and of what counts in their place where an option is given. */
+const scripts = Object.keys(options);
 
 /** What a script finds in Redis without declaring it. */
 const GLOBALS = new Set(
@@ -45,6 +50,8 @@ function listed(source: string, title: 'Uses' | 'Leaves'): string[] {
   return names.match(/\w+/g) ?? [];
 }
 
+const scriptOf = ({ algorithm }: CompiledLimit) => algorithm.script ?? algorithm.name;
+
 /** The names of an algorithm's parameters, as its fragment lists them. */
 function parametersOf(source: string): string[] {
   const [, names = ''] = /\bparameters = \{(.*)\}/.exec(source) ?? [];
@@ -57,7 +64,9 @@ describe('fragments of the script', () => {
   it('are all composed', () => {
     const files = readdirSync('lua', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
     expect(files.map((file) => file.replace('.lua', '')).toSorted()).toEqual([...fragments, 'overrides'].toSorted());
-    expect(algorithmFiles).toEqual(algorithms.names.map((name) => `algorithms/${name}`).toSorted());
+    expect(algorithmFiles).toEqual(scripts.map((name) => `algorithms/${name}`).toSorted());
+    expect(scripts).toEqual(expect.arrayContaining(algorithms.names));
+    for (const name of scripts) expect(scriptOf(compile(options[name]!))).toBe(name);
   });
 
   it.each(fragments)('%s uses no name that it does not list, besides those of the header', (file) => {
@@ -98,7 +107,7 @@ describe('fragments of the script', () => {
   });
 });
 
-describe.each(algorithms.names)('the fragment of %s', (name) => {
+describe.each(scripts)('the fragment of %s', (name) => {
   const source = read(`algorithms/${name}`);
   const names = parametersOf(source);
   const now = Date.parse('2026-09-21T10:00:00Z') * 1000;
@@ -111,7 +120,8 @@ describe.each(algorithms.names)('the fragment of %s', (name) => {
   });
 
   it('has them in the order of its twin, where the twin knows the name', () => {
-    const known = { ...parameters, ...(parameters as { scale?: object }).scale } as Record<string, unknown>;
+    const { scale, ramp } = parameters as { scale?: object; ramp?: object };
+    const known = { ...parameters, ...scale, ...ramp } as Record<string, unknown>;
     for (const [index, each] of names.entries())
       expect([each, known[each] ?? values[index]]).toEqual([each, values[index]]);
   });
@@ -122,6 +132,8 @@ describe.each(algorithms.names)('the fragment of %s', (name) => {
     );
     for (const text of [source, ...core.map(read)]) expect(text).not.toMatch(/\b(?:p|limit|parameters)\[/);
     const used = new Set([...source.matchAll(/\blimit\.(\w+)/g)].map(([, each]) => each!));
-    expect([...used].filter((each) => each !== 'quota' && !names.includes(each))).toEqual([]);
+    // What every limit has, and the whole of the quota where a part of it is kept.
+    const given = ['quota', 'whole', ...names];
+    expect([...used].filter((each) => !given.includes(each))).toEqual([]);
   });
 });

@@ -149,7 +149,7 @@ describe('a policy file', () => {
     [
       'an option of another algorithm',
       'limits:\n  login: { queue: 5 }',
-      ":2:3 limits.login: option 'queue' is not one of 'gcra' (it belongs to leaky-bucket), wants only rate, interval, burst",
+      ":2:3 limits.login: option 'queue' is not one of 'gcra' (it belongs to leaky-bucket), wants only rate, interval, burst, warmUp",
     ],
     [
       'an override of another algorithm',

@@ -210,7 +210,7 @@ lists:
     [
       'an option of another algorithm',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s, queue: 2 } }',
-      "limits.yaml:1:51 limits.a.queue: option 'queue' is not one of 'gcra', wants only rate, interval, burst",
+      "limits.yaml:1:51 limits.a.queue: option 'queue' is not one of 'gcra', wants only rate, interval, burst, warmUp",
     ],
     [
       'options of several algorithms',
@@ -315,7 +315,7 @@ lists:
     [
       'an option in a candidate that the algorithm of its limit does not have',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s, candidate: { queue: 1 } } }',
-      "limits.yaml:1:64 limits.a.candidate.queue: option 'queue' is not one of 'gcra', wants only rate, interval, burst",
+      "limits.yaml:1:64 limits.a.candidate.queue: option 'queue' is not one of 'gcra', wants only rate, interval, burst, warmUp",
     ],
     [
       'an option in a candidate that its own algorithm does not have',

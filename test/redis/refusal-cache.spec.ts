@@ -73,6 +73,22 @@ describe('refusals that are remembered', () => {
     expect(await limiter.peek(KEY)).toMatchObject({ allowed: false, source: 'redis' });
   });
 
+  it('of one priority do not refuse another', async () => {
+    const kept: LimitDefinition = { ...limit, rate: 4, reserveFor: { critical: 0.5 } };
+    const limiter = (await start({ prefix: freshPrefix(), define: { limit: kept } })).for('limit');
+    await limiter.consume(KEY, 2);
+    for (const source of ['redis', 'cache']) {
+      expect(await limiter.consume(KEY)).toMatchObject({ allowed: false, quota: 2, source });
+    }
+    for (const remaining of [1, 0]) {
+      expect(await limiter.consume(KEY, { priority: 'critical' })).toMatchObject({ allowed: true, remaining });
+      expect(await limiter.consume(KEY)).toMatchObject({ allowed: false, quota: 2, source: 'cache' });
+    }
+    for (const source of ['redis', 'cache']) {
+      expect(await limiter.consume(KEY, { priority: 'critical' })).toMatchObject({ allowed: false, quota: 4, source });
+    }
+  });
+
   it('are none of a cost that never fits where that begins a block each time', async () => {
     const blocking: LimitDefinition = { ...limit, blockFor: ['1h', '2h'] };
     const limiter = (await start({ prefix: freshPrefix(), define: { limit: blocking } })).for('limit');

@@ -14,7 +14,7 @@ import { RedisOverrideStore } from '../../lib/overrides/redis.override-store.js'
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Check, StoreDecision } from '../../lib/stores/store.js';
-import { anyOptions } from '../support/arbitraries.js';
+import { anyOptions, steadyOptions } from '../support/arbitraries.js';
 import { assertSideBySide, propertyRuns } from '../support/property-runs.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
@@ -101,7 +101,9 @@ const odd = fc.oneof(
 const INHERITED = '__proto__ constructor toString hasOwnProperty nonsense';
 const LIMIT_OPTIONS =
   `algo rate interval burst queue slices refill period timezone retain limit ttl name key cost skip count
-  blockFor forgetAfter scope mode phase onStoreError onMissingKey message ${INHERITED}`.split(/\s+/);
+  priority reserveFor warmUp blockFor forgetAfter scope mode phase onStoreError onMissingKey message ${INHERITED}`.split(
+    /\s+/,
+  );
 const MODULE_OPTIONS =
   `limits define headers timeout onStoreError onMissingKey ipv6Prefix prefix maxKeys maxBytes refusalCache guard store
   ${INHERITED}`.split(/\s+/);
@@ -182,7 +184,7 @@ describe('any configuration either works or is refused with what is wrong', () =
   it('of a limit', async () => {
     const seen = new Set<boolean>();
     await fc.assert(
-      fc.asyncProperty(spoiled(anyOptions, LIMIT_OPTIONS), async (value) => {
+      fc.asyncProperty(spoiled(steadyOptions, LIMIT_OPTIONS), async (value) => {
         const store = new MemoryStore({ clock: new ManualClock().now });
         const answer = await started({ define: { spoiled: value }, store }, async (service) => {
           const limiter = service.for('spoiled');

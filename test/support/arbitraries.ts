@@ -61,7 +61,35 @@ export const optionsOf = {
 
 export const algorithmNames = Object.keys(optionsOf) as (keyof typeof optionsOf)[];
 
-export const anyOptions = fc.oneof(...Object.values(optionsOf), concurrencyOptions) as fc.Arbitrary<AlgorithmOptions>;
+/** Random options of limits that warm up. */
+export const warmingOptions = fc.record(
+  {
+    algo: fc.constantFrom('token-bucket' as const, 'gcra' as const),
+    rate: fc.integer({ min: 1, max: 50 }),
+    interval: fc.constantFrom('1s', '10s', '1m', 777),
+    burst: units,
+    warmUp: fc.record({
+      for: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.constantFrom('1m', '5m')),
+      // A share is counted as a fraction of thousandths or simpler.
+      from: fc.oneof(
+        fc.constantFrom(1 / 3, 0.1, 0.3, 0.5),
+        fc.integer({ min: 1, max: 999 }).map((part) => part / 1000),
+      ),
+    }),
+  },
+  { requiredKeys: ['algo', 'rate', 'interval', 'warmUp'] },
+);
+
+/** Of limits that allow their whole quota at any time, one unit after another. */
+export const steadyOptions = fc.oneof(
+  ...Object.values(optionsOf),
+  concurrencyOptions,
+) as fc.Arbitrary<AlgorithmOptions>;
+
+export const anyOptions = fc.oneof(
+  { weight: 8, arbitrary: steadyOptions },
+  { weight: 1, arbitrary: warmingOptions },
+) as fc.Arbitrary<AlgorithmOptions>;
 
 /** Blocks as shares of the limit's window: none, of one length, or with steps. */
 export const anyBlocks = fc.oneof(

@@ -26,6 +26,7 @@ export function waitingFor(store: Store, options: AlgorithmOptions) {
     phase: 'guard',
     cost: 1,
     hasCost: false,
+    priority: undefined,
     perRoute: false,
     unnamed: false,
     count: 'all',

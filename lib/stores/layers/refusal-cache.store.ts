@@ -183,12 +183,12 @@ function isRemembered({ entries }: Check): boolean {
   return true;
 }
 
-/** Tells checks apart: the length of each counter's id says where it ends. */
+/** Tells checks apart, also those of other priorities: the length of each counter's id says where it ends. */
 function keyOf({ entries }: Check): string {
   return entries
     .map(({ limit, identity, cost }) => {
       const id = counterId(limit, identity);
-      return `${cost} ${id.length} ${id}`;
+      return `${cost}${limit.priority ?? ''} ${id.length} ${id}`;
     })
     .join('\n');
 }

@@ -1,6 +1,6 @@
 import { issuesTickets, type State } from '../../algorithms/algorithm.js';
 import { inProportion } from '../../algorithms/scale.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { type CompiledLimit, withQuota } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import { type Block, blockAt, nextBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';
@@ -36,7 +36,8 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   const counters = table.of(limit);
   const reused = counters.get(keyOf(identity));
   const stored = reused === undefined || reused.expiresAt <= now ? undefined : reused;
-  const state = open(limit, stored, now, counters);
+  // What is kept of the quota for others counts as much as all the rest.
+  const state = open(limit.whole, stored, now, counters);
   view.limit = limit;
   view.identity = identity;
   view.counters = counters;
@@ -69,7 +70,7 @@ function open(limit: CompiledLimit, stored: Entry | undefined, now: number, coun
   if (before === undefined || before >= quota || algorithm.holding) {
     return counters.open(limit, stored?.state, now);
   }
-  const old = algorithm.withQuota?.(parameters, before) ?? { ...parameters, quota: before };
+  const old = withQuota(algorithm, parameters, before);
   const state = algorithm.open(old, stored?.state, now);
   const left = algorithm.remaining(old, state);
   if (state.burst !== undefined) state.burst = Math.max(state.burst, Math.fround(quota));

@@ -100,7 +100,7 @@ export class Counters {
     entry.block = block;
     // What was carried over is not carried over again, whoever charges it meanwhile.
     const isUsed = needed > 0 && reset > 0;
-    entry.carried = isUsed ? (carry ? limit.quota : stored?.carried) : undefined;
+    entry.carried = isUsed ? (carry ? limit.whole.quota : stored?.carried) : undefined;
     entry.expiresAt = state.now + lives + this.slackMs * 1000;
     this.table.keep(limit, entry);
     // What `save` makes anew may refer to what was stored before.

@@ -20,8 +20,16 @@ function isPlain(limit: CompiledLimit): boolean {
   return plain;
 }
 
-function isKnown({ algorithm, parameters, blockFor, carry }: CompiledLimit): boolean {
-  if (blockFor !== 0 || carry !== undefined || !PLAIN_ALGORITHMS.includes(algorithm.name)) return false;
+function isKnown(limit: CompiledLimit): boolean {
+  const { algorithm, parameters, blockFor, carry } = limit;
+  if (
+    limit.whole !== limit ||
+    algorithm.script !== undefined ||
+    blockFor !== 0 ||
+    carry !== undefined ||
+    !PLAIN_ALGORITHMS.includes(algorithm.name)
+  )
+    return false;
   return !('retain' in parameters) || parameters.retain === 0;
 }
 

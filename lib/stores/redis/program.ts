@@ -238,7 +238,9 @@ export class Program {
     if (known !== undefined) return known;
     const { algorithm, parameters, shadow, blockFor, escalation, carry } = limit;
     const values = this.parametersOf(limit);
-    const common = [`"${algorithm.name}"`, shadow ? 1 : 0, parameters.quota];
+    // One number more than the parameters is the whole of the quota.
+    if (limit.whole !== limit) values.push(limit.whole.quota);
+    const common = [`"${algorithm.script ?? algorithm.name}"`, shadow ? 1 : 0, parameters.quota];
     common.push(escalation === undefined ? blockFor : -escalation.steps.length);
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.limits += `,${[...common, values.length, ...values].join(',')}`;

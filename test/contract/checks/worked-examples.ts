@@ -49,6 +49,27 @@ export function workedExamplesContract(stage: CheckStage): void {
         [14_000, 1, yes(0, 10_000)],
       ]));
 
+    it('gcra that warms up: 2 a second, 4 s from a third of that', () =>
+      play({ algo: 'gcra', rate: 2, interval: '1s', burst: 1, warmUp: { for: '4s', from: 1 / 3 } }, [
+        [0, 1, yes(0, 1375)],
+        [0, 1, no(0, 1375, 1375)],
+        [1374, 1, no(0, 1, 1)],
+        [1375, 1, yes(0, 1125)],
+        [2500, 1, yes(0, 875)],
+        [3375, 1, yes(0, 625)],
+        [4000, 1, yes(0, 500)],
+        [4500, 1, yes(0, 500)],
+        [5000, 1, yes(0, 500)],
+        [5500, 1, yes(0, 500)],
+        [8000, 1, yes(0, 500)],
+        [13_000, 1, yes(0, 1375)],
+      ]));
+
+    it('token-bucket that warms up: a cold unit takes 4 of 100 tokens', () =>
+      play({ algo: 'token-bucket', rate: 100, interval: '1s', warmUp: { for: '5m', from: 0.25 } }, [
+        [0, 1, yes(96, 40)],
+      ]));
+
     it('token-bucket: 5 every 10 s', () =>
       play({ algo: 'token-bucket', rate: 5, interval: '10s' }, [
         [0, 5, yes(0, 10_000)],

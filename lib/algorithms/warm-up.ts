@@ -1,0 +1,89 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { warmUpMessages } from '../errors/warm-up-messages.js';
+import { duration, type Duration, givenOptions } from './options.js';
+import { gcd, type Scale } from './scale.js';
+
+/** How a limit warms up. */
+export interface WarmUpOptions {
+  /**
+   * How long a cold limit takes to warm up while all of what it allows is used, and a warm one to cool while nothing is:
+   * milliseconds or a duration such as `'5m'`, at most 1 year.
+   */
+  for: Duration;
+  /** The share of its rate that a cold limit allows: at least 0.001, less than 1. It is rounded to a fraction of thousandths or simpler. */
+  from: number;
+}
+
+/**
+ * A ramp in whole numbers: the warming-up limiter of Guava (`SmoothWarmingUp`). With k = 1 / from, a unit of a cold limit takes k times
+ * as long as one of a warm limit, whose units are T apart. Coldness goes from 0 to `cold`. It grows by `rest` an idle tick, and by
+ * `for` from none to all; a unit takes `use` of it. Down to `warm` a unit's time falls in a line to T, and `for` passes meanwhile if all
+ * is used; half as long, with k = 3, it stays so until the coldness is used up.
+ */
+export interface Ramp {
+  readonly rest: number;
+  readonly use: number;
+  readonly warm: number;
+  readonly cold: number;
+  /** How much more than as many units of a warm limit all units weigh that bring the coldness from `cold` to `warm`. */
+  readonly extra: number;
+}
+
+const LEAST = 0.001;
+const LARGEST_DENOMINATOR = 1000;
+/** The most that may be counted. Twice as much can be owed, and more while units are reserved. */
+const MAX = Number.MAX_SAFE_INTEGER / 4;
+
+/** Reads a limit's `warmUp`. */
+export function rampOf(given: unknown, { unit, speed, tick }: Scale, quota: number, location: string): Ramp {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'warmUp', given, warmUpMessages.wants()));
+  }
+  const within = `${location}.warmUp`;
+  for (const option of Object.keys(given)) {
+    if (option === 'for' || option === 'from') continue;
+    throw new RateLimitConfigError(messages.unknownOption(within, option, ['for', 'from']));
+  }
+  const { for: length, from } = givenOptions<Partial<WarmUpOptions>>(given, ['for', 'from']);
+  const ticks = Math.ceil(duration(within, 'for', length) / tick);
+  const [part, whole] = fractionOf(from, within);
+  // k = whole / part. From cold to warm 2 x for / (T + k x T) units pass; to the end, for / (2 x T) more.
+  const rest = speed * (5 * part + whole);
+  const use = unit * 2 * (part + whole);
+  const warm = speed * (part + whole);
+  if (rest > MAX || use > MAX) throw new RateLimitConfigError(warmUpMessages.tooLong(within, length));
+  const divisor = gcd(gcd(rest, use), warm);
+  const ramp = {
+    rest: rest / divisor,
+    use: use / divisor,
+    warm: ticks * (warm / divisor),
+    cold: ticks * (rest / divisor),
+    extra: Math.floor((ticks * speed * (whole - part)) / (whole + part)),
+  };
+  if (ramp.cold > MAX || quota * ramp.use > MAX || ticks * speed * whole > MAX || quota * unit > MAX) {
+    throw new RateLimitConfigError(warmUpMessages.tooLong(within, length));
+  }
+  return ramp;
+}
+
+/** How much more than units of a warm limit all units weigh that use this coldness up. */
+export function extraWeight({ warm, cold, extra }: Ramp, coldness: number): number {
+  if (coldness <= warm) return 0;
+  const part = (coldness - warm) / (cold - warm);
+  return Math.floor(part * part * extra + 0.5);
+}
+
+/** A share as a fraction of small whole numbers. */
+function fractionOf(from: unknown, location: string): [part: number, whole: number] {
+  const wants = `a number >= ${LEAST} and < 1`;
+  if (from === undefined) throw new RateLimitConfigError(messages.missingOption(location, 'from', wants));
+  if (typeof from !== 'number' || !(from >= LEAST && from < 1)) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'from', from, wants));
+  }
+  for (let whole = 2; whole < LARGEST_DENOMINATOR; whole++) {
+    const part = Math.round(from * whole);
+    if (part > 0 && part < whole && Math.abs(part / whole - from) < 1e-12) return [part, whole];
+  }
+  return [Math.min(Math.round(from * LARGEST_DENOMINATOR), LARGEST_DENOMINATOR - 1), LARGEST_DENOMINATOR];
+}

@@ -1,0 +1,138 @@
+import type { Algorithm } from './algorithm.js';
+import { arrivalDebtClearedAt, type ArrivalParameters, arrivalResetAfter, type ArrivalState } from './arrival-time.js';
+import { inProportion, MAX_OWED } from './scale.js';
+import { extraWeight, type Ramp, rampOf, type WarmUpOptions } from './warm-up.js';
+
+export interface WarmingParameters extends ArrivalParameters {
+  readonly ramp: Ramp;
+}
+
+export interface WarmingState extends ArrivalState {
+  /** Up to `cold`; below 0 for units that found none, so that they find none either when they are given back. */
+  coldness: number;
+  /** All of the coldness, and how much comes an idle tick. */
+  cold: number;
+  rest: number;
+  /** Since when something is owed, in microseconds: the coldness has not grown since. */
+  busySince: number;
+}
+
+/** The options of an algorithm that can warm up. */
+interface Warmable {
+  warmUp?: WarmUpOptions | undefined;
+}
+
+type Cool<O, S extends ArrivalState> = Algorithm<O, ArrivalParameters, S> & {
+  reopen: (parameters: ArrivalParameters, stored: S | undefined, now: number, spare: S) => void;
+};
+
+/**
+ * An algorithm of arrival times that warms up. What is owed decides as ever. But a unit of a cold limit weighs more, so that more is
+ * owed for it: P = units x unit + E(coldness) - E(coldness - units x use), where E is the extra weight of `Ramp`. Since a unit never
+ * weighs less than one of a warm limit, no more than rate x t + burst are allowed in any stretch of time t; and of a cold limit, no
+ * more units before the last request than weigh what flows in t and the burst.
+ */
+export function warming<O extends Warmable, S extends ArrivalState>(
+  base: Cool<O, S>,
+  code: string,
+): Algorithm<O, WarmingParameters, S & WarmingState> {
+  type State = S & WarmingState;
+  const reopen = (parameters: WarmingParameters, stored: State | undefined, now: number, state: State): void => {
+    base.reopen(parameters, stored, now, state);
+    cool(parameters, stored, now, state);
+  };
+  const { prefetch: _, ...rest } = base;
+  return {
+    ...(rest as unknown as Algorithm<O, WarmingParameters, State>),
+    code,
+    script: `warming-${base.name}`,
+    compile(options, location) {
+      const parameters = base.compile(options, location);
+      return { ...parameters, ramp: rampOf(options.warmUp, parameters.scale, parameters.quota, location) };
+    },
+    scriptParameters(parameters, now) {
+      const { rest, use, warm, cold, extra } = parameters.ramp;
+      return [...base.scriptParameters(parameters, now), rest, use, warm, cold, extra];
+    },
+    open(parameters, stored, now) {
+      const state = base.open(parameters, stored, now) as State;
+      cool(parameters, stored, now, state);
+      return state;
+    },
+    reopen,
+    take: takeWarming,
+    give: giveWarming,
+    keepFor: keepWarming,
+    reservation: { ...base.reservation!, canBorrow: canBorrowWarming },
+  };
+}
+
+/** Brings the coldness up to now: it grows while nothing is owed, as the parameters say under which it was stored. */
+function cool({ ramp }: WarmingParameters, stored: WarmingState | undefined, now: number, state: WarmingState): void {
+  let coldness = ramp.cold;
+  let busySince = now;
+  if (stored !== undefined) {
+    ({ coldness, busySince } = stored);
+    if (state.debt === 0) {
+      const { speed, tick } = stored.scale;
+      const cleared = (stored.time + Math.ceil(stored.debt / speed)) * tick;
+      const idle = Math.floor(Math.max(0, now - cleared) / tick);
+      coldness = Math.min(stored.cold, Math.max(0, coldness) + idle * stored.rest);
+      busySince = now;
+    }
+    if (stored.cold !== ramp.cold || stored.rest !== ramp.rest) {
+      const size = inProportion(Math.abs(coldness), ramp.cold, stored.cold);
+      coldness = coldness < 0 ? Math.max(-MAX_OWED, -size) : size;
+      state.migrated = true;
+    }
+  }
+  state.coldness = coldness;
+  state.cold = ramp.cold;
+  state.rest = ramp.rest;
+  state.busySince = busySince;
+}
+
+/** What so many units weigh at a coldness, beyond what they weigh in a warm limit. */
+function extraOf(ramp: Ramp, coldness: number, units: number): number {
+  return extraWeight(ramp, coldness) - extraWeight(ramp, coldness - units * ramp.use);
+}
+
+function takeWarming({ scale, ramp }: WarmingParameters, state: WarmingState, cost: number): void {
+  state.debt += cost * scale.unit + extraOf(ramp, state.coldness, cost);
+  state.coldness = Math.max(-MAX_OWED, state.coldness - cost * ramp.use);
+}
+
+function canBorrowWarming({ scale, ramp }: WarmingParameters, state: WarmingState, cost: number): boolean {
+  return state.debt + cost * scale.unit + extraOf(ramp, state.coldness, cost) <= MAX_OWED;
+}
+
+/**
+ * Gives units back. If they were charged since something is owed, the limit is as cold as if they had not been taken, and they weigh
+ * as much as if they were taken last; else what they weigh in a warm limit. The rest is as `giveArrival` does.
+ */
+function giveWarming(
+  parameters: WarmingParameters,
+  state: WarmingState,
+  units: number,
+  ticket = -1,
+  chargedAt = -1,
+): void {
+  const { scale, ramp } = parameters;
+  const isRecent = chargedAt >= state.busySince;
+  const colder = isRecent ? Math.min(ramp.cold, state.coldness + units * ramp.use) : state.coldness;
+  let weight = units * scale.unit + extraWeight(ramp, colder) - extraWeight(ramp, state.coldness);
+  const usable = Math.max(ticket, Math.floor(chargedAt / scale.tick));
+  const gone = usable < 0 ? 0 : Math.max(0, arrivalDebtClearedAt(parameters, state) - usable);
+  weight -= gone * scale.speed;
+  // A ticket is of when all that the units weighed had flowed off, and those behind them may act before.
+  if (gone > 0 && ticket >= 0) weight -= extraOf(ramp, ramp.cold, units);
+  if (weight <= 0) return;
+  state.debt = Math.max(0, state.debt - weight);
+  state.coldness = colder;
+}
+
+/** Until nothing is owed and all is cold. */
+function keepWarming({ ramp, scale }: WarmingParameters, state: WarmingState): number {
+  const idle = Math.ceil((ramp.cold - Math.max(0, state.coldness)) / ramp.rest);
+  return arrivalResetAfter(state) + (idle > 0 ? (idle + 1) * scale.tick : 0);
+}

@@ -1,0 +1,26 @@
+import type { CheckEntry } from '../limits/counter.js';
+import { PromisedAnswer } from '../stores/promised-answer.js';
+import { toCallerDecision } from '../stores/store-decision.js';
+import type { Store, StoreDecision } from '../stores/store.js';
+import { type LeasedDecision, withLease } from './lease.js';
+import type { WaitQueues } from './wait-queues.js';
+
+/** The decision that code is told. */
+export class CallerAnswer extends PromisedAnswer<LeasedDecision> {
+  constructor(
+    private readonly entry: CheckEntry,
+    private readonly peek: boolean,
+    private readonly store: Store,
+    private readonly queues: WaitQueues,
+  ) {
+    super();
+  }
+
+  protected made(decisions: StoreDecision[]): LeasedDecision {
+    const { limit, identity, cost } = this.entry;
+    const answer = decisions[0]!;
+    const decision = toCallerDecision(answer, limit);
+    if (this.peek || limit.algorithm.holding === undefined) return decision;
+    return withLease(decision, answer, { limit, identity, units: cost }, this.store, this.queues);
+  }
+}

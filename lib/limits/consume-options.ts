@@ -1,0 +1,54 @@
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { priorityMessages } from '../errors/priority-messages.js';
+import { assertCost } from './arguments.js';
+import { assertPriority, type Priority } from './priority.js';
+
+/** The units that a call asks for, and how important it is. */
+export interface ConsumeOptions {
+  /**
+   * Units: a whole number >= 1.
+   * @default the limit's own cost, or 1
+   */
+  cost?: number;
+  /**
+   * How important the call is. It matters to limits with `reserveFor`, which keep a share of their quota for important ones.
+   * @default the limit's own priority, or 'default'
+   */
+  priority?: Priority;
+}
+
+/** The options of every call that asks for units. */
+export const CONSUME_OPTIONS = ['cost', 'priority'] as const satisfies readonly (keyof ConsumeOptions)[];
+
+/** What a call asks for. */
+export interface Asked {
+  readonly cost: number;
+  readonly priority: Priority | undefined;
+}
+
+/** What a call asks for, where it is silent. */
+export interface AskedByDefault {
+  readonly fixedCost: number;
+  readonly fixedPriority: Priority | undefined;
+}
+
+/** Reads what a call asks for: a number of units, or options, of which it may have `others`, too. */
+export function askedOf(
+  given: number | ConsumeOptions | undefined,
+  { fixedCost, fixedPriority }: AskedByDefault,
+  others: readonly string[] = [],
+): Asked {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    const cost: unknown = given === undefined ? fixedCost : given;
+    assertCost(cost);
+    return { cost, priority: fixedPriority };
+  }
+  for (const option of Object.keys(given)) {
+    if ((CONSUME_OPTIONS as readonly string[]).includes(option) || others.includes(option)) continue;
+    throw new RateLimitArgumentError(priorityMessages.unknownMember(option, [...CONSUME_OPTIONS, ...others]));
+  }
+  const { cost = fixedCost, priority = fixedPriority } = given;
+  assertCost(cost);
+  if (priority !== undefined) assertPriority(priority);
+  return { cost, priority };
+}

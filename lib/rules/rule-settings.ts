@@ -1,0 +1,33 @@
+import type { CommonLimitOptions, Count, OnMissingKey, Phase } from '../config/limit-definition.js';
+import type { OnceLogger } from '../errors/once-logger.js';
+import type { RefusalAnswer } from '../http/refusal-answer.js';
+import type { IdentifyAddress } from '../key-resolvers/ip.js';
+import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+
+/** What a rule is made of besides its limit. */
+export interface RuleSettings {
+  readonly key: BoundKey;
+  /** Whom it counts if the key finds nobody. */
+  readonly byAddress: IdentifyAddress;
+  readonly onMissingKey: OnMissingKey;
+  readonly phase: Phase;
+  readonly cost: NonNullable<CommonLimitOptions['cost']>;
+  /** Whether the cost was given, so that a request may turn out to cost something else. */
+  readonly hasCost: boolean;
+  readonly priority: CommonLimitOptions['priority'];
+  readonly count: Count;
+  readonly skip: CommonLimitOptions['skip'];
+  readonly answer: RefusalAnswer;
+  /** Whether each route has a counter of its own. */
+  readonly perRoute: boolean;
+  /** Whether its name is that of its algorithm and rate. */
+  readonly unnamed: boolean;
+  /** Shared by all rules of an app, since a function can make new ones for each request. */
+  readonly log: OnceLogger;
+}
+
+/** Limits of some identities, which differ from that of all others. */
+export interface KeyedLimits {
+  limitFor(identity: string): CompiledLimit;
+}
