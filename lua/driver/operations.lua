@@ -1,7 +1,7 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, PENALIZE, REFUND, RENEW, add, add_undecided, learn, milliseconds, now, open, save,
---   set_block
+-- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, PENALIZE, REFUND, RENEW, SETTLE, add, add_undecided, learn, milliseconds, now, open,
+--   save, set_block, settle_hold
 -- Leaves: operate
 
 -- Each says whether it changed the counter.
@@ -43,6 +43,12 @@ local function make_operations()
 
     [BLOCKED_FOR] = function(_, state)
       add(state.blocked_until and milliseconds(state.blocked_until - now) or 0)
+    end,
+
+    [SETTLE] = function(limit, state, units, ticket, charged_at, actual)
+      local is_known = settle_hold(limit, state, units, ticket, charged_at, actual)
+      add(is_known and 1 or 0)
+      return is_known
     end,
 
     [LEARN] = function(limit, state, ...)

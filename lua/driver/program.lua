@@ -1,12 +1,16 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
 -- Uses: make_algorithm, now, program, time_to_live_slack, values
--- Leaves: BLOCK, BLOCKED_FOR, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, LEARN, NO_CARRY, PEEK, PENALIZE, PROPORTIONAL,
---   REFUND, RENEW, RESERVE, limits, position, states
+-- Leaves: BLOCK, BLOCKED_FOR, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, HOLD, LEARN, NO_CARRY, PEEK, PENALIZE, PROPORTIONAL,
+--   REFUND, RENEW, RESERVE, SETTLE, limits, position, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
-local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN = 8, 9, 10, 11
+local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, SETTLE, HOLD = 8, 9, 10, 11, 12, 13
 local NO_CARRY, PROPORTIONAL = 0, 1
+
+-- What follows the parameters of a limit with a hold: microseconds after which a hold lapses; whether its units are given back then
+-- (0 or 1); for how long it is known at least; the identifier of the next one, which no other call uses.
+local HOLD_TERMS = { 'hold', 'releases', 'hold_known', 'next_hold' }
 
 -- The number that is read next.
 local position = 5
@@ -44,7 +48,7 @@ for number = 1, program[4] do
   }
   local parameters = algorithm.parameters
   position = position + 6
-  for i = 1, program[position] do limit[parameters[i]] = program[position + i] end
+  for i = 1, program[position] do limit[parameters[i] or HOLD_TERMS[i - #parameters]] = program[position + i] end
   position = position + 1 + program[position]
   if limit.block_for < 0 then
     local steps = {}

@@ -1,6 +1,6 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
--- Uses: CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, LEARN, PEEK, RESERVE, close, decide, entry_costs, entry_keys, entry_limits,
+-- Uses: CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, PEEK, RESERVE, SETTLE, close, decide, entry_costs, entry_keys, entry_limits,
 --   entry_waits, filled, gap_ends, gaps, limits, mode_of, operate, position, program, reply, size, states
 
 while program[position] do
@@ -14,7 +14,7 @@ while program[position] do
       position = position + 2
     end
     decide(mode_of(CONSUME), count, times, step)
-  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE then
+  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE or operation == HOLD then
     for i = 1, count do
       entry_limits[i], entry_keys[i], entry_costs[i] = limits[program[position]], program[position + 1], program[position + 2]
       position = position + 3
@@ -26,7 +26,7 @@ while program[position] do
     decide(mode_of(operation), count, 1, 0)
   else
     local limit, number = limits[program[position]], program[position + 1]
-    local last = position + (operation == LEARN and 10 or 4)
+    local last = position + (operation == LEARN and 10 or operation == SETTLE and 5 or 4)
     operate(operation, limit, number, unpack(program, position + 2, last))
     position = last + 1
   end

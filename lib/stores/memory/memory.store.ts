@@ -5,12 +5,14 @@ import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
 import { DirectStore, tell } from '../decide.js';
+import { isHold } from '../store-decision.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { blockFor } from './block.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { type View, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
 import { evaluateReservation, toMs } from './evaluation.js';
+import { settleHold } from './holding.js';
 import { Learning } from './learning.js';
 import type { Lesson } from '../lesson.js';
 
@@ -125,7 +127,8 @@ export class MemoryStore extends DirectStore implements Store {
     for (const refund of refunds) {
       const view = viewOf(this.table, refund, now);
       const { algorithm, parameters } = refund.limit;
-      algorithm.give(parameters, view.state, refund.units, refund.ticket, refund.chargedAt);
+      if (!isHold(refund)) algorithm.give(parameters, view.state, refund.units, refund.ticket, refund.chargedAt);
+      else if (!settleHold(view, refund)) continue;
       this.counters.store(view);
     }
     return Promise.resolve();

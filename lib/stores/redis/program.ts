@@ -1,7 +1,9 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry } from '../store.js';
 import type { Counter } from '../../limits/counter.js';
-import { extraKeysOf, keyOf, noteKeyOf } from './keys.js';
+import { holdNumbers } from '../../algorithms/hold-terms.js';
+import { isHold } from '../store-decision.js';
+import { extraKeysOf, holdsKeyOf, keyOf, noteKeyOf } from './keys.js';
 import type { Lesson } from '../lesson.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
@@ -17,6 +19,8 @@ const CONSUME_REFUNDABLE = 8;
 const CONSUME_EACH = 9;
 const BLOCKED_FOR = 10;
 const LEARN = 11;
+const SETTLE = 12;
+const HOLD = 13;
 const UNKNOWN = -1;
 const NO_TICKET = -1;
 const NO_TIME = -1;
@@ -96,11 +100,11 @@ export class Program {
     for (const check of checks) this.checkAny(check);
   }
 
-  private checkAny({ entries, peek = false, refundable = false }: Check): void {
+  private checkAny({ entries, peek = false, refundable = false, hold = false }: Check): void {
     const limits: number[] = [];
     const keys: number[] = [];
     let limitsAndCosts = '';
-    let isRun = !peek && !refundable;
+    let isRun = !peek && !refundable && !hold;
     for (const entry of entries) {
       const limit = this.limit(entry.limit);
       const key = this.key(entry);
@@ -116,7 +120,7 @@ export class Program {
       return;
     }
     this.endRun();
-    this.body += `,${peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
+    this.body += `,${peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
     for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
   }
 
@@ -132,7 +136,9 @@ export class Program {
   }
 
   refund(refund: Refund): void {
-    this.operation(REFUND, refund, refund.units, refund.ticket ?? NO_TICKET, refund.chargedAt ?? NO_TIME);
+    const { units, ticket = NO_TICKET, chargedAt = NO_TIME, actual = 0 } = refund;
+    if (isHold(refund)) this.operation(SETTLE, refund, units, ticket, chargedAt, actual);
+    else this.operation(REFUND, refund, units, ticket, chargedAt);
   }
 
   penalize(charge: Charge): void {
@@ -232,19 +238,24 @@ export class Program {
   }
 
   private parametersOf({ algorithm, parameters }: CompiledLimit): number[] {
-    return algorithm.scriptParameters(parameters, this.now);
+    const numbers = algorithm.scriptParameters(parameters, this.now);
+    return parameters.hold === undefined ? numbers : [...numbers, ...holdNumbers(parameters.hold)];
   }
 
   private key(counter: Counter): number {
     const key = keyOf(this.prefix, counter);
     const known = this.keyNumbers.get(key);
+    const holds = counter.limit.parameters.hold !== undefined;
     if (known !== undefined) {
       this.keepOpen(known);
+      // A limit without holds may have come first.
+      if (holds) this.keyNumber(holdsKeyOf(key));
       return known;
     }
     const number = this.ownKeys.push(key);
     this.keyNumbers.set(key, number);
     this.ownKeys.push(...extraKeysOf(key, counter));
+    if (holds) this.keyNumber(holdsKeyOf(key));
     return number;
   }
 
