@@ -143,6 +143,15 @@ export function holdsContract(make: (clock: ManualClock) => Store): void {
     });
   });
 
+  it('releases a few hundred holds at once, and the others with the next check', async () => {
+    const limit = compile({ algo: 'budget', limit: 300, period: 'month', hold: '5s', onLapse: 'release' });
+    const entry = { limit, identity, cost: 1 };
+    await store.check(Array.from({ length: 300 }, () => ({ entries: [entry], hold: true, refundable: true })));
+    at(5 * SECOND);
+    await expect(ask(store, limit, { cost: 300 })).resolves.toMatchObject({ allowed: false, remaining: 256 });
+    await expect(ask(store, limit, { cost: 300 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
+  });
+
   it('keeps a thousand holds that have lapsed, and forgets the oldest first', async () => {
     const limit = compile({ algo: 'budget', limit: 5000, period: 'month', hold: '5s' });
     const held: Refund[] = [];
