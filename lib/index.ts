@@ -3,11 +3,13 @@
  * @module nestjs-sluice
  */
 export type { WindowCount } from './algorithms/algorithm.js';
-export type { CalendarWindowOptions } from './algorithms/calendar-window.js';
+export type { BudgetOptions } from './algorithms/budget.js';
+export type { CalendarOptions, CalendarWindowOptions } from './algorithms/calendar-window.js';
 export type { Period } from './algorithms/calendar.js';
 export type { ConcurrencyOptions } from './algorithms/concurrency.js';
 export type { FixedWindowOptions } from './algorithms/fixed-window.js';
 export type { GcraOptions } from './algorithms/gcra.js';
+export type { HoldOptions, OnLapse } from './algorithms/hold-terms.js';
 export type { AlgorithmOptions } from './algorithms/index.js';
 export type { LeakyBucketOptions } from './algorithms/leaky-bucket.js';
 export {
@@ -18,6 +20,7 @@ export {
   type UnansweredCheck,
 } from './limits/compiled-limit.js';
 export type { Duration } from './algorithms/options.js';
+export { eur, gbp, money, usd } from './limits/money.js';
 export type { SlidingLogOptions } from './algorithms/sliding-log.js';
 export type { SlidingWindowOptions } from './algorithms/sliding-window.js';
 export type { TokenBucketOptions } from './algorithms/token-bucket.js';
@@ -135,6 +138,7 @@ export type {
 } from './overrides/override.js';
 export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
 export { Reservation } from './limiter/reservation.js';
+export { ReservedCheck } from './limiter/reserved-check.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';
 export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
 export type { LearntRate, Lesson, RateLesson } from './stores/lesson.js';

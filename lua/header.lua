@@ -26,7 +26,7 @@
 --                       operation, number of entries, entries; an entry is
 --                       the number of its limit, the number of its key, and what the operation needs
 --          operations: 0 consume, 1 peek and 8 consume what may be given back (cost), 4 reserve (cost, the longest wait in
---            microseconds), each of any number of entries; and of one entry with three numbers, 2 refund (units, ticket or
+--            microseconds), 16 consume and hold (cost), each of any number of entries; and of one entry with three numbers, 2 refund (units, ticket or
 --            -1, when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
 --            7 renew (units, ticket), 10 how long it is blocked (unused). 11 learn has nine: the number of the key of its note,
 --            units that are left, microseconds until the reset, microseconds since the call was sent, tag of the window, units
@@ -35,22 +35,23 @@
 --            of its window, units that were answered, 1 if they were refused, the largest cost of a call, the longest microseconds
 --            between two calls. 13 claim (cost, the longest wait in microseconds, or -1 to only look; the number of the key of its claim,
 --            microseconds to keep that once its units can be used) is a reserve that is done once, and of one entry, or of a limit
---            and its candidate. 14 releases a claim (the number of its key, 1 to give its units back). 9 stands for many checks of 0
+--            and its candidate. 14 releases a claim (the number of its key, 1 to give its units back). 15 settle has four: units, ticket,
+--            when they were charged, units that were really used. 9 stands for many checks of 0
 --            with the same limits and costs, whose keys follow each other: the number of entries of a check, the number of checks, the number of the first key, what to add to it from check
 --            to check, then the number of the limit and the cost of each entry. A check has each key once
 -- ARGV[2]  of checks of the first kind, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
 --          row has, if not one each
--- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8 and 9 replies
+-- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8, 9 and 16 replies
 --            reset_after * 4 + 1, remaining                  allowed
 --            reset_after * 4 + 2, remaining, delay, ticket   allowed, to be held
 --            reset_after * 4,     remaining, retry_after     refused; a wait of -1 never ends
 --          and, of a limit with steps, the number of offences
---          4 and 8 reply the time at last
+--          4, 8, 13 and 16 reply the time at last
 --          an operation whose calendar window is not the one of the server's clock replies
 --            -1, now                                  not decided, to be asked again
 --          13 replies as 4, or, to look, as 1; and, of what has been claimed,
 --            -2, wait                                 until its units can be used
---          2, 5, 6, 11 and 14 reply 1; 12 replies the units of an interval, its milliseconds, and the units at once; 7 replies 1, or 0 if nothing is held any more; 10 replies the time, or 0; 3 replies the number of windows, then start, end,
+--          2, 5, 6, 11 and 14 reply 1; 12 replies the units of an interval, its milliseconds, and the units at once; 7 and 15 reply 1, or 0 if nothing is held any more; 10 replies the time, or 0; 3 replies the number of windows, then start, end,
 --            count of each, the newest last
 --
 -- A refused check writes nothing, unless a state was made under other parameters or the clock was set back by an
@@ -91,6 +92,9 @@
 --   scale_used(limit, state, to, from)   has as large a part of the quota `to` used as was used of `from`; else in whole units
 --   delay(limit, state, cost)       microseconds to hold what fits, and its ticket
 --   renew(limit, state, units, ticket)   whether what is held is held anew
+--   counts(limit, state, charged_at, time)   whether what was charged then still counts at a time from now on; where units can be held
+--   most(limit)             the most that can be counted, beyond the quota, too; where that is less than 2^53 - 1
+--   correct(limit, state, charged_at, difference)   changes the count of the finished window of a time, if it is kept
 --   history(limit, state, key)      start, end, count of windows, the newest last
 -- What plain.lua uses of an algorithm that fragments.json lists as plain are functions that the fragment or its core declares by
 -- `local function`, besides fits, take, remaining, retry_after, reset_after, encode, delay and keep_for:

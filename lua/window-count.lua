@@ -22,6 +22,8 @@ local function window_count()
 
   local function reset_after(_, state) return state.count > 0 and state.window_end - state.now or 0 end
 
+  local function counts(_, state, charged_at, time) return charged_at >= state.start and time < state.window_end end
+
   local function encode(_, state) return pack('<dddd', state.start, state.window_end, state.count, state.last) end
 
   -- It lives until the window ends.
@@ -39,6 +41,7 @@ local function window_count()
     remaining = remaining,
     retry_after = retry_after,
     reset_after = reset_after,
+    counts = counts,
     encode = encode,
   }
 end

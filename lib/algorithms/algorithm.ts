@@ -1,3 +1,5 @@
+import type { HoldTerms } from './hold-terms.js';
+
 /**
  * A limit's counter for one key, as it is now: read from a store, brought up to the present, and changed in place.
  * What it holds besides is the algorithm's own.
@@ -20,6 +22,8 @@ export interface Parameters {
   readonly quota: number;
   /** Units of the same counter that are kept for others, besides the quota. */
   readonly kept?: number;
+  /** How units are held that are reserved; nothing if they cannot be. */
+  readonly hold?: HoldTerms | undefined;
 }
 
 /** A finished or running window of a limit that counts by the calendar. */
@@ -73,6 +77,16 @@ export interface HoldingCapability<P extends Parameters, S extends State> {
   ticket(parameters: P, state: S, cost: number): number;
   /** Holds anew what a request of `units` holds since it got its `ticket`. Says whether it still held it. */
   renew(parameters: P, state: S, units: number, ticket: number): boolean;
+}
+
+/** Units can be reserved at an estimate: they count at once, and what was really used is settled later, where they were charged. */
+export interface HoldsCapability<P extends Parameters, S extends State> {
+  /** Whether units that were charged at a time still count at another one, now or later. */
+  counts(parameters: P, state: S, chargedAt: number, time: number): boolean;
+  /** The most that can be counted, beyond the quota, too; 2^53 - 1 unless given. */
+  most?(parameters: P): number;
+  /** Changes the count of the finished window of a time, if it is still kept. */
+  correct?(parameters: P, state: S, chargedAt: number, difference: number): void;
 }
 
 /** Units can be charged for requests to come. */
@@ -158,6 +172,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly holding?: HoldingCapability<P, S>;
   /** What allows units to be taken for several requests to come, and used a little later. */
   readonly prefetch?: PrefetchCapability<P>;
+  /** What allows units to be held until they are settled, by limits with a `hold`. */
+  readonly holds?: HoldsCapability<P, S>;
   /** The windows or slices that can still be read, the newest first. */
   history?(parameters: P, state: S): WindowCount[];
 }

@@ -2,19 +2,24 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Algorithm, Parameters, WindowCount } from './algorithm.js';
 import { Calendar, isTimezone, type Period, PERIODS } from './calendar.js';
+import { type HoldOptions, holdTerms } from './hold-terms.js';
 import { duration, type Duration, oneOf, orElse, wholeNumber } from './options.js';
 import { shareOfUnits } from './share.js';
-import { prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
+import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
  * A window of the calendar: a request of cost c is allowed if count + c <= rate, where count starts anew with every second,
  * minute, hour, day, week (from Monday), month, quarter or year of a time zone, through its changes to and from summer time.
  */
-export interface CalendarWindowOptions {
+export interface CalendarWindowOptions extends CalendarOptions, HoldOptions {
   /** The algorithm. */
   algo: 'calendar-window';
   /** Units that are allowed a window: a whole number >= 1. */
   rate: number;
+}
+
+/** Which windows of the calendar are counted. */
+export interface CalendarOptions {
   /** The calendar's window. */
   period: Period;
   /**
@@ -67,22 +72,11 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
   name: 'calendar-window',
   code: 'cw',
   extraKeys: ['history'],
-  options: ['rate', 'period', 'timezone', 'retain'],
+  options: ['rate', 'period', 'timezone', 'retain', 'hold', 'onLapse'],
 
   compile(options, location) {
     const quota = wholeNumber(location, 'rate', options.rate);
-    const period = oneOf(location, 'period', options.period, PERIODS);
-    const timezone = orElse(options.timezone, 'UTC');
-    if (!isTimezone(timezone)) {
-      const wants = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
-      throw new RateLimitConfigError(messages.wrongOption(location, 'timezone', timezone, wants));
-    }
-    const retain = options.retain === undefined ? 0 : duration(location, 'retain', options.retain);
-    if (retain / SHORTEST[period] > MAX_RETAINED) {
-      const wants = `at most ${MAX_RETAINED} windows of a ${period}`;
-      throw new RateLimitConfigError(messages.wrongOption(location, 'retain', options.retain, wants));
-    }
-    return { quota, retain, calendar: new Calendar(period, timezone) };
+    return { quota, ...calendarOf(options, location), hold: holdTerms(options, location) };
   },
   defaultName: ({ algo, rate, period }) => `${algo}:${rate}/${period}`,
   share: (options, part) => ({ ...options, rate: shareOfUnits(options.rate, part) }),
@@ -106,6 +100,16 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
   save: (_, state) => state,
   bytes: ({ finished }) => 100 + 100 * finished.length,
   prefetch: prefetchOfWindow,
+  holds: {
+    ...holdsOfWindow,
+    correct(_, state, chargedAt, difference) {
+      state.finished = state.finished.map((window) =>
+        chargedAt < window.start || chargedAt >= window.end
+          ? window
+          : { ...window, count: Math.max(0, Math.min(window.count + difference, Number.MAX_SAFE_INTEGER)) },
+      );
+    },
+  },
   keepFor: ({ retain }, { count, end, now, finished }) =>
     count > 0 ? end - now + retain : (finished.at(-1)?.end ?? now - retain) + retain - now,
   history: (_, { count, start, end, finished }) =>
@@ -113,6 +117,25 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
       .map((window): WindowCount => ({ start: window.start / 1000, end: window.end / 1000, count: window.count }))
       .toReversed(),
 };
+
+/** Reads which windows are counted. Throws `RateLimitConfigError`. */
+export function calendarOf(
+  options: CalendarOptions,
+  location: string,
+): Pick<CalendarWindowParameters, 'calendar' | 'retain'> {
+  const period = oneOf(location, 'period', options.period, PERIODS);
+  const timezone = orElse(options.timezone, 'UTC');
+  if (!isTimezone(timezone)) {
+    const wants = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
+    throw new RateLimitConfigError(messages.wrongOption(location, 'timezone', timezone, wants));
+  }
+  const retain = options.retain === undefined ? 0 : duration(location, 'retain', options.retain);
+  if (retain / SHORTEST[period] > MAX_RETAINED) {
+    const wants = `at most ${MAX_RETAINED} windows of a ${period}`;
+    throw new RateLimitConfigError(messages.wrongOption(location, 'retain', options.retain, wants));
+  }
+  return { retain, calendar: new Calendar(period, timezone) };
+}
 
 function reopen(
   { calendar, retain }: CalendarWindowParameters,

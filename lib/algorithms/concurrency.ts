@@ -1,4 +1,5 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
+import { newIdentifier } from './identifier.js';
 import { Leases } from './leases.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { shareOfUnits } from './share.js';
@@ -35,14 +36,6 @@ export interface ConcurrencyState extends State {
 
 /** How many leases are looked at for the exact wait; beyond, each counts as one unit, as in the script. */
 const MOST = 256;
-
-/** Identifiers are random, so that two calls never use the same, and well below 2^53, where every client reads them exactly. */
-const CALLS = 2 ** 42;
-const LEASES_A_CALL = 512;
-
-function newIdentifier(): number {
-  return Math.floor(Math.random() * CALLS) * LEASES_A_CALL;
-}
 
 export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, ConcurrencyState> = {
   name: 'concurrency',

@@ -1,13 +1,14 @@
 import type { Algorithm, Parameters } from './algorithm.js';
+import { type HoldOptions, holdTerms } from './hold-terms.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { shareOfRate } from './share.js';
-import { prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
+import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
  * A fixed window: it opens with its first request and lasts `interval`; a request of cost c is allowed if
  * count + c <= rate. Two windows may touch, so up to 2 x rate units can pass around the end of one.
  */
-export interface FixedWindowOptions {
+export interface FixedWindowOptions extends HoldOptions {
   /** The algorithm. */
   algo: 'fixed-window';
   /** Units that are allowed a window: a whole number >= 1. */
@@ -23,12 +24,13 @@ export interface FixedWindowParameters extends Parameters {
 export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, WindowState> = {
   name: 'fixed-window',
   code: 'fw',
-  options: ['rate', 'interval'],
+  options: ['rate', 'interval', 'hold', 'onLapse'],
 
-  compile: (options, location) => ({
-    quota: wholeNumber(location, 'rate', options.rate),
-    interval: duration(location, 'interval', options.interval),
-  }),
+  compile(options, location) {
+    const quota = wholeNumber(location, 'rate', options.rate);
+    const interval = duration(location, 'interval', options.interval);
+    return { quota, interval, hold: holdTerms(options, location, interval) };
+  },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,
   window: ({ interval }) => interval,
@@ -43,6 +45,12 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   ...windowCount,
   save: (_, state) => state,
   prefetch: prefetchOfWindow,
+  holds: {
+    // Where all units of a window were given back, it may be forgotten.
+    counts: (parameters, state, chargedAt, time) =>
+      holdsOfWindow.counts(parameters, state, chargedAt, time) ||
+      (state.count === 0 && chargedAt + parameters.interval > time),
+  },
 };
 
 function reopen(

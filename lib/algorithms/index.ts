@@ -1,4 +1,5 @@
 import type { Algorithm } from './algorithm.js';
+import { budget } from './budget.js';
 import { calendarWindow } from './calendar-window.js';
 import { concurrency } from './concurrency.js';
 import { fixedWindow } from './fixed-window.js';
@@ -13,6 +14,7 @@ import { tokenBucket } from './token-bucket.js';
 const list = [
   fixedWindow,
   calendarWindow,
+  budget,
   slidingWindow,
   slidingLog,
   tokenBucket,

@@ -3,7 +3,7 @@ import type { Algorithm } from './algorithm.js';
 type Options = Readonly<Record<string, unknown>>;
 
 /** What only some algorithms can do. */
-export type Capability = 'reservation' | 'queue' | 'holding' | 'prefetch' | 'history';
+export type Capability = 'reservation' | 'queue' | 'holding' | 'holds' | 'prefetch' | 'history';
 
 /** The parts of an algorithm that it may leave out. */
 type OptionalParts = {
@@ -27,6 +27,7 @@ const ABSENT: OptionalParts = {
   reservation: undefined,
   queue: undefined,
   holding: undefined,
+  holds: undefined,
   prefetch: undefined,
   history: undefined,
 };

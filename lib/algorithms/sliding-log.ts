@@ -1,4 +1,5 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
+import { type HoldOptions, holdTerms } from './hold-terms.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { shareOfRate } from './share.js';
 
@@ -6,7 +7,7 @@ import { shareOfRate } from './share.js';
  * A sliding log: a request of cost c is allowed if the units allowed in (t - interval, t] + c <= rate, exactly. Each request
  * is remembered for `interval`.
  */
-export interface SlidingLogOptions {
+export interface SlidingLogOptions extends HoldOptions {
   /** The algorithm. */
   algo: 'sliding-log';
   /** Units that are allowed in any stretch of `interval`: a whole number from 1 to 8,388,607. */
@@ -57,11 +58,12 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   name: 'sliding-log',
   code: 'sl',
   extraKeys: ['block'],
-  options: ['rate', 'interval'],
+  options: ['rate', 'interval', 'hold', 'onLapse'],
 
   compile: (options, location) => ({
     quota: wholeNumber(location, 'rate', options.rate, { max: MAX_RATE }),
     interval: duration(location, 'interval', options.interval),
+    hold: holdTerms(options, location),
   }),
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,
@@ -72,6 +74,11 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
     // What is used in any stretch of `interval` was charged in one of interval + ttl.
     parameters: ({ quota, interval }, ttl) => ({ quota, interval: interval + ttl }),
     endsWithWindow: false,
+  },
+  holds: {
+    counts: ({ interval }, state, chargedAt, time) => chargedAt > Math.max(time, state.time) - interval,
+    // Twice as many stay below the modulus.
+    most: ({ quota }) => 2 * quota,
   },
 
   open({ interval }, stored, now) {

@@ -1,4 +1,5 @@
 import type { Algorithm, Parameters, State, WindowCount } from './algorithm.js';
+import { type HoldOptions, holdTerms } from './hold-terms.js';
 import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
 import { shareOfRate } from './share.js';
 
@@ -6,7 +7,7 @@ import { shareOfRate } from './share.js';
  * A sliding window of slices: a request of cost c is allowed if the sum of the slices that overlap (t - interval, t] + c <=
  * rate. The oldest slice counts whole until none of it is in the window, so no stretch of `interval` holds more than `rate`.
  */
-export interface SlidingWindowOptions {
+export interface SlidingWindowOptions extends HoldOptions {
   /** The algorithm. */
   algo: 'sliding-window';
   /** Units that are allowed in any stretch of `interval`: a whole number >= 1. */
@@ -52,13 +53,13 @@ const MOST_SLICES = 1000;
 export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParameters, SlidingWindowState> = {
   name: 'sliding-window',
   code: 'sw',
-  options: ['rate', 'interval', 'slices'],
+  options: ['rate', 'interval', 'slices', 'hold', 'onLapse'],
 
   compile(options, location) {
     const quota = wholeNumber(location, 'rate', options.rate);
     const interval = duration(location, 'interval', options.interval);
     const slices = wholeNumber(location, 'slices', orElse(options.slices, 10), { max: MOST_SLICES });
-    return windowOf(quota, interval, slices);
+    return { ...windowOf(quota, interval, slices), hold: holdTerms(options, location) };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,
@@ -82,9 +83,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     state.total += cost;
   },
   give({ interval }, state, units, _ticket, chargedAt) {
-    const { now, newest, length } = state;
-    const time = Math.max(now, newest * length);
-    if (chargedAt !== undefined && (Math.floor(chargedAt / length) + 1) * length - 1 <= time - interval) return;
+    if (chargedAt !== undefined && !counts(state, interval, chargedAt, state.now)) return;
     settle(state);
     // The oldest units go first: what is left then counts no shorter than it should.
     for (let age = state.counts.length - 1; age >= 0 && units > 0; age--) {
@@ -116,6 +115,9 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     // What is used in any stretch of `interval` was charged in one of interval + ttl.
     parameters: ({ quota, interval, slices }, ttl) => windowOf(quota, interval + ttl, slices),
     endsWithWindow: false,
+  },
+  holds: {
+    counts: ({ interval }, state, chargedAt, time) => counts(state, interval, chargedAt, time),
   },
   history(_, state) {
     const settled = { ...state, counts: [...state.counts] };
@@ -216,6 +218,12 @@ function lengthened({ interval, length }: SlidingWindowParameters, old: Slices, 
     if (count > 0 && (number + 1) * old.length - 1 > left) counts[newest - Math.floor(number / factor)]! += count;
   }
   return { length: old.length * factor, newest, counts };
+}
+
+/** Whether the slice of a time is still in the window at another one. */
+function counts({ newest, length }: SlidingWindowState, interval: number, chargedAt: number, at: number): boolean {
+  const time = Math.max(at, newest * length);
+  return (Math.floor(chargedAt / length) + 1) * length - 1 > time - interval;
 }
 
 /** Microseconds until none of the slice of that age is in the window. */

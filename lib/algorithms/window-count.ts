@@ -24,6 +24,12 @@ export const windowCount = {
   resetAfter: (_: Parameters, { count, end, now }: WindowState): number => (count > 0 ? end - now : 0),
 };
 
+/** Units of a window count until it ends, and never in the next one. */
+export const holdsOfWindow = {
+  counts: (_: Parameters, { start, end }: WindowState, chargedAt: number, time: number): boolean =>
+    chargedAt >= start && time < end,
+};
+
 /** Units that are used in the window in which they were charged count in it, so nothing changes. */
 export const prefetchOfWindow = {
   parameters: <P extends Parameters>(parameters: P): P => parameters,

@@ -85,8 +85,9 @@ function readSpec(spec: string, common: readonly string[]): ReadSpec {
 
 /** What stands before the first comma, by the names that the algorithm has for it. */
 function mainOptions(known: readonly string[], rate: string, interval: string): Record<string, number | string> {
-  if (known.includes('ttl')) return { limit: numeric(rate), ttl: ofOne(interval) };
-  return { rate: numeric(rate), ...(known.includes('period') ? { period: interval } : { interval: ofOne(interval) }) };
+  const units = known.includes('limit') ? { limit: numeric(rate) } : { rate: numeric(rate) };
+  if (known.includes('ttl')) return { ...units, ttl: ofOne(interval) };
+  return { ...units, ...(known.includes('period') ? { period: interval } : { interval: ofOne(interval) }) };
 }
 
 /** Reads all limits of a command line. Two of one name would share a counter. */

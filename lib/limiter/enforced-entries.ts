@@ -9,6 +9,11 @@ export function decideEnforced(store: Store, check: Check, answer: CheckAnswer):
   else answerWith(decideOthers(store, check), answer);
 }
 
+/** The same, for callers that wait for the answer. */
+export function decidedEnforced(store: Store, check: Check): Promise<StoreDecision[]> {
+  return check.entries.some(isOff) ? decideOthers(store, check) : decided(store, check);
+}
+
 async function decideOthers(store: Store, check: Check): Promise<StoreDecision[]> {
   const asked = check.entries.filter((entry) => !isOff(entry));
   const decisions = asked.length === 0 ? [] : await decided(store, { ...check, entries: asked });

@@ -37,6 +37,14 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   return entries;
 }
 
+/** Refuses limits whose units are leased, which are settled by no number. Throws `RateLimitArgumentError`. */
+export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
+  for (const { limit } of entries) {
+    if (limit.algorithm.holding === undefined) continue;
+    throw new RateLimitArgumentError(messages.onlyHeld(limit.name, limit.algorithm.name, 'reserved'));
+  }
+}
+
 function entryOf(check: LimitCheck, registry: LimitRegistry): CheckEntry {
   if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
   const { limit: given, key, cost, priority } = check;

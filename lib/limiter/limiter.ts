@@ -1,18 +1,20 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
-import { assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
+import { assertActual, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf, type ConsumeOptions } from '../limits/consume-options.js';
 import { openDecision, refundOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
+import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
 import { CallerAnswer } from './caller-answer.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
 import { ACQUIRE_OPTIONS, type AcquireOptions, RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
-import type { Counter } from '../limits/counter.js';
-import { decide } from '../stores/decide.js';
+import { readReservationId } from './reservation-id.js';
+import type { CheckEntry, Counter } from '../limits/counter.js';
+import { decide, decided } from '../stores/decide.js';
 import type { Decision } from '../limits/decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import type { WaitQueues } from './wait-queues.js';
@@ -72,8 +74,9 @@ export class Limiter {
   }
 
   /**
-   * Reserves `cost` units of a `token-bucket`, `gcra` or `leaky-bucket`, if need be for a time in the future: the
-   * reservation's `delayMs` is the wait until they may be used. Refused if that is longer than `maxWait`.
+   * Reserves `cost` units. Of a `token-bucket`, `gcra` or `leaky-bucket` if need be for a time in the future: the
+   * reservation's `delayMs` is the wait until they may be used. Refused if that is longer than `maxWait`. Of a limit with a `hold`
+   * at an estimate: they count from now on, until they are settled at what was really used.
    *
    * @param key the key of the counter
    * @param options the units, and the longest wait for them
@@ -83,16 +86,35 @@ export class Limiter {
     const counter = this.counter(key, asked);
     const units = asked.cost;
     const maxWaitMs = toMs('maxWait', options.maxWait ?? '1y');
-    const { algorithm } = counter.limit;
+    const { algorithm, parameters } = counter.limit;
+    if (parameters.hold !== undefined) return this.reserveHeld({ ...counter, cost: units });
+    if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(this.name, algorithm.name));
     if (algorithm.reservation === undefined && algorithm.queue === undefined) {
       throw new RateLimitArgumentError(
-        messages.notReservable(this.name, algorithm.name, algorithms.withAny('reservation', 'queue')),
+        messages.notReservable(this.name, algorithm.name, algorithms.withAny('reservation', 'queue', 'holds')),
       );
     }
     if (counter.limit.off) return new Reservation(openDecision(counter.limit), undefined, this.store);
     const answer = await this.store.reserve({ ...counter, cost: units, maxWaitMs });
     const taken = answer.allowed ? refundOf({ ...counter, units }, answer) : undefined;
     return new Reservation(toCallerDecision(answer, counter.limit), taken, this.store);
+  }
+
+  /**
+   * Settles a reservation of a limit with a `hold`, from whichever process: as `Reservation.settle` does, so once.
+   *
+   * @param key the key of the counter
+   * @param id the reservation's
+   * @param actual units: a whole number >= 0; 0 gives all back
+   */
+  async settle(key: string, id: string, actual: number): Promise<void> {
+    const counter = this.counter(key);
+    const { algorithm, parameters } = counter.limit;
+    const held = readReservationId(id);
+    assertActual(actual);
+    if (parameters.hold === undefined) throw new RateLimitArgumentError(holdMessages.noHold(this.name, algorithm.name));
+    await this.store.refund([{ ...counter, ...held, actual }]);
+    this.queues.wake(counter);
   }
 
   /**
@@ -195,6 +217,15 @@ export class Limiter {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Reserves units that count at once, and are held until they are settled. */
+  private async reserveHeld(entry: CheckEntry): Promise<Reservation> {
+    const { limit, identity, cost: units } = entry;
+    if (limit.off) return new Reservation(openDecision(limit), undefined, this.store);
+    const [answer] = await decided(this.store, { entries: [entry], hold: true, refundable: true });
+    const taken = answer!.allowed ? refundOf({ limit, identity, units }, answer!) : undefined;
+    return new Reservation(toCallerDecision(answer!, limit), taken, this.store, this.queues);
   }
 
   /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */

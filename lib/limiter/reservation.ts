@@ -1,9 +1,15 @@
 import { assertActual } from '../limits/arguments.js';
 import type { Decision } from '../limits/decision.js';
+import { isHold } from '../stores/store-decision.js';
 import type { Refund, Store } from '../stores/store.js';
+import { reservationId } from './reservation-id.js';
 import { settle } from './settlement.js';
+import type { WaitQueues } from './wait-queues.js';
 
-/** Units that were reserved, if need be for a time in the future: `delayMs` is the wait until they may be used. */
+/**
+ * Units that were reserved: of a bucket if need be for a time in the future, `delayMs` is the wait until they may be used; of a
+ * limit with a `hold` at an estimate, which counts until it is settled.
+ */
 export class Reservation implements Decision {
   readonly allowed: boolean;
   readonly limit: string;
@@ -13,15 +19,19 @@ export class Reservation implements Decision {
   readonly resetAfterMs: number;
   readonly delayMs: number;
   readonly source: Decision['source'];
+  /** By which `Limiter.settle` finds the units from any process; absent for refusals, and for limits without a `hold`. */
+  readonly id: string | undefined;
   // Private in the language, too: a reservation can be logged or sent as it is.
   readonly #taken: Refund | undefined;
   readonly #store: Store;
+  readonly #queues: WaitQueues | undefined;
   #ended = false;
 
   /** @internal */
-  constructor(decision: Decision, taken: Refund | undefined, store: Store) {
+  constructor(decision: Decision, taken: Refund | undefined, store: Store, queues?: WaitQueues) {
     this.#taken = taken;
     this.#store = store;
+    this.#queues = queues;
     this.allowed = decision.allowed;
     this.limit = decision.limit;
     this.quota = decision.quota;
@@ -30,6 +40,7 @@ export class Reservation implements Decision {
     this.resetAfterMs = decision.resetAfterMs;
     this.delayMs = decision.delayMs;
     this.source = decision.source;
+    this.id = reservationId(taken);
   }
 
   /**
@@ -38,25 +49,36 @@ export class Reservation implements Decision {
    */
   async cancel(): Promise<void> {
     const taken = this.take();
-    if (taken !== undefined) await this.#store.refund([taken]);
+    if (taken !== undefined) await this.giveBack(taken);
   }
 
   /**
    * Replaces the reserved units by the actual ones, once they are known: surplus units are refunded, missing ones are charged,
-   * up to one quota more than there is. Does nothing if they were refused, cancelled or settled before. Rejects with
-   * `RateLimitArgumentError` or `RateLimitStoreError`.
+   * also beyond the limit: up to one quota more than there is, and of a limit with a `hold` all of them. Units that are held are
+   * corrected in the window in which they were reserved, also after their hold has lapsed. Does nothing if they were refused,
+   * cancelled or settled before, by whichever process. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`; held units
+   * can be settled again then.
    *
    * @param actual units: a whole number >= 0
    */
   async settle(actual: number): Promise<void> {
     assertActual(actual);
     const taken = this.take();
-    if (taken !== undefined) await settle(this.#store, taken, actual);
+    if (taken === undefined) return;
+    if (isHold(taken)) await this.giveBack({ ...taken, actual });
+    else await settle(this.#store, taken, actual);
   }
 
-  /** The reserved units, the first time. */
+  private async giveBack(refund: Refund): Promise<void> {
+    await this.#store.refund([refund]);
+    if (isHold(refund)) this.#queues?.wake(refund);
+  }
+
+  /** The reserved units, the first time. What is held is settled once by the store itself. */
   private take(): Refund | undefined {
-    const taken = this.#ended ? undefined : this.#taken;
+    const taken = this.#taken;
+    if (taken !== undefined && isHold(taken)) return taken;
+    if (this.#ended) return undefined;
     this.#ended = true;
     return taken;
   }

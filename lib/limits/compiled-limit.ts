@@ -1,4 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
+import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
@@ -116,6 +117,7 @@ export class CompiledLimit {
     this.escalation = rest.escalation;
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
     this.carry = rest.carry;
+    if (this.declared.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
@@ -209,6 +211,12 @@ function candidateOf(options: AlgorithmOptions, settings: LimitSettings): Compil
     // A function of the user's is asked of the limit alone.
     ...(typeof onStoreError === 'string' && { onStoreError }),
   });
+}
+
+/** A block forgets what was used, held or not; and units that were taken for several requests are those of none. */
+function refuseWithHold(location: string, blockFor: number, prefetch: PrefetchTerms | undefined): void {
+  if (blockFor > 0) throw new RateLimitConfigError(holdMessages.holdWith(location, 'blockFor'));
+  if (prefetch !== undefined) throw new RateLimitConfigError(holdMessages.holdWith(location, 'prefetch'));
 }
 
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */

@@ -9,9 +9,10 @@ import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import type { Rule } from '../rules/rule.js';
 import { CallerAnswers } from '../limiter/caller-answers.js';
-import { decideEnforced } from '../limiter/enforced-entries.js';
-import { entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
+import { decidedEnforced, decideEnforced } from '../limiter/enforced-entries.js';
+import { entriesOf, type LimitCheck, refuseHeldEntries } from '../limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../limiter/lease.js';
+import { ReservedCheck } from '../limiter/reserved-check.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import type { AxiosOptions, LimitedAxios } from '../outbound/clients/axios-types.js';
 import type { DispatcherOptions, LimitedDispatcher } from '../outbound/clients/undici-types.js';
@@ -103,6 +104,18 @@ export class LimiterService {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /**
+   * Reserves units of several limits at once: of all of them, or, if one refuses, of none. Units of limits with a `hold` are held,
+   * and all can be settled: requests, tokens and money of one call, each at its own cost. What is not there now is refused. Rejects
+   * as `check` does, and for a limit of `concurrency`.
+   */
+  async reserve(checks: readonly LimitCheck[]): Promise<ReservedCheck> {
+    const entries = entriesOf(checks, this.registry);
+    refuseHeldEntries(entries);
+    const answers = await decidedEnforced(this.store, { entries, hold: true, refundable: true });
+    return new ReservedCheck(entries, answers, this.store, this.queues);
   }
 
   /**

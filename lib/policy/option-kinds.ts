@@ -1,5 +1,6 @@
 import { algorithms } from '../algorithms/index.js';
 import { isTimezone, PERIODS } from '../algorithms/calendar.js';
+import { LAPSES } from '../algorithms/hold-terms.js';
 import { type Duration, duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { listOf } from '../errors/messages.js';
 import { keySchemes } from '../key-resolvers/index.js';
@@ -133,6 +134,8 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
     schema: { type: 'string', minLength: 1 },
   },
   retain: time,
+  hold: time,
+  onLapse: words(LAPSES),
   limit: whole(),
   ttl: time,
 };

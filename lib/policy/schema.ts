@@ -7,6 +7,7 @@ import { OVERRIDE_KINDS } from './read-overrides.js';
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   'fixed-window': ['rate', 'interval'],
   'calendar-window': ['rate', 'period'],
+  budget: ['limit', 'period'],
   'sliding-window': ['rate', 'interval'],
   'sliding-log': ['rate', 'interval'],
   'token-bucket': ['rate', 'interval'],
@@ -30,7 +31,9 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   period: 'The window of the calendar.',
   timezone: "An IANA time zone, such as 'Europe/Berlin'. Default: 'UTC'.",
   retain: "How long a finished window can still be read, such as '7d'. Default: not at all.",
-  limit: 'Units that may be held at the same time.',
+  hold: "How long reserved units are held that nobody settles, such as '5m'. Default: '5m' of a budget, else no reservations.",
+  onLapse: "What becomes of held units then: 'charge' or 'release'. Default: 'charge'.",
+  limit: 'Units that may be held at the same time, or spent a period.',
   ttl: 'How long units are held that nobody releases: milliseconds or a duration.',
   key: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'. Default: 'ip'.",
   cost: 'The units of a request. Default: 1.',

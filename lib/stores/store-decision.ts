@@ -10,6 +10,11 @@ export function refundOf({ limit, identity, units }: Charge, decision: StoreDeci
   return { limit, identity, units, ticket, chargedAt, source, candidate };
 }
 
+/** Whether units are held until they are settled: then they are given back no other way. */
+export function isHold({ limit, ticket, chargedAt }: Refund): boolean {
+  return limit.parameters.hold !== undefined && ticket !== undefined && chargedAt !== undefined;
+}
+
 /** What gives back all that a check of these entries charged. */
 export function refundsOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): Refund[] {
   return entries.flatMap(({ limit, identity, cost: units }, index) => {

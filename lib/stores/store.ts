@@ -31,6 +31,8 @@ export interface Check {
   readonly strict?: boolean;
   /** What it charges may be given back later: the decisions say when it was charged (`chargedAt`). */
   readonly refundable?: boolean;
+  /** Units of limits with a `hold` are held until they are settled; decisions say by which ticket. What is refused begins no block. */
+  readonly hold?: boolean;
   /** The address of the client who asks, for lists of addresses. */
   readonly address?: string | undefined;
   /** When it was asked, if it has waited since: milliseconds of the process's clock. Its deadline counts from then. */
@@ -39,7 +41,7 @@ export interface Check {
 
 /** A decision as stores make it: with what is needed to give back what it took. */
 export interface StoreDecision extends Decision {
-  /** The number of a reservation or of a departure slot, a time on the store's clock; or of a lease of `concurrency`. */
+  /** The number of a reservation or of a departure slot, a time on the store's clock; or of a lease of `concurrency`, or of a hold. */
   ticket?: number;
   /** When it was charged, in microseconds on the store's clock, if that was asked for. */
   chargedAt?: number;
@@ -59,7 +61,7 @@ export interface Charge extends Counter {
   readonly candidate?: StoreDecision | undefined;
 }
 
-/** Units to give back; 0 units only bring the counter under the limit's parameters. */
+/** Units to give back, or to settle; 0 units only bring the counter under the limit's parameters. */
 export interface Refund extends Charge {
   /** The ticket of the decision. */
   readonly ticket?: number | undefined;
@@ -70,6 +72,11 @@ export interface Refund extends Charge {
    * they were last asked for.
    */
   readonly claim?: { readonly id: string; readonly isSpent: boolean };
+  /**
+   * What was really used of units that are held, which they are replaced by, once: more than that may be charged.
+   * @default nothing
+   */
+  readonly actual?: number | undefined;
 }
 
 /** Units that a `concurrency` limit holds. */

@@ -26,6 +26,28 @@ local function resume(limit, state, now, value)
   return is_plain
 end
 
+local function is_within(time, window_start, window_end) return time >= tonumber(window_start) and time < tonumber(window_end) end
+
+local function corrected(count, difference) return max(0, min(tonumber(count) + difference, MAX_OWED)) end
+
+-- Changes the counts of finished windows.
+local function correct_stored(state, list)
+  if not state.corrections then return end
+  for _, correction in ipairs(state.corrections) do
+    local low, high = 0, redis.call('LLEN', list) / 3
+    -- The first one that ends later.
+    while low < high do
+      local middle = floor((low + high) / 2)
+      if tonumber(redis.call('LINDEX', list, 3 * middle + 1)) > correction[1] then high = middle else low = middle + 1 end
+    end
+    local window = redis.call('LRANGE', list, 3 * low, 3 * low + 2)
+    if #window == 3 and is_within(correction[1], window[1], window[2]) then
+      redis.call('LSET', list, 3 * low + 2, string.format('%.0f', corrected(window[3], correction[2])))
+    end
+  end
+  state.corrections = nil
+end
+
 return {
   parameters = { 'start', 'window_end', 'retain' },
   encoded_size = 32,
@@ -33,7 +55,7 @@ return {
 
   open = function(limit, stored, now, _, state)
     if now < limit.start or now >= limit.window_end then return true end
-    state.finished = nil
+    state.finished, state.corrections = nil, nil
     if not stored then
       begin(limit, state, now)
     elseif not resume(limit, state, now, stored) then
@@ -57,6 +79,13 @@ return {
   retry_after = counted.retry_after,
   reset_after = counted.reset_after,
 
+  counts = counted.counts,
+  -- A finished window is changed when the counter is saved.
+  correct = function(_, state, charged_at, difference)
+    state.corrections = state.corrections or {}
+    table.insert(state.corrections, { charged_at, difference })
+  end,
+
   -- It depends on the window alone, unless it is kept for longer.
   keep_for = function(limit, _, reset_after)
     return limit.retain > 0 and reset_after > 0 and reset_after + limit.retain or 0
@@ -64,11 +93,12 @@ return {
 
   encode = counted.encode,
   save = function(limit, state, key)
-    if not state.finished then return end
+    if not state.finished then return correct_stored(state, history_key(key)) end
     local list, retain = history_key(key), limit.retain
     redis.call('RPUSH', list, unpack(state.finished))
     while state.now >= redis.call('LINDEX', list, 1) + retain do redis.call('LTRIM', list, 3, -1) end
     redis.call('PEXPIRE', list, time_to_live(state.finished[2] + retain - state.now))
+    correct_stored(state, list)
   end,
 
   history = function(limit, state, key)
@@ -76,6 +106,11 @@ return {
     if state.finished then for i = 1, 3 do windows[#windows + 1] = state.finished[i] end end
     if state.count > 0 then
       for _, value in ipairs({ state.start, state.window_end, state.count }) do windows[#windows + 1] = value end
+    end
+    for _, correction in ipairs(state.corrections or {}) do
+      for i = 1, #windows, 3 do
+        if is_within(correction[1], windows[i], windows[i + 1]) then windows[i + 2] = corrected(windows[i + 2], correction[2]) end
+      end
     end
     local live = {}
     for i = 1, #windows, 3 do

@@ -83,6 +83,9 @@ return {
   end,
   reset_after = reset_after,
   keep_for = function(_, _, reset_after) return reset_after end,
+  counts = function(limit, state, charged_at, time) return charged_at > max(time, state.time) - limit.interval end,
+  -- Twice as many stay below the modulus.
+  most = function(limit) return 2 * limit.quota end,
 
   save = function(limit, state, key)
     if state.used == 0 then return redis.call('UNLINK', key) end

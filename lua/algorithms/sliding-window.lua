@@ -148,6 +148,11 @@ local function extended(_, _, micros) return micros end
 
 local function keep_for(_, _, micros) return micros end
 
+-- Whether the slice of a time is still in the window at another one.
+local function counts(limit, state, charged_at, at)
+  return (floor(charged_at / limit.length) + 1) * limit.length - 1 > max(at, state.newest * limit.length) - limit.interval
+end
+
 local function encode(limit, state) return cmsgpack.pack(state.counts, limit.length * limit.slices - limit.interval) end
 
 -- It has grown, or is as long as it was.
@@ -196,7 +201,7 @@ return {
   end,
   -- The oldest units go first: what is left then counts no shorter than it should.
   give = function(limit, state, units, _, charged_at)
-    if charged_at >= 0 and (floor(charged_at / limit.length) + 1) * limit.length - 1 <= max(state.now, state.newest * limit.length) - limit.interval then return end
+    if charged_at >= 0 and not counts(limit, state, charged_at, state.now) then return end
     settle(state)
     for i = limit.slices + 3, 3, -1 do
       local given = min(units, state.counts[i])
@@ -209,6 +214,7 @@ return {
   retry_after = retry_after,
   reset_after = reset_after,
   keep_for = keep_for,
+  counts = counts,
   encode = function(_, state) return cmsgpack.pack(state.kept or state.counts) end,
 
   history = function(limit, state)

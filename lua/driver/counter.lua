@@ -3,7 +3,7 @@
 -- A state holds what its fragment puts there, and `limit`, `number` (of its key), `kept_alive` and its envelope; and, if it
 -- `stays_open`, whether it was `changed`, and its `reset_after`.
 --
--- Uses: NO_CARRY, carry_over, now, states, time_to_live, unwrap, values, wrap, write_wrapped
+-- Uses: NO_CARRY, carry_over, now, release_lapsed, save_holds, states, time_to_live, unwrap, values, wrap, write_wrapped
 -- Leaves: close, open, save
 
 local function new_state(limit, number)
@@ -39,6 +39,7 @@ local function save(limit, state, reset_after, changed)
     end
   end
   if algorithm.save then algorithm.save(limit, state, key) end
+  if limit.hold then save_holds(state) end
 end
 
 local function close(state)
@@ -61,6 +62,7 @@ local function read(limit, number, state)
     of_another_time = carry_over(limit, value, key, quota, state)
   end
   wrap(limit, state, blocked_until, blocked_for, carried_to)
+  if limit.releases == 1 and not of_another_time then release_lapsed(limit, state) end
   return of_another_time
 end
 
@@ -110,7 +112,7 @@ local function open(limit, number)
   if of_another_time then return nil end
   if state.stays_open then
     states[number] = state
-  elseif algorithm.reuses_state and not limit.opened then
+  elseif algorithm.reuses_state and not (limit.opened or limit.hold) then
     limit.reused = state
   end
   return state

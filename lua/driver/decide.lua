@@ -1,6 +1,6 @@
 -- Decides a check: looks at all of its limits first, then charges all of them or none.
 --
--- Uses: add, add_undecided, answer, begin_block, can_reserve, keep_alive, now, open, save, states, values
+-- Uses: add, add_undecided, answer, begin_block, can_reserve, hold_units, keep_alive, now, open, save, states, values
 -- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits
 
 -- The entries of the check that is being decided; and what was found of each.
@@ -58,6 +58,7 @@ local function decide(mode, count, times, step)
           algorithm.take(limit, state, cost)
           changed = true
           if reserves and algorithm.debt_cleared_at then ticket = algorithm.debt_cleared_at(limit, state) end
+          if mode.holds and limit.hold then delay, ticket = 0, hold_units(limit, state, cost) end
         end
       end
       save(limit, state, answer(limit, state, cost, fits, delay, ticket), changed)

@@ -1,7 +1,7 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, add, add_undecided, claims, learn, learn_rate,
---   milliseconds, now, open, save, set_block
+-- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims, learn,
+--   learn_rate, milliseconds, now, open, save, set_block, settle_hold
 -- Leaves: operate
 
 -- Each says whether it changed the counter.
@@ -46,6 +46,12 @@ local function make_operations()
     end,
 
     [RELEASE] = function(...) return claims().release(...) end,
+
+    [SETTLE] = function(limit, state, units, ticket, charged_at, actual)
+      local is_known = settle_hold(limit, state, units, ticket, charged_at, actual)
+      add(is_known and 1 or 0)
+      return is_known
+    end,
 
     [LEARN] = function(limit, state, ...)
       local changed = learn(limit, state, ...)

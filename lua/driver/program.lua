@@ -1,12 +1,16 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
 -- Uses: make_algorithm, now, program, time_to_live_slack, values
--- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, LEARN, LEARN_RATE, NO_CARRY, PEEK, PENALIZE,
---   PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, limits, position, states
+-- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, HOLD, LEARN, LEARN_RATE, NO_CARRY, PEEK,
+--   PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, limits, position, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
-local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE = 8, 9, 10, 11, 12, 13, 14
+local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
 local NO_CARRY, PROPORTIONAL = 0, 1
+
+-- What follows the parameters of a limit with a hold: microseconds after which a hold lapses; whether its units are given back then
+-- (0 or 1); for how long it is known at least; the identifier of the next one, which no other call uses.
+local HOLD_TERMS = { 'hold', 'releases', 'hold_known', 'next_hold' }
 
 -- The number that is read next.
 local position = 5
@@ -44,7 +48,11 @@ for number = 1, program[4] do
   }
   local parameters = algorithm.parameters
   position = position + 6
-  for i = 1, program[position] do limit[parameters[i] or 'whole'] = program[position + i] end
+  local known = #parameters
+  for i = 1, program[position] do
+    local name = parameters[i] or (program[position] - known >= #HOLD_TERMS and HOLD_TERMS[i - known] or 'whole')
+    limit[name] = program[position + i]
+  end
   -- A part of the quota is kept from the requests of this limit: counters are read and written under all of it.
   if limit.whole then
     limit.opened = setmetatable({ quota = limit.whole }, { __index = limit })

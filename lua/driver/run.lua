@@ -1,8 +1,8 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
--- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, LEARN, LEARN_RATE, PEEK, RESERVE, claim_keeps, claim_keys, claims, close, decide,
---   entry_costs, entry_keys, entry_limits, entry_waits, filled, gap_ends, gaps, limits, mode_of, operate, position, program, reply, size,
---   states
+-- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, PEEK, RESERVE, SETTLE, claim_keeps, claim_keys, claims,
+--   close, decide, entry_costs, entry_keys, entry_limits, entry_waits, filled, gap_ends, gaps, limits, mode_of, operate, position, program,
+--   reply, size, states
 
 while program[position] do
   local operation, count = program[position], program[position + 1]
@@ -15,7 +15,7 @@ while program[position] do
       position = position + 2
     end
     decide(mode_of(CONSUME), count, times, step)
-  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE or operation == CLAIM then
+  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE or operation == CLAIM or operation == HOLD then
     for i = 1, count do
       entry_limits[i], entry_keys[i], entry_costs[i] = limits[program[position]], program[position + 1], program[position + 2]
       position = position + 3
@@ -35,7 +35,7 @@ while program[position] do
     end
   else
     local limit, number = limits[program[position]], program[position + 1]
-    local last = position + (operation == LEARN and 10 or operation == LEARN_RATE and 17 or 4)
+    local last = position + (operation == LEARN and 10 or operation == LEARN_RATE and 17 or operation == SETTLE and 5 or 4)
     operate(operation, limit, number, unpack(program, position + 2, last))
     position = last + 1
   end

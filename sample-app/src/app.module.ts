@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
-import { RateLimitModule } from 'nestjs-sluice';
+import { RateLimitModule, usd } from 'nestjs-sluice';
 import { RateLimitConsoleModule } from 'nestjs-sluice/console';
 import { LoginController } from './auth/login.controller.js';
+import { CompletionsController } from './completions/completions.controller.js';
 import { ThisMachineGuard } from './console/this-machine.guard.js';
 import { DemoTraffic } from './demo-traffic/demo-traffic.js';
 import { DigestsController } from './digests/digests.controller.js';
@@ -45,6 +46,10 @@ export const CONSOLE_PATH = 'ops/limits';
             message: 'Too many failed attempts to log in',
           },
           search: { algo: 'gcra', rate: 10, interval: '1m', burst: 5 },
+          // What a call of a language model takes of each: requests, tokens and money.
+          'model-requests': { algo: 'sliding-window', rate: 60, interval: '1m' },
+          'completion-tokens': { algo: 'sliding-window', rate: 10_000, interval: '1m', hold: '1m' },
+          'model-money': { algo: 'budget', limit: usd('0.01'), period: 'day', timezone: 'Europe/Berlin', hold: '1m' },
           // Asked by visitors that are made up.
           feed: { algo: 'token-bucket', rate: 2, interval: '1s', burst: 10 },
           'daily-translations': {
@@ -77,6 +82,7 @@ export const CONSOLE_PATH = 'ops/limits';
     ThumbnailsController,
     DigestsController,
     SummariesController,
+    CompletionsController,
     QuotesController,
     RatesController,
     OrdersController,

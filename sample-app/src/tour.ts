@@ -80,6 +80,13 @@ export const STOPS: readonly Stop[] = [
     body: 'text=all about sluices and gates',
   },
   {
+    method: 'POST',
+    path: '/completions',
+    limit: 'budget, a cent a day, 0.6 cents held for each call and settled at what it took',
+    requests: 8,
+    body: 'text=all about sluices and gates',
+  },
+  {
     method: 'GET',
     path: '/quotes',
     limit: 'fixed-window, 5 calls to an API of others in 10 seconds, as that one says',

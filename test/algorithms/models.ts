@@ -1,4 +1,5 @@
 import ms from 'ms';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { RateOptions } from '../support/arbitraries.js';
 import type { Duration } from '../../lib/algorithms/options.js';
 
@@ -97,6 +98,39 @@ function unitsInCalendarWindow({ period, timezone = 'UTC' }: OptionsOf<'calendar
   return (events: readonly Event[], now: bigint) => {
     const window = calendarLabel(now, period, timezone);
     return sum(events.filter(({ time }) => calendarLabel(time, period, timezone) === window));
+  };
+}
+
+type BudgetOptions = Extract<AlgorithmOptions, { algo: 'budget' }>;
+
+/** A budget as a list of all that was ever reserved or spent, each with what it counts for. */
+export function budgetModel({ limit, period, timezone = 'UTC', hold = '5m', onLapse = 'charge' }: BudgetOptions) {
+  const events: { time: bigint; cost: bigint; isHeld: boolean; actual?: bigint }[] = [];
+  const isIn = (now: bigint) => {
+    const window = calendarLabel(now, period, timezone);
+    return ({ time }: { time: bigint }) => calendarLabel(time, period, timezone) === window;
+  };
+  const countsFor = (now: bigint) => (event: (typeof events)[number]) => {
+    if (event.actual !== undefined) return event.actual;
+    return event.isHeld && onLapse === 'release' && event.time + microsOf(hold) <= now ? 0n : event.cost;
+  };
+  const used = (now: bigint) =>
+    events
+      .filter(isIn(now))
+      .map(countsFor(now))
+      .reduce((total, units) => total + units, 0n);
+  return {
+    decide(now: bigint, cost: bigint, isHeld: boolean) {
+      const allowed = used(now) + cost <= BigInt(limit);
+      if (allowed) events.push({ time: now, cost, isHeld });
+      const left = BigInt(limit) - used(now);
+      return { allowed, remaining: Number(left < 0n ? 0n : left) };
+    },
+    /** Settles the reservation of a number, once. */
+    settle(now: bigint, number: number, actual: bigint): void {
+      const held = events.filter((event) => event.isHeld)[number]!;
+      if (isIn(now)(held)) held.actual ??= actual;
+    },
   };
 }
 

@@ -1,16 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { compile } from '../support/stores.js';
 
 type Algo = AlgorithmOptions['algo'];
 
 /** Of each algorithm, options that are right. */
 const right: Record<Algo, Record<string, unknown>> = {
-  'fixed-window': { rate: 5, interval: '10s' },
-  'calendar-window': { rate: 5, period: 'day', timezone: 'UTC', retain: '7d' },
-  'sliding-window': { rate: 5, interval: '10s', slices: 10 },
-  'sliding-log': { rate: 5, interval: '10s' },
+  'fixed-window': { rate: 5, interval: '10s', hold: '1m', onLapse: 'charge' },
+  'calendar-window': { rate: 5, period: 'day', timezone: 'UTC', retain: '7d', hold: '1m', onLapse: 'charge' },
+  budget: { limit: 5, period: 'day', timezone: 'UTC', retain: '7d', hold: '1m', onLapse: 'charge' },
+  'sliding-window': { rate: 5, interval: '10s', slices: 10, hold: '1m', onLapse: 'charge' },
+  'sliding-log': { rate: 5, interval: '10s', hold: '1m', onLapse: 'charge' },
   'token-bucket': { rate: 5, interval: '10s', burst: 5, refill: 'greedy' },
   'leaky-bucket': { rate: 5, interval: '10s', queue: 5 },
   gcra: { rate: 5, interval: '10s', burst: 5 },
@@ -18,7 +20,7 @@ const right: Record<Algo, Record<string, unknown>> = {
 };
 
 const ALGOS = Object.keys(right) as Algo[];
-const OPTIONAL = ['timezone', 'retain', 'slices', 'burst', 'refill', 'queue'];
+const OPTIONAL = ['timezone', 'retain', 'slices', 'burst', 'refill', 'queue', 'hold', 'onLapse'];
 const WHOLE = 'a whole number >= 1';
 const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
 
@@ -37,6 +39,8 @@ const wrongOnes: Record<string, [values: unknown[], wants: string][]> = {
     [[0, '366d', null], DURATION],
     [['1y'], 'at most 10000 windows of a second'],
   ],
+  hold: [[[0, '366d', null, 'soon'], DURATION]],
+  onLapse: [[['keep', null, true], 'one of charge, release']],
   period: [[['fortnight', null], 'one of second, minute, hour, day, week, month, quarter, year']],
   timezone: [[['Mars/Olympus', 1, null, ['UTC']], "an IANA time zone such as 'UTC' or 'Europe/Berlin'"]],
   refill: [[['slowly', null], 'one of greedy, intervally']],
@@ -83,7 +87,7 @@ describe('the options of an algorithm', () => {
   });
 
   it.each(eachOption)('%s: %s is required unless it has a default', (algo, option) => {
-    const message = errorOf(algo, { [option]: undefined });
+    const message = errorOf(algo, { [option]: undefined, ...(option === 'hold' && { onLapse: undefined }) });
     if (OPTIONAL.includes(option)) expect(message).toBeUndefined();
     else expect(message).toBe(`test: option '${option}' is missing, wants ${wrong(algo, option)[0]![1]}`);
   });
@@ -106,6 +110,26 @@ describe('the options of an algorithm', () => {
         `test: option 'retain' is ${most + 1}, wants at most 10000 windows of a ${period}`,
       );
     }
+  });
+
+  it('of a hold go together', () => {
+    const window = { algo: 'fixed-window', rate: 1, interval: '1m' } as const;
+    expect(() => compile({ ...window, onLapse: 'release' })).toThrow(
+      "test: option 'onLapse' needs 'hold', the time after which held units lapse, such as '5m'",
+    );
+    const compiled = (settings: object) =>
+      new CompiledLimit({ ...window, hold: '1m' }, { location: 'test', ...settings });
+    expect(() => compiled({ blockFor: 1e6 })).toThrow(
+      "test: options 'hold' and 'blockFor' exclude each other, wants one of them",
+    );
+    expect(() => compiled({ prefetch: { units: 10, ttl: 1e6 } })).toThrow(
+      "test: options 'hold' and 'prefetch' exclude each other, wants one of them",
+    );
+    expect(compile({ algo: 'budget', limit: 1, period: 'day' }).parameters.hold).toEqual({
+      duration: 300e6,
+      releases: false,
+      known: 300e6,
+    });
   });
 
   it('are refused if no whole numbers below 2^53 count them exactly', () => {
@@ -131,6 +155,7 @@ describe('a limit without a name', () => {
   it.each<[Algo, string]>([
     ['fixed-window', 'fixed-window:5/10s'],
     ['calendar-window', 'calendar-window:5/day'],
+    ['budget', 'budget:5/day'],
     ['sliding-window', 'sliding-window:5/10s'],
     ['sliding-log', 'sliding-log:5/10s'],
     ['token-bucket', 'token-bucket:5/10s'],
@@ -153,7 +178,7 @@ const hoursAt = (time: string) =>
   compile(options('calendar-window', { timezone: 'Europe/Berlin' })).windowMs(Date.parse(time)) / 3_600_000;
 
 describe('the window of a limit', () => {
-  it.each(ALGOS.filter((algo) => algo !== 'calendar-window'))('%s is its interval or its ttl', (algo) => {
+  it.each(ALGOS.filter((algo) => !('period' in right[algo])))('%s is its interval or its ttl', (algo) => {
     expect(compile(options(algo)).windowMs(0)).toBe(10_000);
   });
 

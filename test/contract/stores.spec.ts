@@ -5,6 +5,7 @@ import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import type { Store } from '../../lib/stores/store.js';
 import { connectRedis, type ManualClock, storeKinds } from '../support/stores.js';
 import { concurrencyContract } from './concurrency-contract.js';
+import { holdsContract } from './holds-contract.js';
 import { operationsContract } from './operations-contract.js';
 import { storeContract } from './store-contract.js';
 
@@ -13,6 +14,7 @@ function contract(make: (clock: ManualClock) => Store): void {
   storeContract(make);
   describe('operations', () => operationsContract(make));
   describe('concurrency', () => concurrencyContract(make));
+  describe('holds', () => holdsContract(make));
 }
 
 let redis: Redis;

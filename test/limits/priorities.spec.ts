@@ -8,13 +8,13 @@ import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { outcomeOf } from '../support/waiting.js';
 
-const kept: LimitDefinition = {
+const kept = {
   name: 'kept',
   algo: 'fixed-window',
   rate: 10,
   interval: '1m',
   reserveFor: { critical: 0.2 },
-};
+} as const satisfies LimitDefinition;
 
 describe('priorities of calls', () => {
   let app: TestingModule;

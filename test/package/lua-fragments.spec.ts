@@ -9,6 +9,7 @@ import { compile } from '../support/stores.js';
 const options: Record<string, AlgorithmOptions> = {
   'fixed-window': { algo: 'fixed-window', rate: 7, interval: '10s' },
   'calendar-window': { algo: 'calendar-window', rate: 7, period: 'minute', retain: '1h' },
+  budget: { algo: 'budget', limit: 7, period: 'minute', retain: '1h' },
   'sliding-window': { algo: 'sliding-window', rate: 7, interval: '10s', slices: 20 },
   'sliding-log': { algo: 'sliding-log', rate: 7, interval: '10s' },
   'token-bucket': { algo: 'token-bucket', rate: 14, interval: '10s', refill: 'intervally' },
@@ -23,7 +24,7 @@ const scripts = Object.keys(options);
 
 /** What a script finds in Redis without declaring it. */
 const GLOBALS = new Set(
-  'ARGV KEYS cjson cmsgpack error ipairs math pairs pcall redis setmetatable string struct table tonumber tostring unpack'.split(
+  'ARGV KEYS cjson cmsgpack error ipairs math pairs pcall redis setmetatable string struct table tonumber tostring type unpack'.split(
     ' ',
   ),
 );

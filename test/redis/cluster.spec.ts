@@ -10,6 +10,7 @@ import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { refundOf } from '../../lib/stores/store-decision.js';
 import type { Check, StoreDecision } from '../../lib/stores/store.js';
 import type { CheckEntry } from '../../lib/limits/counter.js';
 import { algorithmNames } from '../support/arbitraries.js';
@@ -80,6 +81,28 @@ describe('RedisStore on a Cluster', () => {
     expect(second.map(({ allowed }) => allowed)).toEqual([false, ...limits.slice(1).map(() => true)]);
     const after = await Promise.all(limits.map((limit) => remaining(limit, 'user:atomic')));
     expect(after).toEqual([2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  it('holds units of all limits of one identity in one call, and those of several slots one after the other', async () => {
+    const money = compile({ algo: 'budget', limit: 10, period: 'year' }, 'money');
+    const windows = [money, compile({ algo: 'sliding-log', rate: 10, interval: '1d', hold: '1m' }, 'calls')];
+    const reserve = async (cost: number, ...entries: Omit<CheckEntry, 'cost'>[]) => {
+      const asked = entries.map((entry) => ({ ...entry, cost }));
+      const [decisions] = await store.check([{ entries: asked, hold: true, refundable: true }]);
+      return asked.map(({ limit, identity }, index) => refundOf({ limit, identity, units: cost }, decisions![index]!));
+    };
+    const before = await calls();
+    const together = await reserve(6, ...windows.map((limit) => ({ limit, identity: one })));
+    expect(await calls()).toBe(before + 1);
+    await store.refund(together.map((refund) => ({ ...refund, actual: 2 })));
+    expect(await Promise.all(windows.map((limit) => remaining(limit, one)))).toEqual([8, 8]);
+    // The second slot has less left, so the first one gives back what it held.
+    await reserve(5, { limit: money, identity: two });
+    await reserve(7, { limit: money, identity: one }, { limit: money, identity: two });
+    expect([await remaining(money, one), await remaining(money, two)]).toEqual([8, 5]);
+    const apart = await reserve(4, { limit: money, identity: one }, { limit: money, identity: two });
+    await store.refund(apart.map((refund) => ({ ...refund, actual: 1 })));
+    expect([await remaining(money, one), await remaining(money, two)]).toEqual([7, 4]);
   });
 
   it.each(['slave', 'all'] as const)('asks masters only, given a connection that reads from %s', async (scaleReads) => {

@@ -10,6 +10,7 @@ import { connect, createClient } from '../../lib/redis/client.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
+import type { StoreDecision } from '../../lib/stores/store.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const GUIDE = new URL('../../docs/guides/redis-users.md', `file://${process.cwd()}/test/security/`);
@@ -29,6 +30,7 @@ const limits: Record<string, AlgorithmOptions> = {
   gcra: { algo: 'gcra', rate: 5, interval: '1m' },
   shaper: { algo: 'leaky-bucket', rate: 5, interval: '1m' },
   held: { algo: 'concurrency', limit: 5, ttl: '1m' },
+  budget: { algo: 'budget', limit: 5, period: 'minute', retain: '3m', hold: '1s', onLapse: 'release' },
 };
 
 let server: RedisServer;
@@ -103,6 +105,19 @@ async function useScript(url: string): Promise<void> {
       await store.block(counter, 0);
       await store.reset([counter]);
     }
+    // So many holds that the oldest are forgotten.
+    const spent = {
+      limit: compile({ algo: 'budget', limit: 2000, period: 'year', hold: '1s' }, 'spent'),
+      identity: 'user:5',
+    };
+    const hold = { entries: [{ ...spent, cost: 1 }], hold: true, refundable: true };
+    await store.check(Array.from({ length: 1001 }, () => hold));
+    clock.advanceMs(1000);
+    const [[one]] = (await store.check([hold])) as [[StoreDecision]];
+    await store.refund([{ ...spent, units: 1, ticket: one.ticket, chargedAt: one.chargedAt, actual: 2 }]);
+    await expect(ask(store, spent.limit, { identity: 'user:5', peek: true })).resolves.toMatchObject({
+      remaining: 997,
+    });
     // More leases than are looked at at once have ended, and the last one is released.
     const many = compile({ algo: 'concurrency', limit: 1000, ttl: '1m' }, 'many');
     const entry = { limit: many, identity: 'user:4', cost: 1 };

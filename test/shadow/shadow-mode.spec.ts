@@ -132,7 +132,11 @@ describe.each(Object.keys(stores))('a shadow for code on %s', (kind) => {
   });
 
   it('acquire and reserve wait for nothing', async () => {
-    for (const limit of [few, paced, { ...few, name: 'smooth', algo: 'gcra', blockFor: '1s' } as LimitDefinition]) {
+    for (const limit of [
+      few,
+      paced,
+      { ...few, name: 'smooth', algo: 'gcra', blockFor: '1s' } as unknown as LimitDefinition,
+    ]) {
       const limiter = service.for(limit);
       const answers = [await limiter.acquire('c'), await limiter.acquire('c'), await limiter.acquire('c', { cost: 9 })];
       expect(answers.map(({ allowed, delayMs }) => [allowed, delayMs])).toEqual([

@@ -12,8 +12,8 @@ const interval = fc.oneof(
 );
 const units = fc.integer({ min: 1, max: 30 });
 
-/** The algorithms that count units an interval: all but `concurrency`, which counts what is held. */
-export type RateOptions = Exclude<AlgorithmOptions, { algo: 'concurrency' }>;
+/** The algorithms that count units an interval: all but `concurrency`, which counts what is held, and `budget`, of a `limit`. */
+export type RateOptions = Exclude<AlgorithmOptions, { algo: 'concurrency' | 'budget' }>;
 
 /** Random options of `concurrency`. */
 export const concurrencyOptions = fc.record({
@@ -21,6 +21,20 @@ export const concurrencyOptions = fc.record({
   limit: units,
   ttl: interval,
 });
+
+/** Random options of `budget`. */
+export const budgetOptions = fc.record(
+  {
+    algo: fc.constant('budget' as const),
+    limit: rate,
+    period: fc.constantFrom(...PERIODS),
+    timezone: fc.constantFrom('UTC', 'Europe/Berlin', 'Australia/Lord_Howe'),
+    retain: fc.constantFrom('1m', '2h'),
+    hold: interval,
+    onLapse: fc.constantFrom('charge' as const, 'release' as const),
+  },
+  { requiredKeys: ['algo', 'limit', 'period'] },
+);
 
 /** Random options of each algorithm that counts units an interval. */
 export const optionsOf = {

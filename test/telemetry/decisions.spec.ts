@@ -104,7 +104,7 @@ describe('decisions$ for code', () => {
 
   it('tells of consume, check, acquire and reserve, and not of peek', async () => {
     const events = listen(service);
-    const limiter = service.for({ ...five, algo: 'token-bucket' });
+    const limiter = service.for({ name: 'five', algo: 'token-bucket', rate: 5, interval: '1m' });
     await limiter.peek('a');
     await limiter.consume('a', 2);
     await service.check([{ limit: limiter, key: 'b' }]);

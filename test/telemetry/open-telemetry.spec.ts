@@ -279,7 +279,9 @@ describe('spans', () => {
     const telemetry = sdk().trace();
     const service = (await http()).nest.get(LimiterService);
     await telemetry.inSpan('job', () => service.for(one).consume('user:42', 2));
-    await telemetry.inSpan('reserve', () => service.for({ ...one, algo: 'gcra' }).reserve('user:42'));
+    await telemetry.inSpan('reserve', () =>
+      service.for({ name: 'one', algo: 'gcra', rate: 1, interval: '1m' }).reserve('user:42'),
+    );
     await telemetry.inSpan('peek', () => service.for(one).peek('user:42'));
     const [job, reserve, peek] = telemetry.spans();
     expect(job!.attributes).toMatchObject({ 'nestjs_sluice.outcome': 'refused' });

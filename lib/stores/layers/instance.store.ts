@@ -65,13 +65,14 @@ export class InstanceScopeStore extends StoreLayer {
   }
 
   /** The instance's own limits are charged first, since that takes no time. */
-  private decideInParts({ entries, peek = false, refundable = false }: Check): Promise<StoreDecision[]> {
+  private decideInParts({ entries, peek = false, refundable = false, hold = false }: Check): Promise<StoreDecision[]> {
     const parts = [
-      partOf(this.own, entries.filter(isOwn), true),
+      partOf(this.own, entries.filter(isOwn), true, hold),
       partOf(
         this.inner,
         entries.filter((entry) => !isOwn(entry)),
         refundable,
+        hold,
       ),
     ];
     return allOrNothing(
@@ -94,10 +95,10 @@ function isOwn({ limit }: Counter): boolean {
   return limit.instance;
 }
 
-function partOf(store: Store, entries: readonly CheckEntry[], refundable: boolean): Part {
+function partOf(store: Store, entries: readonly CheckEntry[], refundable: boolean, hold: boolean): Part {
   return {
     entries,
-    ask: (peek) => decided(store, { entries, peek, refundable }),
+    ask: (peek) => decided(store, { entries, peek, refundable, hold }),
     giveBack: (charged) => store.refund(refundsOf(entries, charged)),
   };
 }

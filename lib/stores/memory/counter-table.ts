@@ -63,8 +63,9 @@ export class CounterTable {
 
   /** Keeps an entry as it is now. Blocks, offences and leases are remembered when there is no room for all the rest. */
   keep({ algorithm }: CompiledLimit, entry: Entry): void {
-    const { key, state, block } = entry;
-    const listed = state === undefined ? 0 : (algorithm.bytes?.(state) ?? 0);
+    const { key, state, block, holds } = entry;
+    const listed =
+      (state === undefined ? 0 : (algorithm.bytes?.(state) ?? 0)) + (holds === undefined ? 0 : holds.bytes);
     const bytes = ENTRY_BYTES + CHARACTER_BYTES * key.length + listed;
     if (entry.segment === undefined) this.list(entry);
     this.order.put(entry, bytes, block !== undefined || algorithm.holding !== undefined);

@@ -4,7 +4,11 @@ import { type CompiledLimit, withQuota } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import { type Block, blockAt, nextBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';
+import type { HeldUnits, Holds } from './held-units.js';
+import { releaseLapsed } from './holding.js';
 import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
+
+const NONE: readonly HeldUnits[] = [];
 
 /** A counter as of now. */
 export class View implements Counter {
@@ -20,6 +24,9 @@ export class View implements Counter {
   block: Block | undefined;
   /** The last block, if it is over and its offences are not forgotten. */
   past: Block | undefined;
+  /** Units that are held; and those whose hold has lapsed, which the state counts no longer. */
+  holds: Holds | undefined;
+  lapsed: readonly HeldUnits[] = NONE;
   /** What a check asks for, and whether it fits. */
   cost = 0;
   allowed = false;
@@ -45,10 +52,13 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   view.reused = reused;
   view.state = state;
   view.block = view.past = undefined;
+  view.holds = stored?.holds;
+  view.lapsed = NONE;
   view.cost = 0;
   view.allowed = false;
   view.delay = undefined;
   if (stored?.block !== undefined) takeOver(view, stored.block, now);
+  if (view.holds !== undefined) releaseLapsed(view);
   return view;
 }
 

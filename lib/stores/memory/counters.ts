@@ -5,6 +5,7 @@ import { endOf } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, toMs } from './evaluation.js';
+import { holdUnits } from './holding.js';
 import { type Entry, keyOf } from './limit-counters.js';
 
 /** What a check does besides deciding. */
@@ -15,13 +16,16 @@ export interface CheckMode {
   readonly blocks: boolean;
   /** The decision says when it was charged. */
   readonly refundable: boolean;
+  /** Units of limits with a `hold` are held. */
+  readonly holds: boolean;
 }
 
 export const MODES = {
-  consume: { peek: false, blocks: true, refundable: false },
-  consumeRefundable: { peek: false, blocks: true, refundable: true },
-  peek: { peek: true, blocks: false, refundable: false },
-  reserve: { peek: false, blocks: false, refundable: true },
+  consume: { peek: false, blocks: true, refundable: false, holds: false },
+  consumeRefundable: { peek: false, blocks: true, refundable: true, holds: false },
+  peek: { peek: true, blocks: false, refundable: false, holds: false },
+  reserve: { peek: false, blocks: false, refundable: true, holds: false },
+  hold: { peek: false, blocks: false, refundable: true, holds: true },
 } satisfies Record<string, CheckMode>;
 
 /** The views of so many limits are written over by the next check. */
@@ -38,8 +42,8 @@ export class Counters {
   ) {}
 
   /** Looks at all limits first, then charges all or none. */
-  check({ entries, peek = false, refundable = false }: Check, now: number): StoreDecision[] {
-    const mode = peek ? MODES.peek : refundable ? MODES.consumeRefundable : MODES.consume;
+  check({ entries, peek = false, refundable = false, hold = false }: Check, now: number): StoreDecision[] {
+    const mode = peek ? MODES.peek : hold ? MODES.hold : refundable ? MODES.consumeRefundable : MODES.consume;
     const views = entries.length <= REUSED_VIEWS ? this.views : newViews(entries.length);
     let charges = true;
     for (let i = 0; i < entries.length; i++) {
@@ -53,7 +57,7 @@ export class Counters {
   }
 
   /** Charges what is allowed, if the check charges at all, and says what was decided. */
-  commit(view: View, charges: boolean, { peek, blocks, refundable }: CheckMode): StoreDecision {
+  commit(view: View, charges: boolean, { peek, blocks, refundable, holds }: CheckMode): StoreDecision {
     const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
     const refusedFirst = !view.allowed && blocks && limit.blockFor > 0 && view.block === undefined;
@@ -71,6 +75,7 @@ export class Counters {
       decision.remaining = Math.max(0, algorithm.remaining(parameters, state));
       decision.resetAfterMs = toMs(reset);
     }
+    if (holds && charged && parameters.hold !== undefined) decision.ticket = holdUnits(view);
     if (charged || refusedFirst || (state.migrated && !peek)) this.store(view, reset);
     else {
       if (view.stored !== undefined) {
@@ -84,12 +89,16 @@ export class Counters {
 
   /** Stores a counter as it is now, which equals a fresh one in so many microseconds. */
   store(view: View, reset = view.limit.algorithm.resetAfter(view.limit.parameters, view.state)): void {
-    const { limit, counters, state, stored, reused } = view;
+    const { limit, counters, state, stored, reused, holds } = view;
     const block = view.block ?? view.past;
     const { algorithm, parameters, carry } = limit;
     const saved = algorithm.save(parameters, state);
     const needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
-    const lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);
+    let lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);
+    if (holds !== undefined) {
+      lives = Math.max(lives, holds.until - state.now);
+      holds.release(view.lapsed);
+    }
     if (lives <= 0) {
       if (reused !== undefined) this.table.delete(reused);
       return;
@@ -98,6 +107,7 @@ export class Counters {
     const before = entry.state;
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;
+    entry.holds = holds;
     // What was carried over is not carried over again, whoever charges it meanwhile.
     const isUsed = needed > 0 && reset > 0;
     entry.carried = isUsed ? (carry ? limit.whole.quota : stored?.carried) : undefined;

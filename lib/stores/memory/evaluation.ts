@@ -1,5 +1,6 @@
 import type { StoreDecision } from '../store.js';
 import type { View } from './counter-view.js';
+import { untilLapsed } from './holding.js';
 
 /** Whether the cost of a view fits, blocked or not. */
 export function fits({ limit, state, cost }: View): boolean {
@@ -43,10 +44,11 @@ export function decisionOf(view: View, reset: number): StoreDecision {
 }
 
 function retryAfterMs(view: View, blocked: number): number {
-  const { limit, cost, state, delay } = view;
+  const { limit, cost, state, delay, holds } = view;
   if (delay !== undefined) return toMs(delay);
   if (cost > limit.quota) return Infinity;
-  const needed = fits(view) ? 0 : limit.algorithm.retryAfter(limit.parameters, state, cost);
+  let needed = fits(view) ? 0 : limit.algorithm.retryAfter(limit.parameters, state, cost);
+  if (holds !== undefined && needed > 0) needed = Math.min(needed, untilLapsed(view));
   return toMs(Math.max(needed, blocked));
 }
 

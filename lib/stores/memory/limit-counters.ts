@@ -5,12 +5,15 @@ import { flatCopy } from '../../util/flat-copy.js';
 import { Kept } from '../../util/recency-list.js';
 import { SplitMap } from '../../util/split-map.js';
 import type { Block } from './block.js';
+import type { Holds } from './held-units.js';
 
 /** A counter as it is stored. */
 export class Entry extends Kept {
   /** Nothing if it equals a fresh one. */
   state: State | undefined;
   block: Block | undefined;
+  /** Units that are held; nothing if there never were any. */
+  holds: Holds | undefined;
   /** The quota that its units were carried over to. */
   carried: number | undefined;
   /** When the state equals a fresh one and may be forgotten, in microseconds. */

@@ -5,6 +5,7 @@ import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
 import { DirectStore, tell } from '../decide.js';
+import { claimedDecision, isHold } from '../store-decision.js';
 import type {
   Charge,
   Check,
@@ -22,9 +23,9 @@ import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { type View, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
 import { evaluateReservation, toMs } from './evaluation.js';
+import { settleHold } from './holding.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
-import { claimedDecision } from '../store-decision.js';
 import { LearntRates } from './learnt-rates.js';
 
 /** How a `MemoryStore` counts. */
@@ -164,10 +165,14 @@ export class MemoryStore extends DirectStore implements Store {
       const view = viewOf(this.table, refund, now);
       const { algorithm, parameters } = refund.limit;
       const { claim } = refund;
-      const taken =
-        claim === undefined ? refund : this.claims.release(claimKeyOf(refund, claim.id), now, !claim.isSpent);
-      if (taken === undefined) continue;
-      algorithm.give(parameters, view.state, taken.units, taken.ticket, taken.chargedAt);
+      if (isHold(refund)) {
+        if (!settleHold(view, refund)) continue;
+      } else {
+        const taken =
+          claim === undefined ? refund : this.claims.release(claimKeyOf(refund, claim.id), now, !claim.isSpent);
+        if (taken === undefined) continue;
+        algorithm.give(parameters, view.state, taken.units, taken.ticket, taken.chargedAt);
+      }
       this.counters.store(view);
     }
     return Promise.resolve();

@@ -120,14 +120,17 @@ export class OperationJob<T> extends Job {
   }
 }
 
+/** What holds of a counter take, in checks of a plain one. */
+const HOLDS_WORK = 4;
+
 /** The most keys that a limit needs. */
-function keysOf({ algorithm }: CompiledLimit): number {
-  return 1 + (algorithm.extraKeys?.length ?? 0);
+function keysOf({ algorithm, parameters }: CompiledLimit): number {
+  return 1 + (algorithm.extraKeys?.length ?? 0) + (parameters.hold === undefined ? 0 : 1);
 }
 
 /** How much a limit asks of the server, in checks of a plain counter. */
 function workOf({ algorithm, parameters }: CompiledLimit): number {
-  return algorithm.work?.(parameters) ?? 1;
+  return (algorithm.work?.(parameters) ?? 1) + (parameters.hold === undefined ? 0 : HOLDS_WORK);
 }
 
 /** A reservation is of a limit and its candidate. */

@@ -42,6 +42,11 @@ export function extraKeysOf(key: string, { limit }: Counter): string[] {
   return (limit.algorithm.extraKeys ?? []).map((end) => `${key}:${end}`);
 }
 
+/** The key of the units that are held, of a limit with a `hold`. */
+export function holdsKeyOf(key: string): string {
+  return `${key}:holds`;
+}
+
 /** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */
 export function overridesKey(prefix: string): string {
   return `${prefix}:rates`;

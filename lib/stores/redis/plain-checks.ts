@@ -7,6 +7,7 @@ import { PLAIN_ALGORITHMS } from './script.generated.js';
 const CONSUME = 0;
 const PEEK = 1;
 const CONSUME_REFUNDABLE = 8;
+const HOLD = 16;
 
 /** The server's own time, and how many milliseconds longer than needed a key lives: the server may stall while it decides. */
 export const USUAL_TIME = [0, 1000] as const;
@@ -22,23 +23,18 @@ function isPlain(limit: CompiledLimit): boolean {
 
 function isKnown(limit: CompiledLimit): boolean {
   const { algorithm, parameters, blockFor, carry } = limit;
-  if (
-    limit.whole !== limit ||
-    algorithm.script !== undefined ||
-    blockFor !== 0 ||
-    carry !== undefined ||
-    !PLAIN_ALGORITHMS.includes(algorithm.name)
-  )
-    return false;
+  if (limit.whole !== limit || algorithm.script !== undefined || parameters.hold !== undefined) return false;
+  if (blockFor !== 0 || carry !== undefined || !PLAIN_ALGORITHMS.includes(algorithm.name)) return false;
   return !('retain' in parameters) || parameters.retain === 0;
 }
 
-function operationOf({ peek = false, refundable = false }: Check): number {
-  return peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME;
+function operationOf({ peek = false, refundable = false, hold = false }: Check): number {
+  return peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME;
 }
 
 /** Whether the script's fast way can decide a check. */
-export function isPlainCheck({ entries }: Check): boolean {
+export function isPlainCheck({ entries, hold }: Check): boolean {
+  if (hold === true) return false;
   for (let i = 0; i < entries.length; i++) {
     const { limit } = entries[i]!;
     if (!isPlain(limit)) return false;

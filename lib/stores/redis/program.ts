@@ -1,7 +1,9 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, Claim, HeldLease, Refund, ReserveEntry } from '../store.js';
 import type { Counter } from '../../limits/counter.js';
-import { claimKeyOf, extraKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
+import { holdNumbers } from '../../algorithms/hold-terms.js';
+import { isHold } from '../store-decision.js';
+import { claimKeyOf, extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
 import type { Lesson } from '../lesson.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
@@ -21,6 +23,8 @@ const LEARN_RATE = 12;
 const CLAIM = 13;
 const RELEASE = 14;
 const ONLY_LOOK = -1;
+const SETTLE = 15;
+const HOLD = 16;
 const UNKNOWN = -1;
 const NO_TICKET = -1;
 const NO_TIME = -1;
@@ -100,11 +104,11 @@ export class Program {
     for (const check of checks) this.checkAny(check);
   }
 
-  private checkAny({ entries, peek = false, refundable = false }: Check): void {
+  private checkAny({ entries, peek = false, refundable = false, hold = false }: Check): void {
     const limits: number[] = [];
     const keys: number[] = [];
     let limitsAndCosts = '';
-    let isRun = !peek && !refundable;
+    let isRun = !peek && !refundable && !hold;
     for (const entry of entries) {
       const limit = this.limit(entry.limit);
       const key = this.key(entry);
@@ -120,7 +124,7 @@ export class Program {
       return;
     }
     this.endRun();
-    this.body += `,${peek ? PEEK : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
+    this.body += `,${peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
     for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
   }
 
@@ -150,13 +154,15 @@ export class Program {
   }
 
   refund(refund: Refund): void {
-    const { claim } = refund;
+    const { units, ticket = NO_TICKET, chargedAt = NO_TIME, actual = 0, claim } = refund;
     if (claim !== undefined) {
       const key = this.keyNumber(claimKeyOf(keyOf(this.prefix, refund), claim.id));
       this.operation(RELEASE, refund, key, claim.isSpent ? 0 : 1);
-      return;
+    } else if (isHold(refund)) {
+      this.operation(SETTLE, refund, units, ticket, chargedAt, actual);
+    } else {
+      this.operation(REFUND, refund, units, ticket, chargedAt);
     }
-    this.operation(REFUND, refund, refund.units, refund.ticket ?? NO_TICKET, refund.chargedAt ?? NO_TIME);
   }
 
   penalize(charge: Charge): void {
@@ -251,19 +257,24 @@ export class Program {
   }
 
   private parametersOf({ algorithm, parameters }: CompiledLimit): number[] {
-    return algorithm.scriptParameters(parameters, this.now);
+    const numbers = algorithm.scriptParameters(parameters, this.now);
+    return parameters.hold === undefined ? numbers : [...numbers, ...holdNumbers(parameters.hold)];
   }
 
   private key(counter: Counter): number {
     const key = keyOf(this.prefix, counter);
     const known = this.keyNumbers.get(key);
+    const holds = counter.limit.parameters.hold !== undefined;
     if (known !== undefined) {
       this.keepOpen(known);
+      // A limit without holds may have come first.
+      if (holds) this.keyNumber(holdsKeyOf(key));
       return known;
     }
     const number = this.ownKeys.push(key);
     this.keyNumbers.set(key, number);
     this.ownKeys.push(...extraKeysOf(key, counter));
+    if (holds) this.keyNumber(holdsKeyOf(key));
     return number;
   }
 

@@ -22,7 +22,7 @@ import type { LearntRate, Lesson } from '../lesson.js';
 import { refundsOf } from '../store-decision.js';
 import { Batcher } from './batcher.js';
 import { CheckJob, OperationJob } from './jobs.js';
-import { extraKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
+import { extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
 import { type Program, reservedEntries, type TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
@@ -193,9 +193,9 @@ export class RedisStore extends DirectStore implements Store {
   async reset(counters: readonly Counter[]): Promise<void> {
     const calls = counters.map((counter) => {
       const key = keyOf(this.prefix, counter);
-      return this.calls.guarded(() =>
-        this.client.del(key, ...extraKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)),
-      );
+      const keys = [key, ...extraKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
+      if (counter.limit.parameters.hold !== undefined) keys.push(holdsKeyOf(key));
+      return this.calls.guarded(() => this.client.del(...keys));
     });
     await Promise.all(calls);
   }
@@ -224,7 +224,8 @@ export class RedisStore extends DirectStore implements Store {
     const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };
     const parts = slots.map((entries) => ({
       entries,
-      ask: (peek: boolean) => this.decideUntil({ entries, peek, refundable: true }, deadline.at),
+      ask: (peek: boolean) =>
+        this.decideUntil({ entries, peek, refundable: true, hold: check.hold === true }, deadline.at),
       giveBack: (charged: readonly StoreDecision[]) => this.refund(refundsOf(entries, charged)),
     }));
     const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline);

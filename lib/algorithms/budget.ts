@@ -1,0 +1,48 @@
+import type { Algorithm } from './algorithm.js';
+import {
+  type CalendarOptions,
+  calendarOf,
+  calendarWindow,
+  type CalendarWindowParameters,
+  type CalendarWindowState,
+} from './calendar-window.js';
+import { type HoldOptions, holdTerms } from './hold-terms.js';
+import { type Duration, orElse, wholeNumber } from './options.js';
+import { shareOfUnits } from './share.js';
+
+/** How long units are held unless told otherwise. */
+const HOLD = '5m';
+
+/**
+ * A budget of a period: a reservation of cost c is allowed if spent + held + c <= limit, where both start anew with every period
+ * of a time zone. What it really cost is settled later, in the period of the reservation.
+ */
+export interface BudgetOptions extends CalendarOptions, HoldOptions {
+  /** The algorithm. */
+  algo: 'budget';
+  /** Units that may be spent a period: a whole number >= 1. `usd(50)` is fifty dollars in millionths of one. */
+  limit: number;
+  /**
+   * How long `reserve` holds units that nobody settles, as when their process dies: milliseconds or a duration, at most 1 year.
+   * @default '5m'
+   */
+  hold?: Duration;
+}
+
+// What an instance takes for requests to come is not what they cost.
+const { prefetch: _, ...counted } = calendarWindow;
+
+export const budget: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowState> = {
+  ...counted,
+  name: 'budget',
+  code: 'bu',
+  options: ['limit', 'period', 'timezone', 'retain', 'hold', 'onLapse'],
+
+  compile(options, location) {
+    const quota = wholeNumber(location, 'limit', options.limit);
+    const hold = holdTerms({ ...options, hold: orElse(options.hold, HOLD) }, location);
+    return { quota, ...calendarOf(options, location), hold };
+  },
+  defaultName: ({ algo, limit, period }) => `${algo}:${limit}/${period}`,
+  share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),
+};

@@ -1,0 +1,20 @@
+import { show } from './messages.js';
+
+/** What is said of units that are held, and of money. */
+export const holdMessages = {
+  lapseWithoutHold: (location: string) =>
+    `${location}: option 'onLapse' needs 'hold', the time after which held units lapse, such as '5m'`,
+  holdWith: (location: string, other: string) =>
+    `${location}: options 'hold' and '${other}' exclude each other, wants one of them`,
+  noHold: (name: string, algo: string) =>
+    `limit '${name}' of algo '${algo}' cannot be reserved without the option 'hold', wants the time after which its ` +
+    "reservations lapse, such as '5m'",
+  wrongReservation: (got: unknown) =>
+    `the reservation's id is ${show(got)}, wants that of a reservation that holds units`,
+  wrongActuals: (got: unknown, limits: number) =>
+    `the actual costs are ${show(got)}, wants a list of ${limits}, one for each limit`,
+  wrongAmount: (currency: string, got: unknown) =>
+    `the amount in ${currency} is ${show(got)}, wants a decimal number >= 0 with at most six digits behind the point, such as '0.12', ` +
+    'of at most 9007199254.740991; as text where a number does not tell it exactly',
+  wrongCurrency: (got: unknown) => `the currency is ${show(got)}, wants an ISO 4217 code such as 'USD'`,
+} as const;

@@ -1,0 +1,30 @@
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { holdMessages } from '../errors/hold-messages.js';
+import type { Decision } from '../limits/decision.js';
+import { isHold } from '../stores/store-decision.js';
+import type { Refund } from '../stores/store.js';
+
+/** Where units are held, by the letter at the end of an id. */
+const SOURCES: Readonly<Record<string, Decision['source']>> = { r: 'redis', m: 'memory', f: 'fallback' };
+const FORM = /^([0-9a-z]{1,11})-([0-9a-z]{1,11})-([0-9a-z]{1,11})-([rmf])$/;
+const RADIX = 36;
+
+/** What finds held units again, from any process. */
+type Held = Pick<Refund, 'ticket' | 'units' | 'chargedAt' | 'source'>;
+
+/** The id of a reservation that holds units. */
+export function reservationId(taken: Refund | undefined): string | undefined {
+  if (taken === undefined || !isHold(taken)) return undefined;
+  const letter = Object.entries(SOURCES).find(([, source]) => source === taken.source)?.[0] ?? 'r';
+  const numbers = [taken.ticket!, taken.units, taken.chargedAt!];
+  return [...numbers.map((number) => number.toString(RADIX)), letter].join('-');
+}
+
+/** Reads an id. Throws `RateLimitArgumentError`. */
+export function readReservationId(id: unknown): Held {
+  const [, ...parts] = (typeof id === 'string' && FORM.exec(id)) || [];
+  const [ticket, units, chargedAt] = parts.slice(0, -1).map((part) => Number.parseInt(part, RADIX));
+  const isRight = [ticket, units, chargedAt].every((number) => Number.isSafeInteger(number));
+  if (!isRight || units! < 1) throw new RateLimitArgumentError(holdMessages.wrongReservation(id));
+  return { ticket: ticket!, units: units!, chargedAt: chargedAt!, source: SOURCES[parts[3]!] };
+}

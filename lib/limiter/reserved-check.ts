@@ -1,0 +1,56 @@
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { holdMessages } from '../errors/hold-messages.js';
+import { assertActual } from '../limits/arguments.js';
+import { toCheckResult } from '../limits/check-result.js';
+import type { CheckEntry } from '../limits/counter.js';
+import type { CheckResult } from '../limits/decision.js';
+import { refundOf, toCallerDecision } from '../stores/store-decision.js';
+import type { Store, StoreDecision } from '../stores/store.js';
+import { Reservation } from './reservation.js';
+import type { WaitQueues } from './wait-queues.js';
+
+/** Units of several limits that were reserved at once: of all of them, or, if one refused, of none. */
+export class ReservedCheck implements CheckResult {
+  readonly allowed: boolean;
+  /** One reservation a limit, in the order of the limits. */
+  readonly decisions: Reservation[];
+  readonly tightest: Reservation;
+  readonly delayMs: number;
+
+  /** @internal */
+  constructor(entries: readonly CheckEntry[], answers: readonly StoreDecision[], store: Store, queues: WaitQueues) {
+    const { allowed, decisions, tightest, delayMs } = toCheckResult(
+      answers.map((answer, index) => toCallerDecision(answer, entries[index]!.limit)),
+      entries,
+    );
+    this.allowed = allowed;
+    this.delayMs = delayMs;
+    this.decisions = decisions.map((decision, index) => {
+      const { limit, identity, cost: units } = entries[index]!;
+      const answer = answers[index]!;
+      const taken = allowed && answer.allowed && !limit.off ? refundOf({ limit, identity, units }, answer) : undefined;
+      return new Reservation(decision, taken, store, queues);
+    });
+    this.tightest = this.decisions[decisions.indexOf(tightest)]!;
+  }
+
+  /**
+   * Replaces the reserved units by the actual ones, as each reservation does by itself.
+   *
+   * @param actual units of each limit, in the order of the limits: whole numbers >= 0
+   */
+  async settle(actual: readonly number[]): Promise<void> {
+    const { decisions } = this;
+    if (!Array.isArray(actual) || actual.length !== decisions.length) {
+      throw new RateLimitArgumentError(holdMessages.wrongActuals(actual, decisions.length));
+    }
+    const units: readonly number[] = actual;
+    for (const each of units) assertActual(each);
+    await Promise.all(decisions.map((reservation, index) => reservation.settle(units[index]!)));
+  }
+
+  /** Refunds the units of all limits. */
+  async cancel(): Promise<void> {
+    await Promise.all(this.decisions.map((reservation) => reservation.cancel()));
+  }
+}

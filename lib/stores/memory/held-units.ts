@@ -1,0 +1,88 @@
+/** Units that are held until they are settled. */
+export interface HeldUnits {
+  readonly id: number;
+  readonly units: number;
+  /** When they were reserved, and when the hold lapses; in microseconds. */
+  readonly chargedAt: number;
+  readonly end: number;
+}
+
+/** How many holds that have lapsed are released in one step, and are looked at for a wait, as in the script. */
+export const MOST_AT_ONCE = 256;
+/** How many that have lapsed a counter keeps, so that they can still be settled; the oldest are forgotten first. */
+const MOST_LAPSED = 1000;
+/** What one takes, in bytes, as it was measured. */
+const HOLD_BYTES = 200;
+
+/** The holds of one counter, by when they lapse: the twin of what the script keeps in a key of its own. */
+export class Holds {
+  /** Those whose units are charged. */
+  private charged: HeldUnits[] = [];
+  /** Those that have lapsed, and whose units were given back. */
+  private released: HeldUnits[] = [];
+  /** Until when they are needed, in microseconds. */
+  until = 0;
+
+  get bytes(): number {
+    return HOLD_BYTES * (this.charged.length + this.released.length);
+  }
+
+  add(hold: HeldUnits, now: number, until: number): void {
+    insert(this.charged, hold);
+    this.until = Math.max(this.until, until);
+    let excess = this.released.length + firstAfter(this.charged, now) - MOST_LAPSED;
+    if (excess <= 0) return;
+    excess -= this.released.splice(0, excess).length;
+    this.charged.splice(0, excess);
+  }
+
+  find(id: number, units: number, chargedAt: number): { hold: HeldUnits; isReleased: boolean } | undefined {
+    const isIt = (hold: HeldUnits) => hold.id === id && hold.units === units && hold.chargedAt === chargedAt;
+    const hold = this.charged.find(isIt);
+    if (hold !== undefined) return { hold, isReleased: false };
+    const released = this.released.find(isIt);
+    return released && { hold: released, isReleased: true };
+  }
+
+  remove(hold: HeldUnits): void {
+    if (!take(this.charged, hold)) take(this.released, hold);
+  }
+
+  /** Those that have lapsed and whose units are charged, the oldest first. */
+  lapsed(now: number): HeldUnits[] {
+    return this.charged.slice(0, Math.min(firstAfter(this.charged, now), MOST_AT_ONCE));
+  }
+
+  /** Those that have not lapsed, in the order in which they will. */
+  running(now: number): HeldUnits[] {
+    const first = firstAfter(this.charged, now);
+    return this.charged.slice(first, first + MOST_AT_ONCE);
+  }
+
+  /** The units of these were given back; those that were settled meanwhile are gone. */
+  release(lapsed: readonly HeldUnits[]): void {
+    for (const hold of lapsed) if (take(this.charged, hold)) insert(this.released, hold);
+  }
+}
+
+/** How many of holds in order have lapsed at a time. */
+function firstAfter(holds: readonly HeldUnits[], time: number): number {
+  let low = 0;
+  let high = holds.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds[middle]!.end <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function insert(holds: HeldUnits[], hold: HeldUnits): void {
+  holds.splice(firstAfter(holds, hold.end), 0, hold);
+}
+
+function take(holds: HeldUnits[], hold: HeldUnits): boolean {
+  const at = holds.indexOf(hold);
+  if (at >= 0) holds.splice(at, 1);
+  return at >= 0;
+}

@@ -1,0 +1,77 @@
+import { newIdentifier } from '../../algorithms/identifier.js';
+import type { State } from '../../algorithms/algorithm.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { Refund } from '../store.js';
+import { type HeldUnits, Holds, MOST_AT_ONCE } from './held-units.js';
+
+/** What holds need of the view of a counter. */
+interface View {
+  readonly limit: CompiledLimit;
+  readonly state: State;
+  readonly cost: number;
+  holds: Holds | undefined;
+  lapsed: readonly HeldUnits[];
+}
+
+/** Gives back the units of holds that have lapsed, of a limit that releases them. `lua/driver/holds.lua` does the same. */
+export function releaseLapsed(view: View): void {
+  const { limit, state, holds } = view;
+  if (holds === undefined || limit.parameters.hold?.releases !== true) return;
+  const lapsed = holds.lapsed(state.now);
+  if (lapsed.length === 0) return;
+  view.lapsed = lapsed;
+  for (const { units, chargedAt } of lapsed) change(view, -units, chargedAt);
+  // Those behind them are next.
+  if (lapsed.length === MOST_AT_ONCE) state.migrated = true;
+}
+
+/** Holds what a view was charged. Returns the identifier of the hold. */
+export function holdUnits(view: View): number {
+  const { limit, state, cost } = view;
+  const { algorithm, parameters } = limit;
+  const { duration, known } = parameters.hold!;
+  const { now } = state;
+  const id = newIdentifier();
+  const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
+  view.holds ??= new Holds();
+  view.holds.add({ id, units: cost, chargedAt: now, end: now + duration }, now, now + Math.max(needed, known));
+  return id;
+}
+
+/** Replaces units that are held by those that were really used, once. Says whether they were known. */
+export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }: Refund): boolean {
+  const { holds } = view;
+  const found = holds?.find(ticket!, units, chargedAt!);
+  if (holds === undefined || found === undefined) return false;
+  const { hold, isReleased } = found;
+  change(view, actual - (isReleased || view.lapsed.includes(hold) ? 0 : units), hold.chargedAt);
+  holds.remove(hold);
+  return true;
+}
+
+/** The wait until so many holds have lapsed that the cost of a view fits. */
+export function untilLapsed({ limit, state, cost, holds }: View): number {
+  const { algorithm, parameters } = limit;
+  if (holds === undefined || parameters.hold?.releases !== true) return Infinity;
+  let excess = cost - algorithm.remaining(parameters, state);
+  for (const { units, chargedAt, end } of holds.running(state.now)) {
+    if (algorithm.holds!.counts(parameters, state, chargedAt, end)) excess -= units;
+    if (excess <= 0) return end - state.now;
+  }
+  return Infinity;
+}
+
+/** Changes what counts where it was charged: never in a window behind that one. */
+function change({ limit, state }: View, difference: number, chargedAt: HeldUnits['chargedAt']): void {
+  const { algorithm, parameters, quota } = limit;
+  const { holds } = algorithm;
+  if (!holds!.counts(parameters, state, chargedAt, state.now)) {
+    holds!.correct?.(parameters, state, chargedAt, difference);
+  } else if (difference < 0) {
+    algorithm.give(parameters, state, -difference, undefined, chargedAt);
+  } else if (difference > 0) {
+    const most = holds!.most?.(parameters) ?? Number.MAX_SAFE_INTEGER;
+    const counted = quota - algorithm.remaining(parameters, state);
+    algorithm.take(parameters, state, Math.max(0, Math.min(difference, most - counted)));
+  }
+}
