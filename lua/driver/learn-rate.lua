@@ -57,6 +57,16 @@ local function grow(rate, units)
   rate.pause = 0
 end
 
+-- What is owed beyond what may go out at once would have to flow off at a rate that is much slower than the one it was used at.
+local function forgive(limit, state, burst)
+  local algorithm = limit.algorithm
+  if algorithm.delay or algorithm.renew then return end
+  local excess = limit.quota - algorithm.remaining(limit, state) - burst
+  if excess <= 0 then return end
+  algorithm.give(limit, state, excess, -1, -1)
+  return true
+end
+
 -- Replies the units of an interval, its milliseconds, and the units that may go out at once. Says whether the counter was changed.
 -- `accepted` units were answered that had been sent `age` microseconds ago, or `refused` is 1; -1 is what is not known.
 local function learn_rate(limit, state, number, remaining, reset, age, at_once, block, quota, window, accepted, refused, largest, slowest)
@@ -85,15 +95,13 @@ local function learn_rate(limit, state, number, remaining, reset, age, at_once, 
     '<ddddddddd', rate.units, rate.threshold, rate.refused_at, rate.pause, rate.quota, rate.window, rate.at_once, rate.largest, now
   )
   redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(RATE_KEPT_FOR))
-  if rate.at_once == 1 and rate.quota >= rate.largest and rate.units >= fastest(rate) then
-    add(rate.quota)
-    add(ceil(rate.window / 1000))
-    add(rate.quota)
-  else
-    local units = max(1, floor(max(rate.units, least(rate, slowest))))
-    add(units)
-    add(MINUTE / 1000)
-    add(max(ceil(units / BURSTS), rate.largest))
+  local units, interval, burst = rate.quota, ceil(rate.window / 1000), rate.quota
+  if rate.at_once ~= 1 or rate.quota < rate.largest or rate.units < fastest(rate) then
+    units, interval = max(1, floor(max(rate.units, least(rate, slowest)))), MINUTE / 1000
+    burst = max(ceil(units / BURSTS), rate.largest)
   end
-  return changed
+  add(units)
+  add(interval)
+  add(burst)
+  return forgive(limit, state, burst) or changed
 end

@@ -32,6 +32,9 @@ class Switched extends MemoryStore {
   override block(...args: Parameters<MemoryStore['block']>) {
     return this.off ? this.fail() : super.block(...args);
   }
+  override learn(...args: Parameters<MemoryStore['learn']>) {
+    return this.off ? this.fail() : super.learn(...args);
+  }
   override renew(...args: Parameters<MemoryStore['renew']>) {
     return this.off ? this.fail() : super.renew(...args);
   }
@@ -61,6 +64,19 @@ describe('while the first store fails', () => {
     expect(await reserve(limitOf(gcra))).toMatchObject({ allowed: true, remaining: 6, source: 'fallback' });
     expect(await reserve(limitOf(gcra, 'allow'))).toMatchObject({ allowed: true, remaining: 10, source: 'fallback' });
     await expect(reserve(limitOf(gcra, 'deny'))).rejects.toThrow('switched off');
+  });
+
+  it('an upstream is learnt of in process, with its rate', async () => {
+    const counter = { limit: limitOf(gcra), identity: IDENTITY };
+    const rate = { accepted: 0, refused: true, largest: 1, slowestMs: 60_000 };
+    const lesson = { ageMs: 0, inFlight: 0, instance: 1, blockMs: 5000 };
+    expect(await store.learn!(counter, { ...lesson, rate })).toMatchObject({ rate: 30 });
+    first.off = true;
+    clock.advanceMs(5000);
+    expect(await store.learn!(counter, { ...lesson, rate })).toMatchObject({ rate: 15 });
+    expect(await ask(local, counter.limit)).toMatchObject({ allowed: false, retryAfterMs: 5000 });
+    await expect(store.learn!(counter, lesson)).rejects.toThrow('switched off');
+    await expect(store.learn!(counter, { ...lesson, blockMs: 0, rate })).rejects.toThrow('switched off');
   });
 
   it('units go back to whom they were taken from', async () => {

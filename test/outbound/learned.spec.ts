@@ -3,19 +3,20 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { TestingModule } from '@nestjs/testing';
 import fc from 'fast-check';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import { compile } from '../support/stores.js';
 import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
 import type { LimiterService } from '../../lib/nest/limiter.service.js';
 import { LearnedRule } from '../../lib/outbound/learning/learned-rule.js';
 import type { FetchOptions, OutboundLimits } from '../../lib/outbound/outbound-options.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { propertyRuns } from '../support/property-runs.js';
-import { freshPrefix } from '../support/stores.js';
+import { ask, compile, freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { startLimiters, Upstream } from './upstream.js';
 
 const PARTNER = { algo: 'learned', name: 'partner' } as const;
 const ADOPTED = { RateLimit: '"default";r=90;t=30', 'RateLimit-Policy': '"default";q=100;w=60' };
+
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
 
 describe('a limit without a configured rate', () => {
   let clock: TestClock;
@@ -149,6 +150,53 @@ describe('a limit without a configured rate', () => {
       runs,
     );
   });
+});
+
+it('never waits longer than the longest wait, whatever it is told, and in whatever order', async () => {
+  const most = 5000;
+  const ms = fc.oneof(fc.constantFrom(0, most), fc.integer({ min: 0, max: most }));
+  const units = fc.oneof(fc.constantFrom(0, 1), fc.nat(1000), fc.integer({ min: 0, max: 2 ** 40 }));
+  const step = fc.record({
+    advance: ms,
+    cost: fc.integer({ min: 1, max: 50 }),
+    taken: fc.nat(5),
+    told: fc.record({
+      remaining: maybe(units),
+      resetAfterMs: maybe(ms),
+      ageMs: ms,
+      window: maybe(fc.constant(1)),
+      inFlight: units,
+      instance: fc.nat(2),
+      blockMs: maybe(ms),
+    }),
+    rate: fc.record({ quota: maybe(units), windowMs: maybe(ms), accepted: units, refused: fc.boolean() }),
+  });
+  const histories = fc.array(step, { minLength: 1, maxLength: 20 });
+  await fc.assert(
+    fc.asyncProperty(histories, async (steps) => {
+      const clock = new TestClock();
+      const store = createTestingStore({ clock });
+      const rule = new LearnedRule(compile({ algo: 'gcra', rate: 60, interval: 60_000, burst: 1 }, 'any'));
+      rule.waitAtMost(most);
+      const identity = 'account';
+      let largest = 1;
+      for (const { advance, cost, taken, told, rate } of steps) {
+        clock.advance(advance);
+        rule.noteCost(identity, cost);
+        largest = Math.max(largest, cost);
+        const counter = () => ({ limit: rule.limitFor(identity), identity });
+        rule.learn(
+          identity,
+          (await store.learn(counter(), { ...told, rate: { ...rate, ...rule.lessonOf(identity) } }))!,
+        );
+        for (let call = 0; call < taken; call++) await ask(store, counter().limit, { identity, cost });
+        const { retryAfterMs } = await ask(store, counter().limit, { identity, cost: largest, peek: true });
+        expect(retryAfterMs).toBeLessThanOrEqual(most);
+      }
+      await store.close();
+    }),
+    { numRuns: propertyRuns(200) },
+  );
 });
 
 it('shares what it learnt among all instances on Redis', async () => {

@@ -70,8 +70,8 @@ describe('what is learnt, on Redis', () => {
   });
 
   it('is gone with the data of the server, and learnt anew', async () => {
-    const told = lesson({ window: 7, remaining: 3, resetAfterMs: 5000, inFlight: 1 }, { quota: 50, windowMs: 5000 });
-    const adopted = { rate: 50, intervalMs: 5000, burst: 50 };
+    const told = lesson({ window: 7, remaining: 3, resetAfterMs: 5000, inFlight: 1 }, { quota: 100, windowMs: 5000 });
+    const adopted = { rate: 100, intervalMs: 5000, burst: 100 };
     expect(await store.learn!(counter, told)).toEqual(adopted);
     expect(await left()).toBe(2);
     await redis.flushall();
@@ -117,7 +117,7 @@ describe('what is learnt, on Redis', () => {
     const old = storeWith(script);
     await store.learn!(
       counter,
-      lesson({ window: 7, remaining: 30, resetAfterMs: MINUTE }, { quota: 50, windowMs: MINUTE }),
+      lesson({ window: 7, remaining: 30, resetAfterMs: MINUTE }, { quota: 100, windowMs: MINUTE }),
     );
     expect(await left(old)).toBe(30);
     await ask(old, limit, { cost: 10 });
@@ -126,7 +126,7 @@ describe('what is learnt, on Redis', () => {
     expect(await ask(old, limit)).toMatchObject({ allowed: false, retryAfterMs: 5000 });
     clock.advanceMs(5000);
     expect(await ask(old, limit)).toMatchObject({ allowed: true });
-    expect(await store.learn!(counter, lesson({}, {}))).toMatchObject({ rate: 25, intervalMs: MINUTE });
+    expect(await store.learn!(counter, lesson({}, {}))).toMatchObject({ rate: 50, intervalMs: MINUTE });
   });
 
   it('counts as many keys as it needs', () => {

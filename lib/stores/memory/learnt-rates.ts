@@ -1,3 +1,4 @@
+import { issuesTickets } from '../../algorithms/algorithm.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import type { LearntRate, Lesson, RateLesson } from '../lesson.js';
 import { blockFor } from './block.js';
@@ -60,7 +61,8 @@ export class LearntRates {
     }
     rate.learntAt = now;
     this.rates.put(rate, RATE_BYTES + 2 * key.length, false);
-    return { rate: answerOf(rate, told.slowestMs), changed };
+    const answer = answerOf(rate, told.slowestMs);
+    return { rate: answer, changed: forgive(view, answer.burst) || changed };
   }
 
   forget(key: string): void {
@@ -129,6 +131,16 @@ function grow(rate: Rate, units: number): void {
   }
   rate.units = Math.min(rate.units + more, fastest(rate));
   rate.pause = 0;
+}
+
+/** What is owed beyond what may go out at once would have to flow off at a rate that is much slower than the one it was used at. */
+function forgive({ limit, state }: View, burst: number): boolean {
+  const { algorithm, parameters, quota } = limit;
+  if (issuesTickets(algorithm)) return false;
+  const excess = quota - algorithm.remaining(parameters, state) - burst;
+  if (excess <= 0) return false;
+  algorithm.give(parameters, state, excess);
+  return true;
 }
 
 function answerOf(rate: Rate, slowestMs: number): LearntRate {

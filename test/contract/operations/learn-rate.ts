@@ -83,6 +83,15 @@ export function learnRateContract(stage: OperationsStage): void {
       expect(await rateOf({ largest, slowestMs })).toEqual(aMinute(rate, largest));
     });
 
+    it('is not held up by what was used at a faster one', async () => {
+      const fast = compile({ algo: 'gcra', rate: 100, interval: 10_000, burst: 100 }, 'learned');
+      await take(fast, 100);
+      const refused = { accepted: 0, refused: true, largest: 1, slowestMs: MINUTE };
+      expect(await learn(fast, { window: undefined, blockMs: 0, rate: refused })).toEqual(aMinute(30));
+      const slow = compile({ algo: 'gcra', rate: 30, interval: MINUTE, burst: 1 }, 'learned');
+      expect(await peek(slow)).toMatchObject({ allowed: false, retryAfterMs: 2000 });
+    });
+
     describe("is that of the upstream's headers", () => {
       const inWindow = { window: 7, remaining: 90, resetAfterMs: 5000 };
 

@@ -181,6 +181,14 @@ export function learnContract(stage: OperationsStage): void {
       });
     });
 
+    it('is forgotten by reset', async () => {
+      const limit = compile(five['fixed-window']);
+      await learn(limit, { remaining: 1, resetAfterMs: 60_000, inFlight: 2, instance: 1 });
+      await stage.store.reset([counterOf(limit)]);
+      await learn(limit, { instance: 2 });
+      expect(await peek(limit)).toMatchObject({ remaining: 5 });
+    });
+
     it('is of each counter by itself', async () => {
       const [limit, other] = [compile(five.gcra, 'one'), compile(five.gcra, 'other')];
       await Promise.all([
