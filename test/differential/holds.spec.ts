@@ -55,7 +55,11 @@ describe('the stores hold alike, field by field, on any history', () => {
     const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
     const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
     // Other parameters of the same counter, or another counter.
-    const limits = [compile(options, 'one'), compile(other, isShared ? 'one' : 'two')];
+    // A window of another length or period forgets its holds at another time, and keys outlive that a little on Redis.
+    const { rate, limit: most, hold, onLapse } = other as unknown as Record<string, unknown>;
+    const changed = { ...options, ...('limit' in options ? { limit: most } : { rate }), hold, onLapse };
+    const second = isShared ? changed : other;
+    const limits = [compile(options, 'one'), compile(second as AlgorithmOptions, isShared ? 'one' : 'two')];
     const held: { here: Refund; there: Refund }[] = [];
     const counted = () =>
       [memory, remote].map((store) =>
