@@ -5,6 +5,8 @@
 export type { WindowCount } from './algorithms/algorithm.js';
 export type { CalendarWindowOptions } from './algorithms/calendar-window.js';
 export type { Period } from './algorithms/calendar.js';
+export type { AdaptiveOptions, AdaptiveShares } from './algorithms/adaptive-options.js';
+export type { LeaseEnd } from './algorithms/algorithm.js';
 export type { ConcurrencyOptions } from './algorithms/concurrency.js';
 export type { FixedWindowOptions } from './algorithms/fixed-window.js';
 export type { GcraOptions } from './algorithms/gcra.js';
@@ -59,6 +61,7 @@ export type {
   PrefetchOptions,
   LimitAnswer,
   LimitDefaults,
+  AdaptiveLimitOptions,
   LimitDefinition,
   LimitFunction,
   LimitSpec,
@@ -140,6 +143,7 @@ export type { Lesson } from './stores/lesson.js';
 export type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './stores/store.js';
 export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
+export type { Priority } from './limits/priority.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
 export type { ClientSocket } from './transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';

@@ -1,7 +1,7 @@
 import type { Algorithm } from './algorithm.js';
 
 /** What only some algorithms can do. */
-export type Capability = 'reservation' | 'queue' | 'holding' | 'prefetch' | 'history';
+export type Capability = 'reservation' | 'queue' | 'holding' | 'prefetch' | 'adapting' | 'history';
 
 /** The parts of an algorithm that it may leave out. */
 type OptionalParts = {
@@ -24,6 +24,7 @@ const ABSENT: OptionalParts = {
   queue: undefined,
   holding: undefined,
   prefetch: undefined,
+  adapting: undefined,
   history: undefined,
 };
 

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { AlgorithmOptions } from '../algorithms/index.js';
+import type { AlgorithmOptions, SharedAlgorithmOptions } from '../algorithms/index.js';
+import type { Priority } from '../limits/priority.js';
 import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../algorithms/options.js';
 import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
@@ -118,6 +119,12 @@ export interface CommonLimitOptions {
    */
   scope?: Scope;
   /**
+   * How important a request is: `'critical'`, `'default'` or `'sheddable'`, or a function that says it. An `adaptive` limit refuses
+   * the least important ones first.
+   * @default 'default'
+   */
+  priority?: Priority | ((context: ExecutionContext) => Priority | Promise<Priority>);
+  /**
    * Whether each route has a counter of its own. Only for limits of the module, and not with `phase: 'middleware'`.
    * @default false, one counter for all routes
    */
@@ -167,8 +174,33 @@ export interface CommonLimitOptions {
   body?: RefusalBody;
 }
 
+/**
+ * The options of a limit that learns how much fits, and so counts in one process and what is in flight: without those that need a
+ * shared counter, or a number of units that is known.
+ */
+export interface AdaptiveLimitOptions extends Omit<
+  CommonLimitOptions,
+  'scope' | 'count' | 'blockFor' | 'forgetAfter' | 'prefetch' | 'candidate'
+> {
+  /** Each instance of the app learns for itself. */
+  scope: 'instance';
+  /**
+   * The key of the counter: everyone shares what an instance can take.
+   * @default 'global'
+   */
+  key?: LimitKey;
+  count?: never;
+  blockFor?: never;
+  forgetAfter?: never;
+  prefetch?: never;
+  candidate?: never;
+}
+
+type AdaptiveAlgorithm = Extract<AlgorithmOptions, { algo: 'adaptive' }>;
+
 /** One limit: an algorithm with its options, and the options of every limit. */
-export type LimitDefinition = AlgorithmOptions & CommonLimitOptions;
+export type LimitDefinition =
+  (SharedAlgorithmOptions & CommonLimitOptions) | (AdaptiveAlgorithm & AdaptiveLimitOptions);
 
 /** The default options of all limits of an app. */
 export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'prefetch' | 'candidate' | 'perRoute' | 'phase'>;

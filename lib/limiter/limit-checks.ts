@@ -48,7 +48,7 @@ function entryOf(check: LimitCheck, registry: LimitRegistry): CheckEntry {
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);
   assertCost(units);
-  return { limit: rule.limitFor(key), identity: key, cost: units };
+  return { limit: rule.limitFor(key), identity: key, cost: units, priority: rule.fixedPriority };
 }
 
 /** The first entry whose counter one before it has, too. */

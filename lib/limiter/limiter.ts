@@ -181,7 +181,7 @@ export class Limiter {
       const { rule } = this;
       assertKey(key);
       const limit = rule.limitFor(key);
-      const entry = { limit, identity: key, cost: this.cost(cost) };
+      const entry = { limit, identity: key, cost: this.cost(cost), priority: rule.fixedPriority };
       const answer = new CallerAnswer(entry, peek, this.store, this.queues);
       if (limit.off) answer.decided([openDecision(limit)]);
       else decide(this.store, { entries: [entry], peek }, answer);
@@ -205,7 +205,12 @@ export class Limiter {
       if (counter.limit.off) return openDecision(counter.limit);
       return this.store.reserve({ ...counter, cost, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
-    return this.queues.wait(this.rule, counter.identity, { cost, timeoutMs, signal });
+    return this.queues.wait(this.rule, counter.identity, {
+      cost,
+      priority: this.rule.fixedPriority,
+      timeoutMs,
+      signal,
+    });
   }
 
   /** Makes the caller's decision, with a lease if units are held. */

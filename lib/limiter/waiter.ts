@@ -1,4 +1,5 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Priority } from '../limits/priority.js';
 import { toDecision } from '../stores/store-decision.js';
 import { listMessages } from '../errors/list-messages.js';
 import { messages } from '../errors/messages.js';
@@ -10,6 +11,7 @@ import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 /** The units of a waiting call, and the end of its wait. */
 export interface WaitOptions {
   readonly cost: number;
+  readonly priority?: Priority | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }
@@ -17,6 +19,7 @@ export interface WaitOptions {
 /** A call that waits for units: until they may be used, the time is over, or the signal aborts. */
 export class Waiter {
   readonly cost: number;
+  readonly priority: Priority | undefined;
   /** The decision that allows the call, or the reason why it waits no longer. */
   readonly decided: Promise<StoreDecision>;
   /** Is called once, if the wait ends without units. */
@@ -35,8 +38,9 @@ export class Waiter {
     readonly limit: () => CompiledLimit,
     private readonly options: WaitOptions,
   ) {
-    const { cost, timeoutMs, signal } = options;
+    const { cost, priority, timeoutMs, signal } = options;
     this.cost = cost;
+    this.priority = priority;
     this.deadline = performance.now() + timeoutMs;
     this.decided = new Promise((resolve, reject) => {
       this.resolve = resolve;

@@ -5,6 +5,7 @@ import { listOf } from '../errors/messages.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { BLOCK_WANTS, blockTerms, MAX_STEPS } from '../limits/block-terms.js';
 import { STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
+import { PRIORITIES } from '../limits/priority.js';
 import type { OnMissingKey } from '../config/limit-definition.js';
 import { LIMIT_MODES } from '../overrides/override.js';
 
@@ -40,6 +41,12 @@ const words = (list: readonly string[]): OptionKind => ({
   isRight: (value) => list.includes(value as string),
   schema: { enum: list },
 });
+
+const share: OptionKind = {
+  wants: 'a number > 0 and <= 1',
+  isRight: (value) => typeof value === 'number' && value > 0 && value <= 1,
+  schema: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
+};
 
 const TIME_SCHEMAS: readonly JsonSchema[] = [
   { type: 'number', exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS },
@@ -99,6 +106,29 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
   retain: time,
   limit: whole(),
   ttl: time,
+  min: whole(1, 1_000_000),
+  max: whole(1, 1_000_000),
+  initial: whole(1, 1_000_000),
+  tolerance: {
+    wants: 'a number > 1 and <= 10',
+    isRight: (value) => typeof value === 'number' && value > 1 && value <= 10,
+    schema: { type: 'number', exclusiveMinimum: 1, maximum: 10 },
+  },
+  smoothing: share,
+  window: time,
+  probeEvery: time,
+  eventLoopDelay: time,
+  cpu: share,
+  shares: {
+    wants: '{ sheddable, default } of numbers > 0 and <= 1, such as { sheddable: 0.6, default: 0.9 }',
+    isRight: isShares,
+    schema: {
+      type: 'object',
+      properties: { sheddable: share.schema, default: share.schema },
+      additionalProperties: false,
+    },
+  },
+  status: whole(400, 599),
 };
 
 /** The options of a candidate. */
@@ -125,13 +155,10 @@ export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   prefetch,
   candidate,
   scope: words(['cluster', 'instance']),
+  priority: words(PRIORITIES),
   perRoute: flag,
   mode: words(LIMIT_MODES),
-  nearLimit: {
-    wants: 'a number > 0 and <= 1',
-    isRight: (value) => typeof value === 'number' && value > 0 && value <= 1,
-    schema: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
-  },
+  nearLimit: share,
   phase: words(['middleware', 'guard', 'authenticated']),
   onStoreError: words(STORE_ERROR_POLICIES),
   onMissingKey: words(['ip', 'skip', 'refuse'] satisfies OnMissingKey[]),
@@ -148,6 +175,16 @@ export const LIMIT_KINDS: Readonly<Record<string, OptionKind>> = {
   ...ALGORITHM_KINDS,
   ...COMMON_KINDS,
 };
+
+/** What the schema says: that one is at most the other is the compiler's to say. */
+function isShares(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.entries(value).every(([name, each]) => ['sheddable', 'default'].includes(name) && share.isRight(each))
+  );
+}
 
 function succeeds(call: () => unknown): boolean {
   try {

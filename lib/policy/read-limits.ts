@@ -139,7 +139,8 @@ export function tryAlone(
   const kept = given.filter(([option]) => option === 'algo' || Object.hasOwn(ALGORITHM_KINDS, option));
   const options = Object.fromEntries(kept) as unknown as AlgorithmOptions;
   const limit = attempt(at, problems, (location) => {
-    return new CompiledLimit(options, { location, name, prefetch: prefetchTerms(definition, location) });
+    const instance = definition.scope === 'instance';
+    return new CompiledLimit(options, { location, name, instance, prefetch: prefetchTerms(definition, location) });
   });
   if (limit === undefined) return;
   const compileCandidate = (location: string) => {

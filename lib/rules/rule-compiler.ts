@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { type CarryOver, CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
+import { PRIORITIES, type Priority } from '../limits/priority.js';
 import { givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
@@ -30,6 +31,7 @@ export const COMMON: readonly (keyof CommonLimitOptions)[] = [
   'prefetch',
   'candidate',
   'scope',
+  'priority',
   'perRoute',
   'mode',
   'nearLimit',
@@ -43,6 +45,16 @@ export const COMMON: readonly (keyof CommonLimitOptions)[] = [
 /** What only a limit itself can say. */
 const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = ['name', 'prefetch', 'candidate', 'perRoute', 'phase'];
 export const DEFAULTS = COMMON.filter((option) => !NO_DEFAULTS.includes(option)) as (keyof LimitDefaults)[];
+
+/** Of these a limit that adapts takes over what it has not itself: those that say how it counts are not its own. */
+const ADAPTIVE_DEFAULTS = DEFAULTS.filter(
+  (option) => !['key', 'scope', 'count', 'blockFor', 'forgetAfter'].includes(option),
+);
+
+/** What a limit that adapts cannot have. */
+const NOT_ADAPTIVE = ['count', 'blockFor', 'forgetAfter', 'prefetch', 'candidate'] as const;
+
+const PRIORITY_WANTS = `one of ${PRIORITIES.join(', ')}, or a function of the context that gives one`;
 
 /** What a structured field's String can hold, since the name goes into the headers. */
 const NAME = /^[\x20-\x7e]{1,128}$/;
@@ -98,7 +110,10 @@ export class RuleCompiler {
       throw new RateLimitConfigError(messages.notALimit(location, definition));
     }
     refuseUnknownOptions(definition, location);
-    const common = withDefaults(givenOptions<CommonLimitOptions>(definition, COMMON), this.defaults);
+    const own = givenOptions<CommonLimitOptions>(definition, COMMON);
+    const adapts = algorithms.get(definition.algo)?.adapting !== undefined;
+    if (adapts) refuseWhatIsCountedElsewhere(own, definition.algo, location);
+    const common = withDefaults(own, adapts ? givenOptions(this.defaults, ADAPTIVE_DEFAULTS) : this.defaults);
     const { name = givenName, cost, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
     check(location, 'name', name, '1 to 128 printable ASCII characters', isName);
@@ -114,10 +129,11 @@ export class RuleCompiler {
       "false, but in the module's 'limits'",
       (value) => value === false || everywhere,
     );
+    check(location, 'priority', common.priority, PRIORITY_WANTS, isPriority);
     check(location, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
-    const key = this.keys.bind(orElse(common.key, 'ip'), location, ipv6Prefix, forms);
+    const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
     const { phase = key.needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
@@ -152,6 +168,7 @@ export class RuleCompiler {
       hasCost: cost !== undefined,
       count,
       skip,
+      priority: common.priority,
       answer: { message, body: orElse(body, this.settings.body) },
       perRoute,
       unnamed: name === undefined,
@@ -199,6 +216,13 @@ function refuseWhatNeedsARoute(
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }
 
+/** How much fits is known here alone, and what is in flight counts, however it ends. */
+function refuseWhatIsCountedElsewhere(own: CommonLimitOptions, algo: string, location: string): void {
+  for (const option of NOT_ADAPTIVE) {
+    if (own[option] !== undefined) throw new RateLimitConfigError(messages.notWith(location, option, algo));
+  }
+}
+
 /** The common options are no algorithm's business. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
   const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as keyof CommonLimitOptions));
@@ -229,6 +253,7 @@ function check(
 
 const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
 const isCount = (value: unknown) => isFunction(value) || ['all', 'failed', 'succeeded'].includes(value as string);
+const isPriority = (value: unknown) => isFunction(value) || PRIORITIES.includes(value as Priority);
 const isFunction = (value: unknown) => typeof value === 'function';
 const isMessage = (value: unknown) => typeof value === 'string' || isFunction(value);
 const isShare = (value: unknown) => typeof value === 'number' && value > 0 && value <= 1;

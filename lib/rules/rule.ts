@@ -11,6 +11,7 @@ import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { Identify, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { CommonLimitOptions, Count, OnMissingKey, Outcome, Phase } from '../config/limit-definition.js';
 import type { CheckEntry } from '../limits/counter.js';
+import { assertPriority, type Priority } from '../limits/priority.js';
 import { andThen, type Awaitable, isPromise } from '../util/awaitable.js';
 
 /** What a rule asks of the store for one request. */
@@ -29,6 +30,7 @@ export interface RuleSettings {
   readonly hasCost: boolean;
   readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
+  readonly priority: CommonLimitOptions['priority'];
   readonly answer: RefusalAnswer;
   /** Whether each route has a counter of its own. */
   readonly perRoute: boolean;
@@ -145,10 +147,16 @@ export class Rule {
     return typeof this.settings.cost === 'number' ? this.settings.cost : 1;
   }
 
+  /** How important a call from code is. */
+  get fixedPriority(): Priority | undefined {
+    const { priority } = this.settings;
+    return typeof priority === 'function' ? undefined : priority;
+  }
+
   /** Whether it calls no function of the user's: it always applies, costs the same, and its key looks only at the request. */
   get isFixed(): boolean {
-    const { skip, key, cost } = this.settings;
-    return skip === undefined && key.isPure === true && typeof cost === 'number';
+    const { skip, key, cost, priority } = this.settings;
+    return skip === undefined && key.isPure === true && typeof cost === 'number' && typeof priority !== 'function';
   }
 
   /** What finds whom a request counts for. Fixed rules with equal keys have the same. */
@@ -170,7 +178,10 @@ export class Rule {
     const identity = this.identity(key, context, parts);
     if (identity === undefined) return undefined;
     const limit = this.limitFor(identity);
-    return limit.off ? undefined : { rule: this, limit, identity, cost: this.settings.cost as number };
+    if (limit.off) return undefined;
+    const { cost, priority } = this.settings;
+    const entry = { rule: this, limit, identity, cost: cost as number };
+    return priority === undefined ? entry : { ...entry, priority: priority as Priority };
   }
 
   private identified(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
@@ -203,11 +214,11 @@ export class Rule {
     if (identity === undefined) return undefined;
     const limit = this.limitFor(identity);
     if (limit.off) return undefined;
-    const { cost } = this.settings;
-    if (typeof cost === 'number') return { rule: this, limit, identity, cost };
+    const { cost, priority } = this.settings;
+    if (typeof cost === 'number') return ranked({ rule: this, limit, identity, cost }, priority, context);
     return andThen(cost(context), (units) => {
       assertCost(units);
-      return { rule: this, limit, identity, cost: units };
+      return ranked({ rule: this, limit, identity, cost: units }, priority, context);
     });
   }
 }
@@ -243,6 +254,20 @@ class RouteRule extends Rule {
     if (own === undefined) this.ownLimits.set(limit, (own = limit.within(this.namespace)));
     return own;
   }
+}
+
+/** Says how important a request is. */
+function ranked(
+  entry: RuleEntry,
+  priority: CommonLimitOptions['priority'],
+  context: ExecutionContext,
+): Awaitable<RuleEntry> {
+  if (priority === undefined) return entry;
+  if (typeof priority !== 'function') return { ...entry, priority };
+  return andThen(priority(context), (found) => {
+    assertPriority(found);
+    return { ...entry, priority: found };
+  });
 }
 
 function isOtherFunction(one: unknown, other: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { WindowCount } from '../algorithms/algorithm.js';
+import type { LeaseEnd, WindowCount } from '../algorithms/algorithm.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
 import type { Lesson } from './lesson.js';
 import type { Decision } from '../limits/decision.js';
@@ -51,6 +51,8 @@ export interface Refund extends Charge {
   readonly ticket?: number | undefined;
   /** The `chargedAt` of the decision: units that count no longer by now are not given back once more. */
   readonly chargedAt?: number | undefined;
+  /** How what was held for it ended; nothing if it was taken back. */
+  readonly end?: LeaseEnd | undefined;
 }
 
 /** Units that a `concurrency` limit holds. */

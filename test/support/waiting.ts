@@ -27,6 +27,7 @@ export function waitingFor(store: Store, options: AlgorithmOptions) {
     cost: 1,
     hasCost: false,
     perRoute: false,
+    priority: undefined,
     unnamed: false,
     count: 'all',
     skip: undefined,

@@ -1,16 +1,17 @@
-import type { WindowCount } from '../../algorithms/algorithm.js';
+import type { ProcessLoad, WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
+import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { blockFor } from './block.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { type View, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
-import { evaluateReservation, toMs } from './evaluation.js';
+import { evaluateReservation, tellAsker, toMs } from './evaluation.js';
 import { Learning } from './learning.js';
 import type { Lesson } from '../lesson.js';
 
@@ -36,6 +37,12 @@ export interface MemoryStoreOptions {
    * @internal
    */
   slackMs?: number;
+  /**
+   * How busy the process is, for limits that adapt.
+   * @default it is measured
+   * @internal
+   */
+  load?: ProcessLoad | undefined;
 }
 
 /** Counts in this process: the same algorithms as on Redis, bounded, with one timer for all counters. */
@@ -43,6 +50,8 @@ export class MemoryStore extends DirectStore implements Store {
   private readonly table: CounterTable;
   private readonly counters: Counters;
   private readonly learning = new Learning();
+  private readonly meter = new ProcessMeter();
+  private readonly load: ProcessLoad;
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
 
@@ -58,10 +67,12 @@ export class MemoryStore extends DirectStore implements Store {
       maxBytes = defaultMaxBytes(maxKeys),
       clock = () => Date.now() * 1000,
       slackMs = 0,
+      load = this.meter,
     } = options;
     this.clock = clock;
+    this.load = load;
     this.table = new CounterTable(maxKeys, maxBytes, clock);
-    this.counters = new Counters(this.table, slackMs);
+    this.counters = new Counters(this.table, slackMs, load);
   }
 
   /** How many counters are kept. */
@@ -105,6 +116,7 @@ export class MemoryStore extends DirectStore implements Store {
   private viewFor(reservation: ReserveEntry, now: number): View {
     const view = viewOf(this.table, reservation, now);
     view.cost = reservation.cost;
+    tellAsker(view, reservation, this.load, false);
     evaluateReservation(view, Math.floor(reservation.maxWaitMs * 1000));
     return view;
   }
@@ -125,7 +137,9 @@ export class MemoryStore extends DirectStore implements Store {
     for (const refund of refunds) {
       const view = viewOf(this.table, refund, now);
       const { algorithm, parameters } = refund.limit;
-      algorithm.give(parameters, view.state, refund.units, refund.ticket, refund.chargedAt);
+      if (algorithm.adapting !== undefined && refund.ticket !== undefined) {
+        algorithm.adapting.ended(parameters, view.state, refund.ticket, refund.end ?? 'ignored');
+      } else algorithm.give(parameters, view.state, refund.units, refund.ticket, refund.chargedAt);
       this.counters.store(view);
     }
     return Promise.resolve();
@@ -186,6 +200,7 @@ export class MemoryStore extends DirectStore implements Store {
   close(): Promise<void> {
     this.counters.clear();
     this.learning.clear();
+    this.meter.close();
     return Promise.resolve();
   }
 }
