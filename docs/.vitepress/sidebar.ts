@@ -58,6 +58,7 @@ const GROUPS: readonly Group[] = [
         'calendar-window',
         'leaky-bucket',
         'concurrency',
+        'adaptive',
       ),
     ],
     rest: /^docs\/algorithms\//,

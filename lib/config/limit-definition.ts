@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { AlgorithmOptions, SharedAlgorithmOptions } from '../algorithms/index.js';
+import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Priority } from '../limits/priority.js';
 import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../algorithms/options.js';
@@ -189,18 +189,22 @@ export interface AdaptiveLimitOptions extends Omit<
    * @default 'global'
    */
   key?: LimitKey;
+  /** It counts what is in flight, however that ends. */
   count?: never;
+  /** Nobody in particular asks too much of it. */
   blockFor?: never;
+  /** There are no blocks to forget. */
   forgetAfter?: never;
+  /** Nothing of it is on Redis. */
   prefetch?: never;
+  /** A second version would learn from what the first one lets in. */
   candidate?: never;
 }
 
-type AdaptiveAlgorithm = Extract<AlgorithmOptions, { algo: 'adaptive' }>;
-
 /** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition =
-  (SharedAlgorithmOptions & CommonLimitOptions) | (AdaptiveAlgorithm & AdaptiveLimitOptions);
+  | (Exclude<AlgorithmOptions, { algo: 'adaptive' }> & CommonLimitOptions)
+  | (Extract<AlgorithmOptions, { algo: 'adaptive' }> & AdaptiveLimitOptions);
 
 /** The default options of all limits of an app. */
 export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'prefetch' | 'candidate' | 'perRoute' | 'phase'>;
