@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import type { AdaptiveOptions } from '../algorithms/adaptive-options.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Priority } from '../limits/priority.js';
 import type { OnStoreError } from '../limits/compiled-limit.js';
@@ -203,8 +204,8 @@ export interface AdaptiveLimitOptions extends Omit<
 
 /** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition =
-  | (Exclude<AlgorithmOptions, { algo: 'adaptive' }> & CommonLimitOptions)
-  | (Extract<AlgorithmOptions, { algo: 'adaptive' }> & AdaptiveLimitOptions);
+  | (Exclude<AlgorithmOptions, AdaptiveOptions> & CommonLimitOptions)
+  | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions);
 
 /** The default options of all limits of an app. */
 export type LimitDefaults = Omit<CommonLimitOptions, 'name' | 'prefetch' | 'candidate' | 'perRoute' | 'phase'>;
