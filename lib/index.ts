@@ -6,6 +6,8 @@ export type { WindowCount } from './algorithms/algorithm.js';
 export type { BudgetOptions } from './algorithms/budget.js';
 export type { CalendarOptions, CalendarWindowOptions } from './algorithms/calendar-window.js';
 export type { Period } from './algorithms/calendar.js';
+export type { AdaptiveOptions, AdaptiveShares } from './algorithms/adaptive-options.js';
+export type { LeaseEnd } from './algorithms/algorithm.js';
 export type { ConcurrencyOptions } from './algorithms/concurrency.js';
 export type { FixedWindowOptions } from './algorithms/fixed-window.js';
 export type { GcraOptions } from './algorithms/gcra.js';
@@ -63,6 +65,7 @@ export type {
   PrefetchOptions,
   LimitAnswer,
   LimitDefaults,
+  AdaptiveLimitOptions,
   LimitDefinition,
   LimitFunction,
   LimitSpec,

@@ -60,6 +60,7 @@ const GROUPS: readonly Group[] = [
         'budget',
         'leaky-bucket',
         'concurrency',
+        'adaptive',
       ),
     ],
     rest: /^docs\/algorithms\//,

@@ -100,6 +100,43 @@ export interface PrefetchCapability<P extends Parameters> {
   readonly endsWithWindow: boolean;
 }
 
+/** How busy the process is. */
+export interface ProcessLoad {
+  /** How late the event loop is now, in microseconds. */
+  readonly eventLoopDelay: number;
+  /** The share of the processors that the process uses: 0 to 1. */
+  readonly cpu: number;
+}
+
+/** Who asks a limit that adapts. */
+export interface Question {
+  readonly cost: number;
+  readonly priority: 'critical' | 'default' | 'sheddable';
+  readonly load: ProcessLoad;
+  /** Only looks. */
+  readonly peek: boolean;
+}
+
+/**
+ * How what was held ended: well; by a timeout or an overload farther on; by a client that left; or in a way that says nothing of how
+ * busy anything is.
+ */
+export type LeaseEnd = 'completed' | 'dropped' | 'aborted' | 'ignored';
+
+/** How much fits is learnt from what was let in. It is known in one process only, and no script counts it. */
+export interface AdaptingCapability<P extends Parameters, S extends State> {
+  /** The most units that fit now. */
+  quota(parameters: P, state: S): number;
+  /** The units in flight, as a decision tells them. */
+  inFlight(parameters: P, state: S): number;
+  /** Is told who asks, before it is asked what fits. */
+  asked(parameters: P, state: S, question: Question): void;
+  /** Releases what holds a ticket, and learns from it. */
+  ended(parameters: P, state: S, ticket: number, end: LeaseEnd): void;
+  /** The HTTP status of a refusal. */
+  status(parameters: P): number;
+}
+
 /**
  * One algorithm: how its options are read and how its state changes. It has no clock and does no input or output; its twin
  * in `lua/algorithms/` does the same with the same numbers. Times and waits are whole microseconds.
@@ -174,6 +211,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly prefetch?: PrefetchCapability<P>;
   /** What allows units to be held until they are settled, by limits with a `hold`. */
   readonly holds?: HoldsCapability<P, S>;
+  /** What learns how much fits. */
+  readonly adapting?: AdaptingCapability<P, S>;
   /** The windows or slices that can still be read, the newest first. */
   history?(parameters: P, state: S): WindowCount[];
 }

@@ -1,3 +1,4 @@
+import { adaptive } from './adaptive.js';
 import type { Algorithm } from './algorithm.js';
 import { budget } from './budget.js';
 import { calendarWindow } from './calendar-window.js';
@@ -21,6 +22,7 @@ const list = [
   gcra,
   leakyBucket,
   concurrency,
+  adaptive,
 ] as const;
 
 /** The options of each algorithm. */
@@ -34,6 +36,9 @@ type Alone<O> = O extends unknown ? O & { [Option in Exclude<KeysOf<OwnOptions>,
  * @useDeclaredType
  */
 export type AlgorithmOptions = Alone<OwnOptions>;
+
+/** The options of algorithms whose counters several processes can share: all but `adaptive`. */
+export type SharedAlgorithmOptions = Exclude<AlgorithmOptions, { algo: 'adaptive' }>;
 
 /** Every algorithm by its name. */
 export const algorithms = new AlgorithmRegistry(list as readonly unknown[] as readonly Algorithm[]);

@@ -3,7 +3,7 @@ import type { Algorithm } from './algorithm.js';
 type Options = Readonly<Record<string, unknown>>;
 
 /** What only some algorithms can do. */
-export type Capability = 'reservation' | 'queue' | 'holding' | 'holds' | 'prefetch' | 'history';
+export type Capability = 'reservation' | 'queue' | 'holding' | 'holds' | 'prefetch' | 'adapting' | 'history';
 
 /** The parts of an algorithm that it may leave out. */
 type OptionalParts = {
@@ -29,6 +29,7 @@ const ABSENT: OptionalParts = {
   holding: undefined,
   holds: undefined,
   prefetch: undefined,
+  adapting: undefined,
   history: undefined,
 };
 

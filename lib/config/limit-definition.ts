@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import type { AdaptiveOptions } from '../algorithms/adaptive-options.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../algorithms/options.js';
@@ -71,7 +72,7 @@ export interface CommonLimitOptions {
   cost?: number | ((context: ExecutionContext) => number | Promise<number>);
   /**
    * How important a request is: `'critical'`, `'default'` or `'sheddable'`, or a function that returns one of these. It matters where
-   * the limit has `reserveFor`.
+   * the limit has `reserveFor`, and an `adaptive` limit refuses the least important ones first.
    * @default 'default'
    */
   priority?: Priority | ((context: ExecutionContext) => Priority | Promise<Priority>);
@@ -183,8 +184,39 @@ export interface CommonLimitOptions {
   body?: RefusalBody;
 }
 
+/**
+ * The options of a limit that learns how much fits, and so counts in one process and what is in flight: without those that need a
+ * shared counter, or a number of units that is known.
+ */
+export interface AdaptiveLimitOptions extends Omit<
+  CommonLimitOptions,
+  'scope' | 'count' | 'blockFor' | 'forgetAfter' | 'prefetch' | 'candidate' | 'reserveFor'
+> {
+  /** Each instance of the app learns for itself. */
+  scope: 'instance';
+  /**
+   * The key of the counter: everyone shares what an instance can take.
+   * @default 'global'
+   */
+  key?: LimitKey;
+  /** It counts what is in flight, however that ends. */
+  count?: never;
+  /** `shares` says what each priority may take. */
+  reserveFor?: never;
+  /** Nobody in particular asks too much of it. */
+  blockFor?: never;
+  /** There are no blocks to forget. */
+  forgetAfter?: never;
+  /** Nothing of it is on Redis. */
+  prefetch?: never;
+  /** A second version would learn from what the first one lets in. */
+  candidate?: never;
+}
+
 /** One limit: an algorithm with its options, and the options of every limit. */
-export type LimitDefinition = AlgorithmOptions & CommonLimitOptions;
+export type LimitDefinition =
+  | (Exclude<AlgorithmOptions, AdaptiveOptions> & CommonLimitOptions)
+  | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions);
 
 /** The default options of all limits of an app. */
 export type LimitDefaults = Omit<

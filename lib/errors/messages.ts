@@ -194,6 +194,11 @@ export const messages = {
     `${location}: options 'prefetch' and '${other}' exclude each other, wants one of them`,
   candidateWith: (location: string) =>
     `${location}: options 'candidate' and 'prefetch' exclude each other, wants one of them`,
+  notShared: (location: string, algo: string, got: string) =>
+    `${location}: option 'scope' is '${got}', wants 'instance': '${algo}' learns how much one process can take`,
+  notWith: (location: string, option: string, algo: string) =>
+    `${location}: option '${option}' is not for '${algo}', wants none`,
+  overloaded: () => 'Too busy, try again later',
   candidateHolds: (location: string, got: string, algo: string) =>
     `${location}: option 'algo' is '${got}' beside a limit of '${algo}', wants both of 'concurrency' or none`,
   sameOfCandidate: (location: string, option: string, own: readonly string[]) =>

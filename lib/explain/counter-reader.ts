@@ -39,12 +39,13 @@ export class CounterReader {
     const { timeoutMs, spentMs } = this;
     try {
       const [looked, blockedForMs] = await withDeadline(this.look(entry), timeoutMs - spentMs, timeoutMs);
-      const { remaining, resetAfterMs, offences, source } = looked;
+      const { quota, remaining, resetAfterMs, offences, inFlight, source } = looked;
       const state = {
         remaining,
         resetAfterMs,
         ...(blockedForMs === undefined ? {} : { blockedForMs }),
         ...(offences === undefined ? {} : { offences }),
+        ...(inFlight === undefined ? {} : { quota, inFlight }),
         source,
       };
       return cost === undefined ? { state } : { state, decision: this.decision(looked, entry, blockedForMs) };

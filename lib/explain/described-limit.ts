@@ -36,7 +36,7 @@ export function describe(
     ...given('reason', reason),
     rate: rateOf(rule, asked, overrides),
     mode: modeOf(rule, asked, overrides),
-    quota: limit.quota,
+    quota: state?.quota ?? limit.quota,
     key: keyOfLimit(rule, asked, prefix),
     ...given('cost', cost),
     ...given('list', list && plainEntry(list)),

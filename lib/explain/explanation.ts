@@ -81,6 +81,10 @@ export interface CounterState {
   blockedForMs?: number;
   /** Of a limit whose `blockFor` has steps: how many blocks the key earned that are not forgotten. */
   offences?: number;
+  /** Of an `adaptive` limit: the units that it lets in now. */
+  quota?: number;
+  /** Of an `adaptive` limit: the units in flight. */
+  inFlight?: number;
   /** Where it was read. */
   source: Decision['source'];
 }

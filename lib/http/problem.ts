@@ -17,12 +17,15 @@ export function quotaExceeded(detail: string, limits: readonly string[]): Record
   };
 }
 
-/** Limits cannot be checked, and no request may pass unchecked. */
-export function reducedCapacity(detail: string): Record<string, unknown> {
+/** Limits cannot be checked, and no request may pass unchecked; or an instance cannot take more for the moment. */
+export function reducedCapacity(
+  detail: string,
+  status: number = HttpStatus.SERVICE_UNAVAILABLE,
+): Record<string, unknown> {
   return {
     type: `${TYPES}#temporary-reduced-capacity`,
     title: 'Temporary Reduced Capacity',
-    status: HttpStatus.SERVICE_UNAVAILABLE,
+    status,
     detail,
   };
 }

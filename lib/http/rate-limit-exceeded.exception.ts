@@ -1,8 +1,9 @@
+import { STATUS_CODES } from 'node:http';
 import { HttpException, HttpStatus } from '@nestjs/common';
 import { messages } from '../errors/messages.js';
 import type { CheckResult } from '../limits/decision.js';
 
-/** A request was refused: 429 Too Many Requests. Its body names the limits that refused. */
+/** A request was refused: 429 Too Many Requests, or 503 by an `adaptive` limit. Its body names the limits that refused. */
 export class RateLimitExceededException extends HttpException {
   /**
    * Made by the guard; code that refuses by itself may make one, too.
@@ -11,14 +12,16 @@ export class RateLimitExceededException extends HttpException {
    * @param message the body's message, 'Too many requests' unless given
    * @param limits the names of the limits that refused, those of `result` unless given
    * @param body the body, if it is not to be made of these
+   * @param status the HTTP status, 429 unless given
    */
   constructor(
     readonly result: CheckResult,
     message: string = messages.exceeded(),
     readonly limits: readonly string[] = result.decisions.filter(({ allowed }) => !allowed).map(({ limit }) => limit),
-    body: object = exceededBody(message, limits),
+    body?: object,
+    status: number = HttpStatus.TOO_MANY_REQUESTS,
   ) {
-    super(body, HttpStatus.TOO_MANY_REQUESTS);
+    super(body ?? exceededBody(message, limits, status), status);
     this.message = message;
   }
 
@@ -29,6 +32,10 @@ export class RateLimitExceededException extends HttpException {
 }
 
 /** The body of a refusal unless another one is asked for. */
-export function exceededBody(message: string, limits: readonly string[]): Record<string, unknown> {
-  return { statusCode: HttpStatus.TOO_MANY_REQUESTS, message, error: 'Too Many Requests', limits };
+export function exceededBody(
+  message: string,
+  limits: readonly string[],
+  status: number = HttpStatus.TOO_MANY_REQUESTS,
+): Record<string, unknown> {
+  return { statusCode: status, message, error: STATUS_CODES[status] ?? 'Error', limits };
 }

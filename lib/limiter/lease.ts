@@ -1,4 +1,5 @@
 import { RateLimitStoreError } from '../errors/errors.js';
+import type { LeaseEnd } from '../algorithms/algorithm.js';
 import type { Charge, HeldLease, Store, StoreDecision } from '../stores/store.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { leaseBegan, leaseEnded } from './hold-times.js';
@@ -29,9 +30,14 @@ export class Lease implements AsyncDisposable {
     if (held !== undefined) leaseBegan(held.limit, this.#heldSince);
   }
 
-  /** Frees the units; a second call frees nothing. If the store fails, they are free when `ttl` is over. */
-  release(): Promise<void> {
-    return (this.#released ??= this.free());
+  /**
+   * Frees the units; a second call frees nothing. If the store fails, they are free when `ttl` is over.
+   *
+   * @param end how the work ended, which an `adaptive` limit learns from: `'dropped'` by a timeout or an overload farther on,
+   * `'aborted'` by its client, `'ignored'` in a way that says nothing of load; `'completed'` unless given
+   */
+  release(end: LeaseEnd = 'completed'): Promise<void> {
+    return (this.#released ??= this.free(end));
   }
 
   /** Holds the units for another `ttl` from now. Resolves to whether they were still held. Rejects with `RateLimitStoreError`. */
@@ -42,7 +48,8 @@ export class Lease implements AsyncDisposable {
 
   /** Renews the lease until it is released, for work that may take longer than `ttl`. */
   keepAlive(): this {
-    if (this.#held === undefined) return this;
+    // What an adaptive limit counts in flight for longer is a stream, or never ends.
+    if (this.#held === undefined || this.#held.limit.algorithm.adapting !== undefined) return this;
     const { limit } = this.#held;
     const { candidate } = limit;
     const now = Date.now();
@@ -57,13 +64,13 @@ export class Lease implements AsyncDisposable {
     return this.release();
   }
 
-  private async free(): Promise<void> {
+  private async free(end: LeaseEnd): Promise<void> {
     clearInterval(this.#timer);
     const held = this.#held;
     if (held === undefined) return;
     leaseEnded(held.limit, performance.now() - this.#heldSince);
     try {
-      await this.#store.refund([held]);
+      await this.#store.refund([held.limit.algorithm.adapting === undefined ? held : { ...held, end }]);
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }

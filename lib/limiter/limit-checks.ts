@@ -54,8 +54,8 @@ function entryOf(check: LimitCheck, registry: LimitRegistry): CheckEntry {
   assertKey(key);
   assertCost(units);
   if (priority !== undefined) assertPriority(priority);
-  const limit = rule.limitFor(key).forPriority(priority ?? rule.fixedPriority);
-  return { limit, identity: key, cost: units };
+  const rank = priority ?? rule.fixedPriority;
+  return { limit: rule.limitFor(key).forPriority(rank), identity: key, cost: units, priority: rank };
 }
 
 /** The first entry whose counter one before it has, too. */

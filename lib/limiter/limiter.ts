@@ -209,7 +209,7 @@ export class Limiter {
       assertKey(key);
       const { cost, priority } = askedOf(given, rule);
       const limit = rule.limitFor(key).forPriority(priority);
-      const entry = { limit, identity: key, cost };
+      const entry = { limit, identity: key, cost, priority };
       const answer = new CallerAnswer(entry, peek, this.store, this.queues);
       if (limit.off) answer.decided([openDecision(limit)]);
       else decide(this.store, { entries: [entry], peek }, answer);

@@ -176,10 +176,11 @@ export class WaitQueue {
     const limits = waiters.map((waiter) => waiter.limit());
     const answers = await Promise.allSettled(
       // A store of the user's own may also throw, or give no decision: then that call fails, and not the process.
-      waiters.map(async ({ cost, leftMs }, index) => {
+      waiters.map(async ({ cost, priority, leftMs }, index) => {
         const maxWaitMs = Math.min(leftMs, MAX_INTERVAL_MS);
-        if (limits[index]!.off) return openDecision(limits[index]!);
-        const answer: unknown = await store.reserve({ limit: limits[index]!, identity, cost, maxWaitMs });
+        const limit = limits[index]!;
+        if (limit.off) return openDecision(limit);
+        const answer: unknown = await store.reserve({ limit, identity, cost, priority, maxWaitMs });
         return asDecision(answer);
       }),
     );

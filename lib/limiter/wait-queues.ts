@@ -145,10 +145,10 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   /** Calls do not wait while the app shuts down. */
-  private async reserveNow(counter: Counter, { cost, signal }: WaitOptions): Promise<StoreDecision> {
+  private async reserveNow(counter: Counter, { cost, priority, signal }: WaitOptions): Promise<StoreDecision> {
     signal?.throwIfAborted();
     if (counter.limit.off) return openDecision(counter.limit);
-    const answer = await this.store.reserve({ ...counter, cost, maxWaitMs: 0 });
+    const answer = await this.store.reserve({ ...counter, cost, priority, maxWaitMs: 0 });
     if (!answer.allowed) throw closedError();
     return answer;
   }

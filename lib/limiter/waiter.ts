@@ -19,6 +19,7 @@ export interface WaitOptions {
 /** A call that waits for units: until they may be used, the time is over, or the signal aborts. */
 export class Waiter {
   readonly cost: number;
+  readonly priority: Priority | undefined;
   /** The decision that allows the call, or the reason why it waits no longer. */
   readonly decided: Promise<StoreDecision>;
   /** Is called once, if the wait ends without units. */
@@ -37,8 +38,9 @@ export class Waiter {
     readonly limit: () => CompiledLimit,
     private readonly options: WaitOptions,
   ) {
-    const { cost, timeoutMs, signal } = options;
+    const { cost, priority, timeoutMs, signal } = options;
     this.cost = cost;
+    this.priority = priority;
     this.deadline = performance.now() + timeoutMs;
     this.decided = new Promise((resolve, reject) => {
       this.resolve = resolve;

@@ -121,6 +121,9 @@ export class CompiledLimit {
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
+    if (algorithm.adapting !== undefined && !this.instance) {
+      throw new RateLimitConfigError(messages.notShared(location, algorithm.name, 'cluster'));
+    }
     this.isCandidate = rest.isCandidate ?? false;
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
     this.lineage = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');

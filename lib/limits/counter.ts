@@ -1,5 +1,6 @@
 import type { CompiledLimit } from './compiled-limit.js';
 import { boundedIdentity } from './identity.js';
+import type { Priority } from './priority.js';
 
 /** One limit's counter for one identity. */
 export interface Counter {
@@ -13,6 +14,11 @@ export interface Counter {
 export interface CheckEntry extends Counter {
   /** Units: a whole number >= 1. */
   readonly cost: number;
+  /**
+   * How important it is.
+   * @default 'default'
+   */
+  readonly priority?: Priority | undefined;
 }
 
 /** Tells a counter from all others, in this process. Its length is bounded. */

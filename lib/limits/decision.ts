@@ -24,6 +24,8 @@ export interface Decision {
    * that this refusal begins.
    */
   offences?: number;
+  /** Of an `adaptive` limit, whose `quota` is what it lets in now: the units in flight, those that wait for the event loop included. */
+  inFlight?: number;
 }
 
 /** The answer of all limits of one request, which is allowed by all of them, or charged to none. */

@@ -48,6 +48,12 @@ const words = (list: readonly string[]): OptionKind => ({
   schema: { enum: list },
 });
 
+const share: OptionKind = {
+  wants: 'a number > 0 and <= 1',
+  isRight: (value) => typeof value === 'number' && value > 0 && value <= 1,
+  schema: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
+};
+
 const TIME_SCHEMAS: readonly JsonSchema[] = [
   { type: 'number', exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS },
   { type: 'string', pattern: '^[+]?[0-9]*[.]?[0-9]+ *[A-Za-z]*$', maxLength: 100 },
@@ -138,6 +144,29 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
   onLapse: words(LAPSES),
   limit: whole(),
   ttl: time,
+  min: whole(1, 1_000_000),
+  max: whole(1, 1_000_000),
+  initial: whole(1, 1_000_000),
+  tolerance: {
+    wants: 'a number > 1 and <= 10',
+    isRight: (value) => typeof value === 'number' && value > 1 && value <= 10,
+    schema: { type: 'number', exclusiveMinimum: 1, maximum: 10 },
+  },
+  smoothing: share,
+  window: time,
+  probeEvery: time,
+  eventLoopDelay: time,
+  cpu: share,
+  shares: {
+    wants: '{ sheddable, default } of numbers > 0 and <= 1, such as { sheddable: 0.6, default: 0.9 }',
+    isRight: isAdaptiveShares,
+    schema: {
+      type: 'object',
+      properties: { sheddable: share.schema, default: share.schema },
+      additionalProperties: false,
+    },
+  },
+  status: whole(400, 599),
 };
 
 /** The options of a candidate. */
@@ -168,11 +197,7 @@ export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   scope: words(['cluster', 'instance']),
   perRoute: flag,
   mode: words(LIMIT_MODES),
-  nearLimit: {
-    wants: 'a number > 0 and <= 1',
-    isRight: (value) => typeof value === 'number' && value > 0 && value <= 1,
-    schema: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
-  },
+  nearLimit: share,
   phase: words(['middleware', 'guard', 'authenticated']),
   onStoreError: words(STORE_ERROR_POLICIES),
   onMissingKey: words(['ip', 'skip', 'refuse'] satisfies OnMissingKey[]),
@@ -189,6 +214,16 @@ export const LIMIT_KINDS: Readonly<Record<string, OptionKind>> = {
   ...ALGORITHM_KINDS,
   ...COMMON_KINDS,
 };
+
+/** What the schema says: that one is at most the other is the compiler's to say. */
+function isAdaptiveShares(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.entries(value).every(([name, each]) => ['sheddable', 'default'].includes(name) && share.isRight(each))
+  );
+}
 
 function succeeds(call: () => unknown): boolean {
   try {

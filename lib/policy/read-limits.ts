@@ -140,8 +140,15 @@ export function tryAlone(
   const kept = given.filter(([option]) => option === 'algo' || Object.hasOwn(ALGORITHM_KINDS, option));
   const options = Object.fromEntries(kept) as unknown as AlgorithmOptions;
   const limit = attempt(at, problems, (location) => {
-    const reserveFor = reserveTerms(definition, location);
-    return new CompiledLimit(options, { location, name, prefetch: prefetchTerms(definition, location), reserveFor });
+    const instance = definition.scope === 'instance';
+    const prefetch = prefetchTerms(definition, location);
+    return new CompiledLimit(options, {
+      location,
+      name,
+      instance,
+      prefetch,
+      reserveFor: reserveTerms(definition, location),
+    });
   });
   if (limit === undefined) return;
   const compileCandidate = (location: string) => {

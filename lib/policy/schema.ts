@@ -14,6 +14,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   gcra: ['rate', 'interval'],
   'leaky-bucket': ['rate', 'interval'],
   concurrency: ['limit', 'ttl'],
+  adaptive: ['scope'],
 };
 
 /** What editors show of an option. */
@@ -35,9 +36,20 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   onLapse: "What becomes of held units then: 'charge' or 'release'. Default: 'charge'.",
   limit: 'Units that may be held at the same time, or spent a period.',
   ttl: 'How long units are held that nobody releases: milliseconds or a duration.',
+  min: 'Units that an adaptive limit lets in at least. Default: 2.',
+  max: 'Units that it lets in at most. Default: 1000.',
+  initial: 'Its limit before anything is learnt. Default: 20.',
+  tolerance: 'How many times as long as without load requests may take before it falls. Default: 1.5.',
+  smoothing: 'The part of the way to a lower limit that is gone in a window. Default: 0.5.',
+  window: "How often it is looked at, such as '500ms', which is the default.",
+  probeEvery: "How long the latency without load is believed under load. Default: '30s'.",
+  eventLoopDelay: "It does not grow while the event loop is late by more. Default: '100ms'.",
+  cpu: 'It does not grow while the process uses more of its processors. Default: 0.9.',
+  shares: 'The shares of it that sheddable and default requests may take. Default: 0.6 and 0.9.',
+  status: 'The HTTP status of its refusals. Default: 503.',
+  priority: "How important requests are: 'critical', 'default' or 'sheddable'. Default: 'default'.",
   key: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'. Default: 'ip'.",
   cost: 'The units of a request. Default: 1.',
-  priority: "How important a request is, where 'reserveFor' keeps something. Default: 'default'.",
   reserveFor: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
   count: "The requests that count. Default: 'all'.",
   blockFor:

@@ -75,12 +75,21 @@ export class Answers {
     limits: readonly CompiledLimit[],
   ): RateLimitExceededException {
     const { context } = request;
-    const answer = request.entries[result.decisions.indexOf(result.tightest)]?.rule.answer;
+    const entry = request.entries[result.decisions.indexOf(result.tightest)];
+    const answer = entry?.rule.answer;
+    const status = entry && overloadStatus(entry.limit);
     const refused = limits.filter((limit, index) => isRefusal(limit, result.decisions[index]!));
     const names = refused.map(({ name }) => name);
-    const message = this.message(answer, context, result);
-    const usual = this.setsProblemType(request) ? quotaExceeded(message, names) : exceededBody(message, names);
-    return new RateLimitExceededException(result, message, names, this.body(answer, context, result, usual));
+    const message = this.message(
+      answer,
+      context,
+      result,
+      status === undefined ? messages.exceeded : messages.overloaded,
+    );
+    const usual = this.setsProblemType(request)
+      ? problemOf(message, names, status)
+      : exceededBody(message, names, status);
+    return new RateLimitExceededException(result, message, names, this.body(answer, context, result, usual), status);
   }
 
   private notNow(request: LimitedRequest, message: string, cause: unknown): HttpException {
@@ -98,11 +107,16 @@ export class Answers {
     return true;
   }
 
-  private message(answer: RefusalAnswer | undefined, context: ExecutionContext, result: CheckResult): string {
+  private message(
+    answer: RefusalAnswer | undefined,
+    context: ExecutionContext,
+    result: CheckResult,
+    usual: () => string,
+  ): string {
     const { message } = answer ?? {};
-    if (typeof message !== 'function') return message ?? messages.exceeded();
+    if (typeof message !== 'function') return message ?? usual();
     const made = this.attempt('message', result, () => message(context, result), isString);
-    return made ?? messages.exceeded();
+    return made ?? usual();
   }
 
   private body(
@@ -126,6 +140,16 @@ export class Answers {
     const message = messages.answerFailed(option, tightest.limit);
     return this.attempts.call(call, isRight, { message, wrong: messages.wrongAnswer });
   }
+}
+
+/** The status of a refusal by a limit that adapts: not the client did too much. */
+function overloadStatus({ algorithm, parameters }: CompiledLimit): number | undefined {
+  return algorithm.adapting?.status(parameters);
+}
+
+function problemOf(message: string, names: readonly string[], status: number | undefined): Record<string, unknown> {
+  if (status === undefined) return quotaExceeded(message, names);
+  return { ...reducedCapacity(message, status), 'violated-policies': names };
 }
 
 const isString = (made: unknown) => typeof made === 'string';

@@ -13,6 +13,7 @@ import { Answers } from './answers.js';
 import { giveBack, type RequestCharge, type StoreCheck } from './charges.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import { Holds } from './holds.js';
+import { leaseEndOf } from './lease-end.js';
 import type { LimitedRequest } from './limited-request.js';
 import { RequestCompletion } from './request-completion.js';
 
@@ -65,8 +66,9 @@ export class Completions {
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();
     request.completion ??= new RequestCompletion(context, connection);
     // Nothing waits for what follows: a store of the user's own that fails otherwise than stores do must not end the process.
-    request.completion.onOver(() => {
-      for (const lease of leases) lease.release().catch(logFailure);
+    request.completion.onOver((outcome) => {
+      const end = leaseEndOf(outcome);
+      for (const lease of leases) lease.release(end).catch(logFailure);
     });
     request.completion.onEnd((outcome) => {
       this.giveBackUncounted(waiting, outcome).catch(logFailure);

@@ -24,7 +24,7 @@ export interface HandlerEnd {
  */
 export class RequestCompletion {
   private readonly endListeners: ((outcome: Outcome) => void)[] = [];
-  private readonly overListeners: (() => void)[] = [];
+  private readonly overListeners: ((outcome: Outcome) => void)[] = [];
   private handled: HandlerEnd | undefined;
   private outcome: Outcome | undefined;
   private running = 0;
@@ -51,8 +51,8 @@ export class RequestCompletion {
   }
 
   /** Calls back once, when the request is over; at once if it is. */
-  onOver(listener: () => void): void {
-    if (this.isOver) listener();
+  onOver(listener: (outcome: Outcome) => void): void {
+    if (this.isOver) listener(this.outcome!);
     else this.overListeners.push(listener);
   }
 
@@ -95,6 +95,6 @@ export class RequestCompletion {
   private finish(): void {
     if (this.isOver || this.outcome === undefined || this.running > 0) return;
     this.isOver = true;
-    for (const listener of this.overListeners) listener();
+    for (const listener of this.overListeners) listener(this.outcome);
   }
 }

@@ -65,6 +65,14 @@ const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = [
 ];
 export const DEFAULTS = COMMON.filter((option) => !NO_DEFAULTS.includes(option)) as (keyof LimitDefaults)[];
 
+/** Of these a limit that adapts takes over what it has not itself: those that say how it counts are not its own. */
+const ADAPTIVE_DEFAULTS = DEFAULTS.filter(
+  (option) => !['key', 'scope', 'count', 'blockFor', 'forgetAfter'].includes(option),
+);
+
+/** What a limit that adapts cannot have. */
+const NOT_ADAPTIVE = ['count', 'blockFor', 'forgetAfter', 'prefetch', 'candidate', 'reserveFor'] as const;
+
 /** Where a limit is written. */
 export interface Declaration {
   /** For messages. */
@@ -116,7 +124,10 @@ export class RuleCompiler {
       throw new RateLimitConfigError(messages.notALimit(location, definition));
     }
     refuseUnknownOptions(definition, location);
-    const common = withDefaults(givenOptions<CommonLimitOptions>(definition, COMMON), this.defaults);
+    const own = givenOptions<CommonLimitOptions>(definition, COMMON);
+    const adapts = algorithms.get(definition.algo)?.adapting !== undefined;
+    if (adapts) refuseWhatIsCountedElsewhere(own, definition.algo, location);
+    const common = withDefaults(own, adapts ? givenOptions(this.defaults, ADAPTIVE_DEFAULTS) : this.defaults);
     const { name = givenName, cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
     check(location, 'name', name, '1 to 128 printable ASCII characters', isName);
@@ -136,7 +147,7 @@ export class RuleCompiler {
     check(location, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
-    const key = this.keys.bind(orElse(common.key, 'ip'), location, ipv6Prefix, forms);
+    const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
     const { phase = key.needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
@@ -171,8 +182,8 @@ export class RuleCompiler {
       phase: everywhere && phase === 'middleware' ? phase : oneOf(location, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(location, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
-      // Where nothing is kept for anybody, nobody is asked.
-      priority: reserveFor === undefined ? undefined : priority,
+      // Where it matters to nobody, nobody is asked.
+      priority: reserveFor !== undefined || adapts ? priority : undefined,
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },
@@ -222,6 +233,13 @@ function refuseWhatNeedsARoute(
     refuse('priority', priority, `one of ${PRIORITIES.join(', ')} in phase 'middleware'`);
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
+}
+
+/** How much fits is known here alone, and what is in flight counts, however it ends. */
+function refuseWhatIsCountedElsewhere(own: CommonLimitOptions, algo: string, location: string): void {
+  for (const option of NOT_ADAPTIVE) {
+    if (own[option] !== undefined) throw new RateLimitConfigError(messages.notWith(location, option, algo));
+  }
 }
 
 /** The common options are no algorithm's business. */

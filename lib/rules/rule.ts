@@ -1,7 +1,6 @@
 import { BadRequestException, type ExecutionContext, UnauthorizedException } from '@nestjs/common';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { assertCost } from '../limits/arguments.js';
-import { assertPriority, type Priority } from '../limits/priority.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
@@ -9,6 +8,7 @@ import type { RequestParts } from '../transports/request-reader.js';
 import type { Identify, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { Outcome, Phase } from '../config/limit-definition.js';
 import type { CheckEntry } from '../limits/counter.js';
+import { assertPriority, type Priority } from '../limits/priority.js';
 import { andThen, type Awaitable, isPromise } from '../util/awaitable.js';
 import type { KeyedLimits, RuleSettings } from './rule-settings.js';
 
@@ -153,7 +153,8 @@ export class Rule {
     if (identity === undefined) return undefined;
     const { cost, priority } = this.settings;
     const limit = this.limitFor(identity).forPriority(priority as Priority | undefined);
-    return limit.off ? undefined : { rule: this, limit, identity, cost: cost as number };
+    if (limit.off) return undefined;
+    return ranked({ rule: this, limit, identity, cost: cost as number }, priority as Priority | undefined);
   }
 
   private identified(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
@@ -187,19 +188,25 @@ export class Rule {
     const limit = this.limitFor(identity);
     if (limit.off) return undefined;
     const { priority } = this.settings;
-    if (typeof priority !== 'function') return this.costed(limit.forPriority(priority), identity, context);
+    if (typeof priority !== 'function') return this.costed(limit, priority, identity, context);
     return andThen(priority(context), (found) => {
       assertPriority(found);
-      return this.costed(limit.forPriority(found), identity, context);
+      return this.costed(limit, found, identity, context);
     });
   }
 
-  private costed(limit: CompiledLimit, identity: string, context: ExecutionContext): Awaitable<RuleEntry> {
+  private costed(
+    whole: CompiledLimit,
+    priority: Priority | undefined,
+    identity: string,
+    context: ExecutionContext,
+  ): Awaitable<RuleEntry> {
     const { cost } = this.settings;
-    if (typeof cost === 'number') return { rule: this, limit, identity, cost };
+    const limit = whole.forPriority(priority);
+    if (typeof cost === 'number') return ranked({ rule: this, limit, identity, cost }, priority);
     return andThen(cost(context), (units) => {
       assertCost(units);
-      return { rule: this, limit, identity, cost: units };
+      return ranked({ rule: this, limit, identity, cost: units }, priority);
     });
   }
 }
@@ -235,6 +242,11 @@ class RouteRule extends Rule {
     if (own === undefined) this.ownLimits.set(limit, (own = limit.within(this.namespace)));
     return own;
   }
+}
+
+/** An entry that says how important the request is, if that matters. */
+function ranked(entry: RuleEntry, priority: Priority | undefined): RuleEntry {
+  return priority === undefined ? entry : { ...entry, priority };
 }
 
 function isOtherFunction(one: unknown, other: unknown): boolean {

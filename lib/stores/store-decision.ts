@@ -26,9 +26,11 @@ export function refundsOf(entries: readonly CheckEntry[], decisions: readonly St
 /** Only what users are told: tickets, times of charges and what candidates say are the store's own. */
 export function toDecision(answer: StoreDecision): Decision {
   if (answer.ticket === undefined && answer.chargedAt === undefined && answer.candidate === undefined) return answer;
-  const { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source, offences } = answer;
-  const decision = { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source };
-  return offences === undefined ? decision : { ...decision, offences };
+  const { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source, offences, inFlight } = answer;
+  const decision: Decision = { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source };
+  if (offences !== undefined) decision.offences = offences;
+  if (inFlight !== undefined) decision.inFlight = inFlight;
+  return decision;
 }
 
 /** What code is told, which acts on nothing else: a shadow limit lets it go on at once. */

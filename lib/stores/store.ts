@@ -1,4 +1,4 @@
-import type { WindowCount } from '../algorithms/algorithm.js';
+import type { LeaseEnd, WindowCount } from '../algorithms/algorithm.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
 import type { Lesson, LearntRate } from './lesson.js';
 import type { Decision } from '../limits/decision.js';
@@ -77,6 +77,8 @@ export interface Refund extends Charge {
    * @default nothing
    */
   readonly actual?: number | undefined;
+  /** How what was held for it ended; nothing if it was taken back. */
+  readonly end?: LeaseEnd | undefined;
 }
 
 /** Units that a `concurrency` limit holds. */

@@ -3,6 +3,7 @@ export const attribute = {
   name: 'nestjs_sluice.limit',
   candidate: 'nestjs_sluice.candidate',
   outcome: 'nestjs_sluice.outcome',
+  priority: 'nestjs_sluice.priority',
   source: 'nestjs_sluice.source',
   quota: 'nestjs_sluice.quota',
   remaining: 'nestjs_sluice.remaining',

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Priority } from '../limits/priority.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { Decision } from '../limits/decision.js';
 import type { StoreDecision } from '../stores/store.js';
@@ -30,6 +31,10 @@ export interface DecisionEvent {
   readonly nearLimit: boolean;
   /** `true` if the limit's candidate said so, whose outcome is `'allowed'` or `'shadow-refused'`; absent otherwise. */
   readonly candidate?: boolean;
+  /** Of an `adaptive` limit: how important the request is. */
+  readonly priority?: Priority;
+  /** Of an `adaptive` limit: the units in flight. */
+  readonly inFlight?: number;
 }
 
 /** A decision with all that may be told but whom it counts, which costs a hash. */
@@ -55,6 +60,9 @@ export function eventOf(entry: CheckEntry, decision: StoreDecision, charged: boo
     latencyMs,
     nearLimit,
   } as const;
+  if (decision.inFlight !== undefined) {
+    return { ...event, priority: entry.priority ?? 'default', inFlight: decision.inFlight };
+  }
   return limit.isCandidate ? { ...event, candidate: true } : event;
 }
 
@@ -64,8 +72,11 @@ export function hashOf(identity: string): string {
 }
 
 /** Whether units took a limit to its `nearLimit` share or beyond. What was taken from the future says nothing of how much was used before. */
-export function becameNear({ limit, cost }: CheckEntry, { remaining, delayMs }: StoreDecision): boolean {
+export function becameNear({ limit, cost }: CheckEntry, { quota, remaining, delayMs }: StoreDecision): boolean {
   if (delayMs > 0 && limit.algorithm.reservation !== undefined) return false;
-  const used = limit.quota - remaining;
-  return used >= limit.nearFrom && used - cost < limit.nearFrom;
+  // What adapts is near where that share of what it lets in now is taken.
+  const adapts = limit.algorithm.adapting !== undefined;
+  const nearFrom = adapts ? Math.ceil((limit.nearFrom / limit.quota) * quota) : limit.nearFrom;
+  const used = (adapts ? quota : limit.quota) - remaining;
+  return used >= nearFrom && used - cost < nearFrom;
 }

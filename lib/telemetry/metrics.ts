@@ -1,5 +1,7 @@
 import type { Attributes, Counter, Histogram, Meter, ObservableGauge, ObservableResult } from '@opentelemetry/api';
 import type { StoreDecision } from '../stores/store.js';
+import type { CheckEntry } from '../limits/counter.js';
+import { AdaptiveMetrics, type LookAtAdaptive } from './adaptive-metrics.js';
 import { attribute } from './attributes.js';
 import type { UnnamedEvent } from './decision-event.js';
 
@@ -17,10 +19,12 @@ export class Metrics {
   private readonly cacheHits: Counter;
   private readonly duration: Histogram;
   private readonly breaker: ObservableGauge | undefined;
+  private adaptive: AdaptiveMetrics | undefined;
 
   constructor(
-    meter: Meter,
+    private readonly meter: Meter,
     private readonly isBroken: (() => boolean) | undefined,
+    private readonly look: LookAtAdaptive,
   ) {
     this.decisions = meter.createCounter('nestjs_sluice.decisions', {
       description: 'Decisions of limits.',
@@ -57,6 +61,12 @@ export class Metrics {
     this.decisions.add(1, { ...named, [attribute.outcome]: outcome, [attribute.source]: source });
   }
 
+  /** Counts what a limit that adapts said. The first one makes the instruments. */
+  adapted(entry: CheckEntry, event: UnnamedEvent): void {
+    this.adaptive ??= new AdaptiveMetrics(this.meter, this.look);
+    this.adaptive.decided(entry, event);
+  }
+
   /** Counts what became of one check. */
   checked(decisions: readonly StoreDecision[]): void {
     if (decisions.some(({ source }) => source === 'fallback')) this.fallbacks.add(1);
@@ -78,6 +88,7 @@ export class Metrics {
   }
 
   close(): void {
+    this.adaptive?.close();
     this.breaker?.removeCallback(this.observeBreaker);
   }
 

@@ -42,7 +42,11 @@ export class ObservedStore extends StoreLayer {
   override async open(): Promise<void> {
     if (this.telemetry !== false) {
       const canBreak = this.isBroken !== undefined;
-      this.openTelemetry = await OpenTelemetry.load(this.telemetry === true, canBreak ? this.measureBroken : undefined);
+      this.openTelemetry = await OpenTelemetry.load(
+        this.telemetry === true,
+        canBreak ? this.measureBroken : undefined,
+        this.look,
+      );
     }
     await super.open();
   }
@@ -104,6 +108,14 @@ export class ObservedStore extends StoreLayer {
     return this.isBroken === true;
   };
 
+  /** What adapts is known in process: its answer is there at once. */
+  private readonly look = (entry: CheckEntry): StoreDecision | undefined => {
+    let found: StoreDecision | undefined;
+    const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
+    decide(this.inner, { entries: [entry], peek: true }, answer);
+    return found;
+  };
+
   private listens(span: Span | undefined): boolean {
     return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.observed;
   }
@@ -156,6 +168,7 @@ export class ObservedStore extends StoreLayer {
     for (const [index, event] of events.entries()) {
       if (isByList && event.source === 'list' && event.outcome === 'allowed') continue;
       metrics?.decided(event);
+      if (event.inFlight !== undefined) metrics?.adapted(entries[index]!, event);
       if (this.stream.observed) this.stream.publish(event, entries[index]!.identity);
     }
   }

@@ -3,6 +3,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { VERSION } from './version.js';
+import type { LookAtAdaptive } from './adaptive-metrics.js';
 import { Metrics } from './metrics.js';
 
 type Api = typeof import('@opentelemetry/api');
@@ -24,13 +25,18 @@ export class OpenTelemetry {
    * Loads `@opentelemetry/api`; nothing if it is not installed, unless it is `required`.
    *
    * @param isBroken whether the store is left alone, if it can be
+   * @param look looks at the counter of a limit that adapts
    */
-  static async load(required: boolean, isBroken: (() => boolean) | undefined): Promise<OpenTelemetry | undefined> {
+  static async load(
+    required: boolean,
+    isBroken: (() => boolean) | undefined,
+    look: LookAtAdaptive,
+  ): Promise<OpenTelemetry | undefined> {
     const api = await loadApi(required);
     if (api === undefined) return undefined;
     const meter = api.metrics.getMeter(SCOPE, VERSION);
     // Without a provider every meter is the same one, which measures nothing.
-    const metrics = meter === api.createNoopMeter() ? undefined : new Metrics(meter, isBroken);
+    const metrics = meter === api.createNoopMeter() ? undefined : new Metrics(meter, isBroken, look);
     return new OpenTelemetry(api, metrics);
   }
 

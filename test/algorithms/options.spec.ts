@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { algorithms, type AlgorithmOptions, type SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { compile } from '../support/stores.js';
 
-type Algo = AlgorithmOptions['algo'];
+type Algo = SharedAlgorithmOptions['algo'];
 
 /** Of each algorithm, options that are right. */
 const right: Record<Algo, Record<string, unknown>> = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
@@ -124,7 +124,7 @@ const steps = fc.array(
 );
 
 /** A limit, and whether and how it blocks whom it refuses. */
-const make = (options: AlgorithmOptions, index: number, blocks: AnyBlocks, carry?: CarryOver) =>
+const make = (options: SharedAlgorithmOptions, index: number, blocks: AnyBlocks, carry?: CarryOver) =>
   new CompiledLimit(options, {
     location: 'test',
     name: `${options.algo} ${index}`,
@@ -148,9 +148,9 @@ describe('the stores decide alike, field by field, on any history', () => {
   afterAll(() => redis.disconnect());
 
   async function agree(
-    first: AlgorithmOptions,
-    changed: AlgorithmOptions,
-    others: AlgorithmOptions[],
+    first: SharedAlgorithmOptions,
+    changed: SharedAlgorithmOptions,
+    others: SharedAlgorithmOptions[],
     blocks: AnyBlocks[],
     history: Steps,
   ) {
@@ -255,7 +255,7 @@ describe('the stores decide alike, field by field, on any history', () => {
   it.each([...algorithmNames, 'concurrency' as const])(
     '%s, alone and with others',
     async (algo) => {
-      const options = { ...optionsOf, concurrency: concurrencyOptions }[algo] as fc.Arbitrary<AlgorithmOptions>;
+      const options = { ...optionsOf, concurrency: concurrencyOptions }[algo] as fc.Arbitrary<SharedAlgorithmOptions>;
       const others = fc.array(anyOptions, { maxLength: 3 });
       const blocks = fc.array(anyBlocks, { minLength: 5, maxLength: 5 });
       await assertSideBySide(fc.asyncProperty(options, options, others, blocks, steps, agree), RUNS);

@@ -119,7 +119,7 @@ describe('the JSON Schema of policies', () => {
     expect([isValid(policy), isRead(policy)]).toEqual([false, false]);
   });
 
-  it.each(algorithms.names)('asks for what %s cannot do without', (algo) => {
+  it.each(algorithms.names.filter((name) => name !== 'adaptive'))('asks for what %s cannot do without', (algo) => {
     const all = { rate: 5, interval: '1m', period: 'day', limit: 5, ttl: '1m' };
     const own = Object.entries(all).filter(([option]) => algorithms.get(algo)!.options.includes(option));
     expect(isRead({ limits: { a: { algo, ...Object.fromEntries(own) } } })).toBe(true);
@@ -127,6 +127,12 @@ describe('the JSON Schema of policies', () => {
       const limits = { a: { algo, ...Object.fromEntries(own.filter(([option]) => option !== left)) } };
       expect([left, isValid({ limits }), isRead({ limits })]).toEqual([left, false, false]);
     }
+  });
+
+  it('asks for the scope of an adaptive limit', () => {
+    expect(isRead({ limits: { a: { algo: 'adaptive', scope: 'instance' } } })).toBe(true);
+    const limits = { a: { algo: 'adaptive' } };
+    expect([isValid({ limits }), isRead({ limits })]).toEqual([false, false]);
   });
 
   it('allows what the reader takes', () => {

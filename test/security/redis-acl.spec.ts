@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import type { Limiter } from '../../lib/limiter/limiter.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
@@ -21,7 +21,7 @@ const CLUSTER_RIGHTS = ['+cluster|slots', '+cluster|info'];
 const documented = /ACL SETUSER \S+ ([^`]+)/.exec(readFileSync(GUIDE, 'utf8'))![1]!.trim().split(/\s+/);
 const commandRights = documented.filter((rule) => rule.startsWith('+'));
 
-const limits: Record<string, AlgorithmOptions> = {
+const limits: Record<string, SharedAlgorithmOptions> = {
   fixed: { algo: 'fixed-window', rate: 5, interval: '1m' },
   monthly: { algo: 'calendar-window', rate: 5, period: 'minute', retain: '3m' },
   sliding: { algo: 'sliding-window', rate: 5, interval: '1m' },
@@ -236,7 +236,7 @@ describe('a right that is missing', () => {
     expect(ofChecks[0]).toContain('docs/guides/redis-users.md');
   });
 
-  it.each<[string, AlgorithmOptions]>([
+  it.each<[string, SharedAlgorithmOptions]>([
     ['+llen', limits['log']!],
     ['+lindex', limits['log']!],
     ['+zrevrange', limits['held']!],

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { PERIODS } from '../../lib/algorithms/calendar.js';
 import { MAX_INTERVAL_MS } from '../../lib/algorithms/options.js';
 import { CompiledLimit, type Escalation } from '../../lib/limits/compiled-limit.js';
@@ -12,8 +12,8 @@ const interval = fc.oneof(
 );
 const units = fc.integer({ min: 1, max: 30 });
 
-/** The algorithms that count units an interval: all but `concurrency`, which counts what is held, and `budget`, of a `limit`. */
-export type RateOptions = Exclude<AlgorithmOptions, { algo: 'concurrency' | 'budget' }>;
+/** The algorithms that count units an interval: all but those that count what is held, and `budget`, of a `limit`. */
+export type RateOptions = Exclude<SharedAlgorithmOptions, { algo: 'concurrency' | 'budget' }>;
 
 /** Random options of `concurrency`. */
 export const concurrencyOptions = fc.record({
@@ -98,12 +98,12 @@ export const warmingOptions = fc.record(
 export const steadyOptions = fc.oneof(
   ...Object.values(optionsOf),
   concurrencyOptions,
-) as fc.Arbitrary<AlgorithmOptions>;
+) as fc.Arbitrary<SharedAlgorithmOptions>;
 
 export const anyOptions = fc.oneof(
   { weight: 8, arbitrary: steadyOptions },
   { weight: 1, arbitrary: warmingOptions },
-) as fc.Arbitrary<AlgorithmOptions>;
+) as fc.Arbitrary<SharedAlgorithmOptions>;
 
 /** Blocks as shares of the limit's window: none, of one length, or with steps. */
 export const anyBlocks = fc.oneof(
@@ -124,7 +124,7 @@ export interface AnyBlocks {
 const LONGEST_BLOCK = MAX_INTERVAL_MS * 1000;
 
 /** The settings of a limit with such blocks. */
-export function blocksOf(options: AlgorithmOptions, { blockFor = 0, steps, forgetAfter = 0 }: AnyBlocks) {
+export function blocksOf(options: SharedAlgorithmOptions, { blockFor = 0, steps, forgetAfter = 0 }: AnyBlocks) {
   const window = new CompiledLimit(options, { location: 'test' }).windowMs(0) * 1000;
   const micros = (share: number) => Math.min(LONGEST_BLOCK, Math.max(1, Math.round(share * window)));
   if (steps === undefined) return { blockFor: blockFor > 0 ? micros(blockFor) : 0 };

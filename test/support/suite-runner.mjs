@@ -7,6 +7,7 @@ import { specPaths } from './spec-paths.mjs';
  * counts as not covered. Measuring takes as long again as a spec, the more the longer its worker lives.
  */
 const MEASURED = specPaths({
+  adaptive: ['app', 'simulation'],
   algorithms: ['leases'],
   bullmq: ['jobs', 'processors'],
   candidates: ['limiter', 'options'],

@@ -64,7 +64,7 @@ export class Lookups {
     return {
       algo: rate.options.algo,
       quota,
-      used: state === undefined ? null : quota - state.remaining,
+      used: state === undefined ? null : (state.inFlight ?? quota - state.remaining),
       remaining: state?.remaining ?? null,
       retryAfterMs: decision?.retryAfterMs ?? null,
       resetAfterMs: state?.resetAfterMs ?? null,

@@ -1,10 +1,10 @@
-import { issuesTickets } from '../../algorithms/algorithm.js';
+import { issuesTickets, type ProcessLoad } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
-import { decisionOf, fits, toMs } from './evaluation.js';
+import { decisionOf, fits, tellAsker, toMs } from './evaluation.js';
 import { holdUnits } from './holding.js';
 import { type Entry, keyOf } from './limit-counters.js';
 
@@ -39,6 +39,8 @@ export class Counters {
     private readonly table: CounterTable,
     /** Milliseconds added to every time to live. */
     private readonly slackMs: number,
+    /** How busy the process is, for limits that adapt. */
+    private readonly load: ProcessLoad,
   ) {}
 
   /** Looks at all limits first, then charges all or none. */
@@ -50,6 +52,7 @@ export class Counters {
       const entry = entries[i]!;
       const view = viewOf(this.table, entry, now, views[i]);
       view.cost = entry.cost;
+      if (entry.limit.algorithm.adapting !== undefined) tellAsker(view, entry, this.load, peek);
       view.allowed = view.block === undefined && fits(view);
       if (isRefusal(entry.limit, view)) charges = false;
     }
@@ -73,6 +76,7 @@ export class Counters {
       algorithm.take(parameters, state, cost);
       reset = algorithm.resetAfter(parameters, state);
       decision.remaining = Math.max(0, algorithm.remaining(parameters, state));
+      if (algorithm.adapting !== undefined) decision.inFlight = algorithm.adapting.inFlight(parameters, state);
       decision.resetAfterMs = toMs(reset);
     }
     if (holds && charged && parameters.hold !== undefined) decision.ticket = holdUnits(view);

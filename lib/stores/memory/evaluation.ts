@@ -1,6 +1,19 @@
+import type { ProcessLoad } from '../../algorithms/algorithm.js';
+import type { CheckEntry } from '../../limits/counter.js';
 import type { StoreDecision } from '../store.js';
 import type { View } from './counter-view.js';
 import { untilLapsed } from './holding.js';
+
+/** Tells a limit that adapts who asks it. */
+export function tellAsker(
+  view: View,
+  { cost, priority = 'default' }: CheckEntry,
+  load: ProcessLoad,
+  peek: boolean,
+): void {
+  const { algorithm, parameters } = view.limit;
+  algorithm.adapting?.asked(parameters, view.state, { cost, priority, load, peek });
+}
 
 /** Whether the cost of a view fits, blocked or not. */
 export function fits({ limit, state, cost }: View): boolean {
@@ -37,6 +50,10 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     delayMs: view.allowed && algorithm.queue ? toMs(algorithm.queue.delay(parameters, state, cost)) : 0,
     source: 'memory',
   };
+  if (algorithm.adapting !== undefined) {
+    decision.quota = algorithm.adapting.quota(parameters, state);
+    decision.inFlight = algorithm.adapting.inFlight(parameters, state);
+  }
   const tickets = view.allowed ? (algorithm.queue ?? algorithm.holding) : undefined;
   if (escalation !== undefined) decision.offences = (block ?? view.past)?.offences ?? 0;
   if (tickets !== undefined) decision.ticket = tickets.ticket(parameters, state, cost);

@@ -1,9 +1,10 @@
-import type { WindowCount } from '../../algorithms/algorithm.js';
+import type { ProcessLoad, WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
+import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
 import { claimedDecision, isHold } from '../store-decision.js';
 import type {
@@ -22,7 +23,7 @@ import { Claims } from './claims.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { type View, viewOf } from './counter-view.js';
 import { Counters, MODES } from './counters.js';
-import { evaluateReservation, toMs } from './evaluation.js';
+import { evaluateReservation, tellAsker, toMs } from './evaluation.js';
 import { settleHold } from './holding.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
@@ -50,6 +51,12 @@ export interface MemoryStoreOptions {
    * @internal
    */
   slackMs?: number;
+  /**
+   * How busy the process is, for limits that adapt.
+   * @default it is measured
+   * @internal
+   */
+  load?: ProcessLoad | undefined;
 }
 
 /** Counts in this process: the same algorithms as on Redis, bounded, with one timer for all counters. */
@@ -59,6 +66,8 @@ export class MemoryStore extends DirectStore implements Store {
   private readonly learning = new Learning();
   private readonly rates = new LearntRates();
   private readonly claims = new Claims();
+  private readonly meter = new ProcessMeter();
+  private readonly load: ProcessLoad;
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
 
@@ -74,10 +83,12 @@ export class MemoryStore extends DirectStore implements Store {
       maxBytes = defaultMaxBytes(maxKeys),
       clock = () => Date.now() * 1000,
       slackMs = 0,
+      load = this.meter,
     } = options;
     this.clock = clock;
+    this.load = load;
     this.table = new CounterTable(maxKeys, maxBytes, clock);
-    this.counters = new Counters(this.table, slackMs);
+    this.counters = new Counters(this.table, slackMs, load);
   }
 
   /** How many counters are kept. */
@@ -144,6 +155,7 @@ export class MemoryStore extends DirectStore implements Store {
   private viewFor(reservation: ReserveEntry, now: number): View {
     const view = viewOf(this.table, reservation, now);
     view.cost = reservation.cost;
+    tellAsker(view, reservation, this.load, false);
     evaluateReservation(view, Math.floor(reservation.maxWaitMs * 1000));
     return view;
   }
@@ -167,6 +179,8 @@ export class MemoryStore extends DirectStore implements Store {
       const { claim } = refund;
       if (isHold(refund)) {
         if (!settleHold(view, refund)) continue;
+      } else if (algorithm.adapting !== undefined && refund.ticket !== undefined) {
+        algorithm.adapting.ended(parameters, view.state, refund.ticket, refund.end ?? 'ignored');
       } else {
         const taken =
           claim === undefined ? refund : this.claims.release(claimKeyOf(refund, claim.id), now, !claim.isSpent);
@@ -243,6 +257,7 @@ export class MemoryStore extends DirectStore implements Store {
     this.learning.clear();
     this.rates.clear();
     this.claims.clear();
+    this.meter.close();
     return Promise.resolve();
   }
 }

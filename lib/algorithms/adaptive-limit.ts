@@ -1,0 +1,228 @@
+import { AdaptiveProbe } from './adaptive-probe.js';
+import type { AdaptiveParameters } from './adaptive-options.js';
+import { AdaptiveWindow, midmean } from './adaptive-window.js';
+import type { LeaseEnd, Question, State } from './algorithm.js';
+import { InFlight } from './in-flight.js';
+
+/** Requests that have to end before a window says something. */
+const SAMPLES = 10;
+/** A window or a probe that lasts as many windows saw too little. */
+const STALE = 20;
+/** A baseline that was just measured is not doubted for so many windows; for twice as many each time that it was right. */
+const SETTLED = 5;
+/** A baseline was right if the next one is not larger by more. */
+const RIGHT = 1.3;
+/** An event loop that is late by less is not late: timers are not exact. In microseconds. */
+const PUNCTUAL = 5000;
+/** The share of requests that end by a timeout from which on the limit falls. */
+const TOO_MANY_DROPPED = 0.1;
+/** How much of its best throughput the limit still reckons with after a window. */
+const RATE_DECAY = 0.9;
+/** The weights of a window without load in the baseline, if it was slower, and if it was faster. */
+const SLOWER_WEIGHT = 0.1;
+const FASTER_WEIGHT = 0.5;
+const EPSILON = 1e-9;
+
+/** A limit of requests in flight that follows their latency, as `AdaptiveOptions` says. It is changed in place. */
+export class AdaptiveLimit implements State {
+  migrated = false;
+  readonly flights = new InFlight();
+  /** The units that are let in; whole ones of it. */
+  limit: number;
+  /** The latency without load, once it is known. */
+  baseline: number | undefined;
+  private measuredAt: number;
+  /** Units a microsecond: in the last window, and the most of late. */
+  private rate = 0;
+  private bestRate = 0;
+  private window: AdaptiveWindow;
+  private probe: AdaptiveProbe | undefined;
+  /** The latency before the probe. */
+  private latencyBefore = 0;
+  private probesAll = false;
+  /** For how many windows the baseline is not doubted. */
+  private settled = SETTLED;
+  /** Nothing has shown yet that the limit is large enough. */
+  private isStarting = true;
+  /** Who asks, and how late the event loop is for him. */
+  private question: Question | undefined;
+
+  constructor(
+    { initial }: AdaptiveParameters,
+    public now: number,
+    /** That of the next request. */
+    public ticket: number,
+  ) {
+    this.limit = initial;
+    this.measuredAt = now;
+    this.window = new AdaptiveWindow(now);
+  }
+
+  /** Brings it up to now. */
+  advance({ ttl }: AdaptiveParameters, now: number): void {
+    if (now < this.now) this.startAnew(now);
+    this.now = now;
+    this.flights.dropBefore(now - ttl);
+  }
+
+  /** Notes who asks. */
+  asked(parameters: AdaptiveParameters, question: Question): void {
+    this.question = question;
+    if (question.peek) return;
+    const { window, probe, now } = this;
+    const { cost, load } = question;
+    if (probe !== undefined && now - probe.start > STALE * parameters.window) this.giveUpProbe();
+    const wanted = this.occupied + cost;
+    window.peak = Math.max(window.peak, wanted);
+    window.delay = Math.max(window.delay, load.eventLoopDelay);
+    window.cpu = Math.max(window.cpu, load.cpu);
+    if (probe === undefined && wanted > this.room(parameters)) window.refused = true;
+    probe?.settle(this.flights.units);
+  }
+
+  /** The units that are taken: those in flight, and by Little's law (N = X * L) those that wait for a late event loop. */
+  get occupied(): number {
+    return this.flights.units + this.rate * Math.max(0, this.delay - PUNCTUAL);
+  }
+
+  /** The units that requests of the asker's priority may take. */
+  room({ shares, min, quota }: AdaptiveParameters): number {
+    const priority = this.question?.priority ?? 'default';
+    const { probe } = this;
+    const isProbed = probe !== undefined && (priority !== 'critical' || probe.holdsForAll);
+    const limit = Math.floor(bounded(isProbed ? Math.min(this.limit, probe.level) : this.limit, min, quota) + EPSILON);
+    return Math.max(1, Math.floor(limit * shares[priority] + EPSILON));
+  }
+
+  /** Lets a request in. */
+  enter(units: number): void {
+    this.probe?.entered(this.ticket);
+    this.flights.add(this.ticket++, { units, since: this.now, delay: this.delay });
+  }
+
+  /** A request ended. */
+  leave(parameters: AdaptiveParameters, ticket: number, end: LeaseEnd): void {
+    const flight = this.flights.remove(ticket);
+    if (flight === undefined) return;
+    const { window, now } = this;
+    const { tolerance } = parameters;
+    this.probe?.settle(this.flights.units);
+    const latency = now - flight.since + flight.delay;
+    if (end === 'dropped') window.dropped++;
+    else if (end === 'completed') window.completed += flight.units;
+    // A client that left says only that it would have taken longer: that is something once it is too long.
+    const counts = end === 'completed' || (end === 'aborted' && latency > tolerance * (this.baseline ?? 0));
+    const says = counts && latency >= 0;
+    if (says) window.add(latency);
+    const measured = this.probe?.ended(ticket, says ? latency : undefined);
+    if (measured !== undefined) this.endProbe(parameters, measured);
+    const age = now - window.start;
+    if (age < parameters.window) return;
+    if (window.size >= SAMPLES && age <= STALE * parameters.window) this.look(parameters);
+    if (window.size >= SAMPLES || age > STALE * parameters.window) this.window = new AdaptiveWindow(now);
+  }
+
+  private get delay(): number {
+    return this.question?.load.eventLoopDelay ?? 0;
+  }
+
+  /** Draws conclusions from a window. */
+  private look(parameters: AdaptiveParameters): void {
+    const { window, now } = this;
+    const { min, quota, smoothing } = parameters;
+    this.limit = bounded(this.limit, min, quota);
+    const dropped = window.dropped / window.size;
+    if (dropped > TOO_MANY_DROPPED) this.limit = bounded(this.limit * (1 - smoothing * dropped), min, quota);
+    if (this.probe !== undefined || window.ended === 0) return;
+    const latency = midmean(window.samples);
+    this.rate = window.completed / (now - window.start);
+    this.bestRate = Math.max(this.rate, this.bestRate * RATE_DECAY);
+    const isUsed = window.refused || window.peak >= this.limit / 2;
+    if (!isUsed) this.believe(latency);
+    else if (this.baseline === undefined) this.beginProbe(parameters, latency);
+    else if (dropped <= TOO_MANY_DROPPED) this.follow(parameters, latency, this.baseline);
+  }
+
+  /** Moves the limit by the latency of a window in which it was used. */
+  private follow(parameters: AdaptiveParameters, latency: number, baseline: number): void {
+    const { tolerance, smoothing, min, quota } = parameters;
+    const { limit, window, now } = this;
+    const age = now - this.measuredAt;
+    const ratio = latency / Math.max(baseline, EPSILON);
+    const needed = this.needed(baseline);
+    if (ratio > tolerance) {
+      this.isStarting = false;
+      const lower = Math.max(limit * Math.max(0.5, tolerance / ratio), needed);
+      this.limit = bounded(limit + smoothing * Math.min(0, lower - limit), min, quota);
+    } else {
+      const room = Math.min(1, (tolerance - ratio) / (tolerance - 1));
+      if (room < 0.5) this.isStarting = false;
+      const higher = limit + (this.isStarting ? limit / 2 : Math.sqrt(limit)) * room;
+      const isBusy = window.delay > parameters.eventLoopDelay || window.cpu > parameters.cpu;
+      this.limit = bounded(isBusy ? Math.max(limit, Math.min(higher, needed)) : higher, min, quota);
+    }
+    const isDoubted = ratio > tolerance && age > this.settled * parameters.window;
+    if (isDoubted || age > parameters.probeEvery) this.beginProbe(parameters, latency);
+  }
+
+  /** What the best throughput of late needs without a queue, and twice the square root of it for what comes at once. */
+  private needed(baseline: number): number {
+    const product = this.bestRate * baseline;
+    return product + 2 * Math.sqrt(product);
+  }
+
+  /** A window in which the limit was not used shows latency without load. */
+  private believe(latency: number): void {
+    const baseline = this.baseline ?? latency;
+    const weight = latency > baseline ? SLOWER_WEIGHT : FASTER_WEIGHT;
+    this.baseline = baseline + weight * (latency - baseline);
+    this.measuredAt = this.now;
+  }
+
+  private beginProbe({ min }: AdaptiveParameters, latency: number): void {
+    const used = Math.min(Math.floor(this.limit), Math.floor(this.window.peak));
+    const level = Math.max(min, Math.floor(used / 2));
+    this.measuredAt = this.now;
+    if (level >= used) {
+      // It cannot be less: what is measured at the least is all that can be known.
+      this.baseline = latency;
+      return;
+    }
+    this.latencyBefore = latency;
+    this.probe = new AdaptiveProbe(level, min, latency, this.now, this.probesAll);
+    this.probe.settle(this.flights.units);
+  }
+
+  private endProbe(parameters: AdaptiveParameters, measured: number): void {
+    const { tolerance, min, quota } = parameters;
+    const wasRight = this.baseline !== undefined && measured <= RIGHT * this.baseline;
+    this.settled = wasRight ? Math.min(2 * this.settled, Number.MAX_SAFE_INTEGER) : SETTLED;
+    this.probe = undefined;
+    this.probesAll = false;
+    this.baseline = measured;
+    this.measuredAt = this.now;
+    this.window = new AdaptiveWindow(this.now);
+    const gradient = (tolerance * measured) / this.latencyBefore;
+    if (gradient < 1) this.limit = bounded(Math.max(this.limit * gradient, this.needed(measured)), min, this.limit);
+    this.limit = bounded(this.limit, min, quota);
+  }
+
+  /** Those that the probe did not hold for are too many. */
+  private giveUpProbe(): void {
+    this.probe = undefined;
+    this.probesAll = true;
+    this.measuredAt = this.now;
+  }
+
+  /** The clock was set back: what was measured by it says nothing. */
+  private startAnew(now: number): void {
+    this.flights.restart(now);
+    this.window = new AdaptiveWindow(now);
+    this.probe = undefined;
+    this.measuredAt = now;
+  }
+}
+
+function bounded(limit: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, limit));
+}

@@ -1,0 +1,50 @@
+/** A request that was let in. Times are microseconds. */
+export interface Flight {
+  readonly units: number;
+  readonly since: number;
+  /** How late the event loop was when it came. */
+  readonly delay: number;
+}
+
+/** The requests that are in flight, the oldest first. */
+export class InFlight {
+  private readonly flights = new Map<number, Flight>();
+  /** Their units. */
+  units = 0;
+
+  get count(): number {
+    return this.flights.size;
+  }
+
+  /** When the last of them began. */
+  last: number | undefined;
+
+  add(ticket: number, flight: Flight): void {
+    this.flights.set(ticket, flight);
+    this.units += flight.units;
+    this.last = flight.since;
+  }
+
+  /** Removes one, if it is still there. */
+  remove(ticket: number): Flight | undefined {
+    const flight = this.flights.get(ticket);
+    if (flight === undefined) return undefined;
+    this.flights.delete(ticket);
+    this.units -= flight.units;
+    return flight;
+  }
+
+  /** Forgets those that began before a time. */
+  dropBefore(time: number): void {
+    for (const [ticket, { since }] of this.flights) {
+      if (since >= time) return;
+      this.remove(ticket);
+    }
+  }
+
+  /** The clock was set back: they count from now on, and how long they take is not known. */
+  restart(now: number): void {
+    for (const [ticket, flight] of this.flights) this.flights.set(ticket, { ...flight, since: now, delay: NaN });
+    if (this.last !== undefined) this.last = now;
+  }
+}
