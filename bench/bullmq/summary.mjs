@@ -84,9 +84,10 @@ const columns = {
   'worker CPU a job': ({ workerMicrosPerJob }) => `${workerMicrosPerJob.toFixed(0)} µs`,
 };
 
+const line = (cells) => `| ${cells.join(' | ')} |`;
+
 /** The rows as a table of Markdown. */
 export function table(rows) {
-  const line = (cells) => `| ${cells.join(' | ')} |`;
   const names = Object.keys(columns);
   return [
     line(names),

@@ -44,14 +44,17 @@ worker.on('failed', (_job, error) => console.error(error.message));
 await worker.waitUntilReady();
 
 process.on('message', (message) => {
-  if (message === 'go') worker.run();
+  if (message === 'go') void worker.run();
   if (message === 'end') {
     const { user, system } = process.cpuUsage();
-    process.send({ cpuMicros: user + system }, async () => {
-      await worker.close(true);
-      await close();
-      process.exit();
-    });
+    process.send({ cpuMicros: user + system });
+    void end();
   }
 });
 process.send({ ready: true });
+
+async function end() {
+  await worker.close(true);
+  await close();
+  process.exit();
+}
