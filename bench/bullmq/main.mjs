@@ -1,7 +1,7 @@
 /**
  * Jobs of many tenants on one BullMQ queue, each tenant with a rate of its own: how often a job is delayed, whether a tenant's rate is
  * exceeded in any stretch, how much of what the rates allow stays idle, and what a worker that is killed loses or doubles.
- * `node bench/bullmq/main.mjs [--jobs 20000] [--tenants 100] [--workers 4] [--rate 4] [--burst 4] [--only nestjs-sluice] [--no-kill]`,
+ * `node bench/bullmq/main.mjs [--jobs 20000] [--tenants 100] [--workers 4] [--rate 5] [--interval 2000] [--burst 5] [--only nestjs-sluice] [--no-kill]`,
  * after `npm run build`.
  */
 import { parseArgs } from 'node:util';
@@ -16,8 +16,9 @@ const { values } = parseArgs({
     tenants: { type: 'string', default: '100' },
     workers: { type: 'string', default: '4' },
     concurrency: { type: 'string', default: '25' },
-    rate: { type: 'string', default: '4' },
-    burst: { type: 'string', default: '4' },
+    rate: { type: 'string', default: '5' },
+    interval: { type: 'string', default: '2000' },
+    burst: { type: 'string', default: '5' },
     'work-ms': { type: 'string', default: '20' },
     only: { type: 'string' },
     kill: { type: 'boolean', default: true },
@@ -31,7 +32,7 @@ const terms = {
   workers: number('workers'),
   concurrency: number('concurrency'),
   workMs: number('work-ms'),
-  limit: { algo: 'gcra', rate: number('rate'), interval: 1000, burst: number('burst') },
+  limit: { algo: 'gcra', rate: number('rate'), interval: number('interval'), burst: number('burst') },
 };
 /** The shortest time in which the rates let all jobs start. */
 const idealMs = ((terms.jobs / terms.tenants - terms.limit.burst) * terms.limit.interval) / terms.limit.rate;

@@ -1,99 +1,127 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { TestingModule } from '@nestjs/testing';
-import type { Job } from 'bullmq';
+import { Test, type TestingModule } from '@nestjs/testing';
+import type { Job, Worker } from 'bullmq';
 import { rateLimited } from '../../lib/bullmq/index.js';
-import type { LimiterService } from '../../lib/nest/limiter.service.js';
-import { startLimiters } from '../outbound/upstream.js';
-import { freshPrefix } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { JobQueue, versions } from './job-queues.js';
-import { expectWithinRate, type Pass } from './passes.js';
+import { LimiterService, RateLimitModule } from '../../lib/index.js';
+import { createTestingStore, RateLimitTesting, TestClock } from '../../lib/testing/index.js';
+import { type Bullmq, connection, JobQueue, versions } from './job-queues.js';
 
-const LIMIT = { algo: 'gcra', rate: 10, interval: 1000, burst: 1 } as const;
+const MINUTE = 60_000;
+/** Of jobs that wait for long. */
+const LONG_AGO = { timestamp: Date.now() - MINUTE };
 
-describe.each(Object.entries(versions))('jobs of %s whose time has come', (_, load) => {
+describe.each(Object.entries(versions))('jobs of %s that come late', (_, load) => {
   let app: TestingModule;
-  let limiters: LimiterService;
+  let clock: TestClock;
+  let bullmq: Bullmq;
   let jobs: JobQueue;
-  let passes: Pass[];
-  let started: string[];
+  /** Takes jobs when it is told. */
+  let worker: Worker;
+  let process: (job: Job, token: string) => Promise<unknown>;
+  let taken: number;
 
   beforeEach(async () => {
-    ({ app, limiters } = await startLimiters({
-      define: { api: LIMIT },
-      redis: process.env['TEST_REDIS_URL']!,
-      prefix: freshPrefix(),
-      timeout: '5s',
-    }));
-    jobs = new JobQueue(await load());
-    passes = [];
-    started = [];
+    clock = new TestClock();
+    const define = { api: { algo: 'gcra', rate: 1, interval: '1m', burst: 1 } } as const;
+    const builder = Test.createTestingModule({ imports: [RateLimitModule.forRoot({ define })] });
+    app = await RateLimitTesting.useStore(builder, createTestingStore({ clock })).compile();
+    const limiter = app.get(LimiterService).for('api');
+    process = rateLimited<Job, unknown>(async () => 'done', { limiter, key: 'one' });
+    bullmq = await load();
+    jobs = new JobQueue(bullmq);
+    worker = new bullmq.Worker(jobs.name, null, { connection, prefix: jobs.prefix });
+    taken = 0;
   });
   afterEach(async () => {
+    await worker.close();
     await jobs.close();
     await app.close();
   });
 
-  const limited = () => {
-    const came = new Map<string, number>();
-    const process = rateLimited<Job, void>(
-      async (job) => {
-        passes.push({ from: came.get(job.id!)!, to: performance.now() });
-        started.push(job.data.shop);
-      },
-      { limiter: limiters.for('api'), key: 'one' },
-    );
-    return (job: Job, token?: string) => {
-      came.set(job.id!, performance.now());
-      return process(job, token);
-    };
+  const add = async (options: object = {}) => jobs.queue.add('sync', {}, options);
+
+  /** Processes the next job; says which one, and whether it started. */
+  const next = async (): Promise<[id: string, what: string]> => {
+    const token = `token-${taken++}`;
+    const job = (await worker.getNextJob(token)) as Job;
+    try {
+      await job.moveToCompleted(await process(job, token), token, false);
+      return [job.id!, 'started'];
+    } catch (error) {
+      return [job.id!, (error as Error).name];
+    }
   };
-  const add = (count: number, options = {}, shop = 'a') =>
-    jobs.queue.addBulk(Array.from({ length: count }, () => ({ name: 'sync', data: { shop }, opts: options })));
-  const all = (count: number) => until(async () => (await jobs.counts('completed')) === count, 20_000);
 
-  it('start no faster than the limit, however late they come', async () => {
-    jobs.work(limited(), { concurrency: 10 });
-    await add(6);
-    await until(async () => (await jobs.counts('delayed')) >= 4);
-    await jobs.queue.pause();
-    // Until the time of all of them has come.
-    await sleep(600);
-    await jobs.queue.resume();
-    await all(6);
-    expectWithinRate(passes, LIMIT);
-    expect(passes).toHaveLength(6);
+  /** The time of all comes in BullMQ, too. */
+  const pass = async (ms: number) => {
+    clock.advance(ms);
+    for (const job of await jobs.queue.getDelayed()) await job.promote();
+  };
+
+  it('start no faster than the limit', async () => {
+    for (let count = 0; count < 4; count++) await add();
+    const ends = async (count: number) => {
+      const all: string[] = [];
+      for (let index = 0; index < count; index++) all.push((await next())[1]);
+      return all.toSorted();
+    };
+    expect(await ends(4)).toEqual(['DelayedError', 'DelayedError', 'DelayedError', 'started']);
+    await pass(10 * MINUTE);
+    expect(await ends(3)).toEqual(['DelayedError', 'DelayedError', 'started']);
+    await pass(MINUTE);
+    expect(await ends(2)).toEqual(['DelayedError', 'started']);
+    await pass(MINUTE);
+    expect(await ends(1)).toEqual(['started']);
   });
 
-  it('come before those that wait with a priority, and keep their own', async () => {
-    jobs.work(limited());
-    await add(2, { priority: 5 });
-    await until(async () => (await jobs.counts('delayed')) === 1);
-    await jobs.queue.pause();
-    const [due] = (await jobs.queue.getDelayed()) as [Job];
-    expect([due.priority, due.opts.priority]).toEqual([0, 5]);
-    await add(3, { priority: 1 }, 'b');
-    await sleep(150);
-    await jobs.queue.resume();
-    await all(5);
-    expect(started.slice(0, 2)).toEqual(['a', 'a']);
+  it('may be late by as long as a wait in the worker', async () => {
+    const [first, second, third] = [await add(), await add(), await add()];
+    expect([await next(), await next(), await next()]).toEqual([
+      [first.id, 'started'],
+      [second.id, 'DelayedError'],
+      [third.id, 'DelayedError'],
+    ]);
+    await pass(MINUTE + 20);
+    expect(await next()).toEqual([second.id, 'started']);
+    await next();
+    await pass(MINUTE - 20);
+    expect(await next()).toEqual([third.id, 'started']);
   });
 
-  it('leave it to others while they are stuck behind many', async () => {
-    const early = { timestamp: Date.now() - 60_000 };
-    const process = limited();
-    await add(2, early);
-    jobs.work(process);
-    await until(async () => (await jobs.counts('delayed')) === 1);
-    await jobs.queue.pause();
-    await sleep(150);
-    const [fresh] = await add(1, early, 'b');
-    // It stands before the one whose time has come, which takes the next time.
-    await process(fresh as Job, 'token');
-    expect(started).toEqual(['a', 'b']);
-    await jobs.queue.resume();
-    await all(2);
-    expectWithinRate(passes, LIMIT);
+  it('come before those that wait with a priority', async () => {
+    const [first, second] = [await add({ priority: 5 }), await add({ priority: 5 })];
+    expect([await next(), await next()]).toEqual([
+      [first.id, 'started'],
+      [second.id, 'DelayedError'],
+    ]);
+    await add({ priority: 1 });
+    await pass(MINUTE);
+    expect(await next()).toEqual([second.id, 'started']);
+  });
+
+  it('leave their time to those behind which they are stuck', async () => {
+    const [first, second] = [await add(LONG_AGO), await add(LONG_AGO)];
+    expect([await next(), await next()]).toEqual([
+      [first.id, 'started'],
+      [second.id, 'DelayedError'],
+    ]);
+    const third = await add(LONG_AGO);
+    await pass(MINUTE);
+    expect([await next(), await next()]).toEqual([
+      [third.id, 'started'],
+      [second.id, 'DelayedError'],
+    ]);
+    await pass(MINUTE);
+    expect(await next()).toEqual([second.id, 'started']);
+  });
+
+  it('do not overtake if they have not waited', async () => {
+    await add();
+    await add();
+    await next();
+    await next();
+    const third = await add();
+    await pass(MINUTE);
+    expect(await next()).toEqual([third.id, 'DelayedError']);
   });
 });
