@@ -8,6 +8,12 @@ export interface LimitedJob {
   timestamp: number;
   /** How many attempts have ended. */
   attemptsMade: number;
+  /** The options with which it was added. */
+  readonly opts: { readonly priority?: number | undefined; readonly delay?: number | undefined };
+  /** Its priority now: jobs without one, or with 0, come first. */
+  priority?: number | undefined;
+  /** Changes that. */
+  changePriority?(options: { priority?: number }): Promise<void>;
   /** Moves it to the delayed ones. */
   moveToDelayed(timestamp: number, token?: string): Promise<void>;
 }

@@ -9,6 +9,8 @@ export interface ReserveEntry extends CheckEntry {
   readonly maxWaitMs: number;
   /** For units that are taken once, however often they are asked for. */
   readonly claim?: Claim;
+  /** Of the counter of starts beside: it is a part of a decision that has been told of. */
+  readonly ofStarts?: boolean;
 }
 
 /** Somebody's right to units that are reserved: who asks for them again is told when they can be used, and charged nothing. */
@@ -78,6 +80,8 @@ export interface Refund extends Charge {
    * they were last asked for.
    */
   readonly claim?: ClaimEnd;
+  /** Of the counter of starts beside. */
+  readonly ofStarts?: boolean;
 }
 
 /** Units that a `concurrency` limit holds. */
