@@ -1,3 +1,11 @@
+/** What is needed of the options of a job. */
+export interface LimitedJobOptions {
+  /** Its priority when it was added. */
+  readonly priority?: number | undefined;
+  /** How long it was to wait before it could be processed, in milliseconds. */
+  readonly delay?: number | undefined;
+}
+
 /** What is needed of a job of BullMQ: its `Job` has it. */
 export interface LimitedJob {
   /** Its id in the queue. */
@@ -9,7 +17,7 @@ export interface LimitedJob {
   /** How many attempts have ended. */
   attemptsMade: number;
   /** The options with which it was added. */
-  readonly opts: { readonly priority?: number | undefined; readonly delay?: number | undefined };
+  readonly opts: LimitedJobOptions;
   /** Its priority now: jobs without one, or with 0, come first. */
   priority?: number | undefined;
   /** Changes that. */
