@@ -145,7 +145,17 @@ export { ReservedCheck } from './limiter/reserved-check.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';
 export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
 export type { LearntRate, Lesson, RateLesson } from './stores/lesson.js';
-export type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './stores/store.js';
+export type {
+  Charge,
+  Check,
+  Claim,
+  ClaimEnd,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from './stores/store.js';
 export type { ConsumeOptions } from './limits/consume-options.js';
 export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';

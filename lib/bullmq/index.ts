@@ -4,5 +4,13 @@
  */
 export { JobRateLimit, jobLimitsOf } from './job-rate-limit.decorator.js';
 export type { JobLimitOptions, JobLimitsOption, RateLimitedOptions } from './job-limit-options.js';
-export type { AnyJob, JobEvents, JobProcessor, JobUnits, LimitedJob, LimitedProcessor } from './job-types.js';
+export type {
+  AnyJob,
+  JobEvents,
+  JobProcessor,
+  JobUnits,
+  LimitedJob,
+  LimitedJobOptions,
+  LimitedProcessor,
+} from './job-types.js';
 export { rateLimited } from './rate-limited.js';

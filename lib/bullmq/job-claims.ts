@@ -1,6 +1,6 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import type { CheckEntry } from '../limits/counter.js';
-import type { Store, StoreDecision } from '../stores/store.js';
+import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import type { JobRequest } from './job-request.js';
 
 /** How long a limit has jobs wait. */
@@ -8,6 +8,8 @@ export interface JobWait {
   readonly entry: CheckEntry;
   /** Milliseconds; `Infinity` for ever. */
   readonly ms: number;
+  /** The job has reserved its time just now, and nothing else. */
+  readonly isNew?: boolean;
 }
 
 /** The units that jobs have reserved. The store knows them, so that they outlive the worker. */
@@ -24,7 +26,11 @@ export class JobClaims {
    */
   async claim({ id, reserved }: JobRequest): Promise<JobWait | undefined> {
     const [only] = reserved;
-    if (reserved.length === 1) return waitOf(only!, await this.ask(only!, id));
+    if (reserved.length === 1) {
+      const said = await this.ask(only!, id);
+      const wait = waitOf(only!, said);
+      return wait && { ...wait, isNew: said.allowed && said.wasClaimed !== true };
+    }
     const looks = await Promise.all(reserved.map(async (entry) => ({ entry, said: await this.ask(entry, id, true) })));
     const waits = looks.map(({ entry, said }) => ({ entry, said, ms: waitOf(entry, said)?.ms ?? 0 }));
     waits.sort((one, other) => other.ms - one.ms);
@@ -39,9 +45,17 @@ export class JobClaims {
     return undefined;
   }
 
-  /** The job has used its units: they are forgotten. */
-  async spend(request: JobRequest): Promise<void> {
-    await this.release(request, true);
+  /** Reserves anew what a job came too late for, and returns the wait for it, or for the room that it needs. */
+  async claimAnew({ id }: JobRequest, late: JobWait): Promise<JobWait> {
+    const { entry } = late;
+    await this.release({ id, reserved: [entry] }, true);
+    const wait = waitOf(entry, await this.ask(entry, id));
+    return wait !== undefined && wait.ms > late.ms ? wait : late;
+  }
+
+  /** The job has used its units: they are forgotten, and so is what else it claimed. */
+  async spend(request: JobRequest, others: readonly Refund[]): Promise<void> {
+    await this.release(request, true, others);
   }
 
   /** Gives back what could not be used yet. */
@@ -49,10 +63,15 @@ export class JobClaims {
     await this.release(request, false);
   }
 
-  private async release({ id, reserved }: JobRequest, isSpent: boolean): Promise<void> {
+  private async release(
+    { id, reserved }: Pick<JobRequest, 'id' | 'reserved'>,
+    isSpent: boolean,
+    others: readonly Refund[] = [],
+  ): Promise<void> {
     if (reserved.length === 0) return;
     const claim = { id, isSpent };
-    await this.store.refund(reserved.map(({ limit, identity, cost: units }) => ({ limit, identity, units, claim })));
+    const own = reserved.map(({ limit, identity, cost: units }) => ({ limit, identity, units, claim }));
+    await this.store.refund([...own, ...others]);
   }
 
   private ask(entry: CheckEntry, id: string, looks = false): Promise<StoreDecision> {

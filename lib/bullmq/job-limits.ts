@@ -13,7 +13,9 @@ import type { CheckEntry } from '../limits/counter.js';
 import { DelayedJobs } from './delayed-jobs.js';
 import { JobClaims, type JobWait } from './job-claims.js';
 import { JobDelayedError, UnrecoverableJobError } from './job-errors.js';
+import { restorePriority, takePriority } from './job-priority.js';
 import { type JobRequest, requestOf } from './job-request.js';
+import { type JobStart, JobStarts } from './job-starts.js';
 import type { JobEvents, JobUnits, LimitedJob } from './job-types.js';
 import type { JobLimitSettings } from './read-job-options.js';
 
@@ -21,12 +23,15 @@ const log = new OnceLogger(logger);
 
 /** So short a wait is over before BullMQ could have delayed the job, and its clock may be so much ahead of the store's. */
 const SHORT_MS = 10;
+/** Jobs that wait for longer are many, or nobody works. */
+const BACKLOG_MS = 1000;
 /** BullMQ cuts times off to whole milliseconds. */
 const CUT_MS = 1;
 
 /** Starts jobs when their limits let them, and delays them until then. */
 export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   private readonly claims: JobClaims;
+  private readonly starts: JobStarts;
   private readonly delayed = new DelayedJobs();
 
   constructor(
@@ -35,6 +40,7 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     private readonly settings: JobLimitSettings<J>,
   ) {
     this.claims = new JobClaims(limiters[0]!.store, settings.keepMs);
+    this.starts = new JobStarts(limiters[0]!.store, settings.keepMs);
   }
 
   /** Does a job's work with the units of all of its limits; or delays it, and throws what says so to the worker. */
@@ -44,6 +50,9 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     this.delayed.take(job.queueQualifiedName, job.id!);
     try {
       return await work();
+    } catch (error) {
+      await restorePriority(job).catch(() => undefined);
+      throw error;
     } finally {
       await Promise.all([...leases.map((lease) => lease.release()), this.spend(request)]);
     }
@@ -78,13 +87,40 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   /** Returns what the job holds, or how long it has to wait. */
   private async take(job: J, token: string | undefined, request: JobRequest): Promise<Lease[] | JobWait> {
     try {
-      return (await this.claims.claim(request)) ?? (await this.ask(request.asked));
+      const wait = await this.claims.claim(request);
+      if (wait === undefined) return await this.start(request);
+      return wait.isNew === true && hasWaited(job) ? await this.overtake(request, wait) : wait;
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       const { location, recheckMs } = this.settings;
       log.error(bullmqMessages.storeDenies(location, job.queueQualifiedName, recheckMs), error.message);
       return this.delay(job, token, recheckMs, request);
     }
+  }
+
+  /** Starts a job whose time has come, unless it comes so late that others have started at that time. */
+  private async start(request: JobRequest): Promise<Lease[] | JobWait> {
+    const start = await this.starts.take(request);
+    if ('entry' in start) return this.claims.claimAnew(request, start);
+    return this.finish(request, start);
+  }
+
+  /**
+   * Starts a job that has waited for long at the time of another one: those whose time has come are still behind it. They reserve theirs
+   * anew.
+   */
+  private async overtake(request: JobRequest, wait: JobWait): Promise<Lease[] | JobWait> {
+    const start = await this.starts.take(request, 0);
+    if ('entry' in start) return wait;
+    await this.claims.giveBack(request);
+    return this.finish(request, start);
+  }
+
+  /** Takes what a job needs besides. */
+  private async finish(request: JobRequest, start: JobStart): Promise<Lease[] | JobWait> {
+    const taken = await this.ask(request.asked);
+    if (!Array.isArray(taken)) await this.starts.giveBack(start);
+    return taken;
   }
 
   /** Asks all limits at once that reserve nothing. */
@@ -110,6 +146,7 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     if (token === undefined) throw new RateLimitArgumentError(bullmqMessages.noToken(location));
     this.delayed.add(job, request);
     const delayMs = Math.ceil(Math.min(ms, MAX_INTERVAL_MS)) + CUT_MS;
+    await takePriority(job);
     await job.moveToDelayed(Date.now() + delayMs, token);
     throw new JobDelayedError(bullmqMessages.delayed(delayMs));
   }
@@ -123,9 +160,14 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   /** If that fails, what was reserved is forgotten in time. */
   private async spend(request: JobRequest): Promise<void> {
     try {
-      await this.claims.spend(request);
+      await this.claims.spend(request, this.starts.ends(request));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
   }
+}
+
+/** Whether jobs that come now have waited for so long that those whose time has come wait behind them. */
+function hasWaited({ timestamp, opts: { delay = 0 }, priority = 0 }: LimitedJob): boolean {
+  return priority === 0 && Date.now() - timestamp - delay > BACKLOG_MS;
 }

@@ -1,3 +1,11 @@
+/** What is needed of the options of a job. */
+export interface LimitedJobOptions {
+  /** Its priority when it was added. */
+  readonly priority?: number | undefined;
+  /** How long it was to wait before it could be processed, in milliseconds. */
+  readonly delay?: number | undefined;
+}
+
 /** What is needed of a job of BullMQ: its `Job` has it. */
 export interface LimitedJob {
   /** Its id in the queue. */
@@ -8,6 +16,12 @@ export interface LimitedJob {
   timestamp: number;
   /** How many attempts have ended. */
   attemptsMade: number;
+  /** The options with which it was added. */
+  readonly opts: LimitedJobOptions;
+  /** Its priority now: jobs without one, or with 0, come first. */
+  priority?: number | undefined;
+  /** Changes that. */
+  changePriority?(options: { priority?: number }): Promise<void>;
   /** Moves it to the delayed ones. */
   moveToDelayed(timestamp: number, token?: string): Promise<void>;
 }

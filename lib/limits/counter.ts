@@ -21,6 +21,11 @@ export interface CheckEntry extends Counter {
   readonly priority?: Priority | undefined;
 }
 
+/** The counter beside another one that counts when what was reserved starts. No identity of a user's is likely to be this one. */
+export function startsOf<C extends Counter>(counter: C): C {
+  return { ...counter, identity: `\nstarts\n${counter.identity}` };
+}
+
 /** Tells a counter from all others, in this process. Its length is bounded. */
 export function counterId({ id }: CompiledLimit, identity: string): string {
   return id + boundedIdentity(identity);

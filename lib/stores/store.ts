@@ -9,6 +9,8 @@ export interface ReserveEntry extends CheckEntry {
   readonly maxWaitMs: number;
   /** For units that are taken once, however often they are asked for. */
   readonly claim?: Claim;
+  /** Of the counter of starts beside: it is a part of a decision that has been told of. */
+  readonly ofStarts?: boolean;
 }
 
 /** Somebody's right to units that are reserved: who asks for them again is told when they can be used, and charged nothing. */
@@ -19,6 +21,14 @@ export interface Claim {
   readonly keepMs: number;
   /** Only look, and take nothing: tells when claimed units can be used, or as `peek` does. */
   readonly looks?: boolean;
+}
+
+/** The end of a claim. */
+export interface ClaimEnd {
+  /** Who claimed. */
+  readonly id: string;
+  /** Whether its units were used, and nothing comes back. */
+  readonly isSpent: boolean;
 }
 
 /** One request against all of its limits. No two entries share a counter. */
@@ -71,7 +81,7 @@ export interface Refund extends Charge {
    * The claim by which they were taken. It ends; its units, whatever they are, come back unless they are spent, or could be used when
    * they were last asked for.
    */
-  readonly claim?: { readonly id: string; readonly isSpent: boolean };
+  readonly claim?: ClaimEnd;
   /**
    * What was really used of units that are held, which they are replaced by, once: more than that may be charged.
    * @default nothing
@@ -79,6 +89,8 @@ export interface Refund extends Charge {
   readonly actual?: number | undefined;
   /** How what was held for it ended; nothing if it was taken back. */
   readonly end?: LeaseEnd | undefined;
+  /** Of the counter of starts beside. */
+  readonly ofStarts?: boolean;
 }
 
 /** Units that a `concurrency` limit holds. */

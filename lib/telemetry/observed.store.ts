@@ -140,7 +140,7 @@ export class ObservedStore extends StoreLayer {
       throw error;
     });
     // It was told of when it was claimed; a look decides nothing.
-    if (decision.wasClaimed === true || entry.claim?.looks === true) return decision;
+    if (decision.wasClaimed === true || entry.claim?.looks === true || entry.ofStarts === true) return decision;
     const { candidate } = decision;
     const { candidate: limit } = entry.limit;
     const hasBoth = candidate !== undefined && limit !== undefined;

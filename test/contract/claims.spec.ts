@@ -38,6 +38,19 @@ describe.each(Object.keys(storeKinds))('claims of %s', (kind) => {
     store.reserve({ limit, identity, cost, maxWaitMs, claim: { id, keepMs: KEEP_MS, looks } });
   const end = (id: string, isSpent: boolean, limit = paced) =>
     store.refund([{ limit, identity, units: 1, claim: { id, isSpent } }]);
+
+  it('of starts are apart from those of reservations', async () => {
+    const start = (id: string, maxWaitMs: number) =>
+      store.reserve({ limit: paced, identity, cost: 1, maxWaitMs, ofStarts: true, claim: { id, keepMs: KEEP_MS } });
+    expect(await claim('a')).toMatchObject({ allowed: true, delayMs: 0 });
+    expect(await start('a', 0)).toMatchObject({ allowed: true, delayMs: 0 });
+    expect(await start('b', 999)).toMatchObject({ allowed: false, retryAfterMs: 1000 });
+    expect(await start('a', 0)).toMatchObject({ allowed: true, wasClaimed: true });
+    const ends = { limit: paced, identity, units: 1, ofStarts: true } as const;
+    await store.refund([{ ...ends, claim: { id: 'a', isSpent: true } }, ends]);
+    expect(await start('b', 0)).toMatchObject({ allowed: true, delayMs: 0 });
+    expect(await store.reserve({ limit: paced, identity, cost: 1, maxWaitMs: 0 })).toMatchObject({ allowed: false });
+  });
   const delays = async (...ids: string[]) => {
     const waits = [];
     for (const id of ids) waits.push((await claim(id)).delayMs);

@@ -54,7 +54,8 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   override reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    const decision = entry.claim === undefined ? this.decideAtOnce({ entries: [entry] }) : undefined;
+    const decision =
+      entry.claim === undefined && entry.ofStarts !== true ? this.decideAtOnce({ entries: [entry] }) : undefined;
     return decision === undefined ? this.inner.reserve(entry) : Promise.resolve(decision);
   }
 

@@ -3,7 +3,7 @@ import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
-import { type Counter, counterId } from '../../limits/counter.js';
+import { type Counter, counterId, startsOf } from '../../limits/counter.js';
 import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
 import { claimedDecision, isHold } from '../store-decision.js';
@@ -118,7 +118,8 @@ export class MemoryStore extends DirectStore implements Store {
     tell(answer, decisions);
   }
 
-  reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+  reserve(asked: ReserveEntry): Promise<StoreDecision> {
+    const reservation = asked.ofStarts === true ? startsOf(asked) : asked;
     const { claim } = reservation;
     const now = this.clock();
     return Promise.resolve(
@@ -173,7 +174,8 @@ export class MemoryStore extends DirectStore implements Store {
 
   refund(refunds: readonly Refund[]): Promise<void> {
     const now = this.clock();
-    for (const refund of refunds) {
+    for (const each of refunds) {
+      const refund = each.ofStarts === true ? startsOf(each) : each;
       const view = viewOf(this.table, refund, now);
       const { algorithm, parameters } = refund.limit;
       const { claim } = refund;

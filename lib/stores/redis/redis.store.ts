@@ -2,7 +2,7 @@ import type { WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
-import type { CheckEntry, Counter } from '../../limits/counter.js';
+import { type CheckEntry, type Counter, startsOf } from '../../limits/counter.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
@@ -138,7 +138,8 @@ export class RedisStore extends DirectStore implements Store {
     else answerWith(this.decideUntil(check, check.since + this.timeoutMs), answer);
   }
 
-  async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+  async reserve(asked: ReserveEntry): Promise<StoreDecision> {
+    const reservation = asked.ofStarts === true ? startsOf(asked) : asked;
     const { claim } = reservation;
     if (claim !== undefined) return this.claim(reservation, claim);
     const entries = reservedEntries(reservation);
@@ -164,8 +165,9 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
+    const counters = refunds.map((refund) => (refund.ofStarts === true ? startsOf(refund) : refund));
     await Promise.all(
-      refunds.map((refund) =>
+      counters.map((refund) =>
         this.operate(refund, (program) => program.refund(refund), succeeded, refund.claim && CLAIM),
       ),
     );

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CheckEntry } from '../limits/counter.js';
+import { refundOf } from '../stores/store-decision.js';
+import type { Refund, Store, StoreDecision } from '../stores/store.js';
+import type { JobWait } from './job-claims.js';
+import type { JobRequest } from './job-request.js';
+
+/** The longest wait in a worker. */
+const HOLD_MS = 250;
+
+/** What a job took to start, to be given back if it does not. */
+export interface JobStart {
+  readonly taken: readonly Refund[];
+}
+
+/**
+ * Counts when jobs start, beside the counters that say when they may: BullMQ puts a job whose time has come behind all that wait, and
+ * those that come late together would start at once. One that is on time fits, since the times that are reserved obey the limit. What
+ * a job has taken stays its own if its worker dies.
+ */
+export class JobStarts {
+  constructor(
+    private readonly store: Store,
+    private readonly keepMs: number,
+  ) {}
+
+  /** Takes what a job needs to start, and waits for it; or returns the limit for which it came too late, and how long that has no room. */
+  async take({ id, reserved }: JobRequest, holdMs = HOLD_MS): Promise<JobStart | JobWait> {
+    const taken: Refund[] = [];
+    for (const entry of reserved) {
+      if (entry.limit.shadow) continue;
+      const answer = await this.reserve(entry, id, holdMs);
+      if (!answer.allowed) {
+        await this.giveBack({ taken });
+        return { entry, ms: answer.retryAfterMs };
+      }
+      if (answer.delayMs > 0) await sleep(Math.ceil(answer.delayMs));
+      taken.push(claimOf(entry, id));
+      if (answer.wasClaimed !== true)
+        taken.push({ ...refundOf({ ...entry, units: entry.cost }, answer), ofStarts: true });
+    }
+    return { taken };
+  }
+
+  async giveBack({ taken }: JobStart): Promise<void> {
+    if (taken.length > 0) await this.store.refund(taken);
+  }
+
+  /** What ends the claims of a job that has started. */
+  ends({ id, reserved }: JobRequest): Refund[] {
+    return reserved.filter(({ limit }) => !limit.shadow).map((entry) => claimOf(entry, id));
+  }
+
+  /** A queue that is full for a moment has room in a moment. */
+  private async reserve(entry: CheckEntry, id: string, maxWaitMs: number): Promise<StoreDecision> {
+    const claim = { id, keepMs: this.keepMs };
+    for (;;) {
+      const answer = await this.store.reserve({ ...entry, maxWaitMs, claim, ofStarts: true });
+      if (answer.allowed || answer.retryAfterMs > maxWaitMs) return answer;
+      await sleep(Math.ceil(answer.retryAfterMs));
+    }
+  }
+}
+
+/** Ends a claim. What it took is given back by its ticket: it could be used already. */
+function claimOf({ limit, identity, cost: units }: CheckEntry, id: string): Refund {
+  return { limit, identity, units, claim: { id, isSpent: true }, ofStarts: true };
+}
