@@ -137,7 +137,17 @@ export { Reservation } from './limiter/reservation.js';
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';
 export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
 export type { Lesson } from './stores/lesson.js';
-export type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './stores/store.js';
+export type {
+  Charge,
+  Check,
+  Claim,
+  ClaimEnd,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from './stores/store.js';
 export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';

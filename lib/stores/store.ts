@@ -23,6 +23,14 @@ export interface Claim {
   readonly looks?: boolean;
 }
 
+/** The end of a claim. */
+export interface ClaimEnd {
+  /** Who claimed. */
+  readonly id: string;
+  /** Whether its units were used, and nothing comes back. */
+  readonly isSpent: boolean;
+}
+
 /** One request against all of its limits. No two entries share a counter. */
 export interface Check {
   /** What it asks of each counter, at least one. */
@@ -71,7 +79,7 @@ export interface Refund extends Charge {
    * The claim by which they were taken. It ends; its units, whatever they are, come back unless they are spent, or could be used when
    * they were last asked for.
    */
-  readonly claim?: { readonly id: string; readonly isSpent: boolean };
+  readonly claim?: ClaimEnd;
   /** Of the counter of starts beside. */
   readonly ofStarts?: boolean;
 }

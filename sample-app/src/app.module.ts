@@ -18,6 +18,8 @@ import { SearchController } from './search/search.controller.js';
 import { Settings } from './settings/settings.js';
 import { SettingsModule } from './settings/settings.module.js';
 import { SummariesController } from './summaries/summaries.controller.js';
+import { SyncQueue } from './syncs/sync-queue.js';
+import { SyncsController } from './syncs/syncs.controller.js';
 import { ThumbnailsController } from './thumbnails/thumbnails.controller.js';
 import { TranslationsController } from './translations/translations.controller.js';
 
@@ -77,8 +79,9 @@ export const CONSOLE_PATH = 'ops/limits';
     SummariesController,
     QuotesController,
     RatesController,
+    SyncsController,
     PlaygroundController,
   ],
-  providers: [MailQueue, QuoteProvider, DemoTraffic],
+  providers: [MailQueue, QuoteProvider, SyncQueue, DemoTraffic],
 })
 export class AppModule {}

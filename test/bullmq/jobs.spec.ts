@@ -1,13 +1,15 @@
 import { EventEmitter, once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import type { Job } from 'bullmq';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { rateLimited } from '../../lib/bullmq/index.js';
 import type { RateLimitedOptions } from '../../lib/bullmq/index.js';
+import { logger } from '../../lib/errors/logger.js';
 import type { LimiterService } from '../../lib/nest/limiter.service.js';
 import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
 import { startLimiters } from '../outbound/upstream.js';
+import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { JobQueue, versions } from './job-queues.js';
@@ -286,5 +288,35 @@ describe.each(Object.entries(versions))('jobs of %s', (_, load) => {
     const [first, second] = await jobs.add('a', 'a');
     await limited(first!);
     await expect(limited(second!)).rejects.toThrow('the job came without the token of its lock');
+  });
+});
+
+describe.each(['deny', 'allow', 'local'] as const)('while Redis of the limits fails, by %s,', (onStoreError) => {
+  it('jobs are not lost', async () => {
+    const server = await startRedis();
+    const { app, limiters } = await startLimiters({ define: DEFINE, redis: server.url, onStoreError, timeout: '50ms' });
+    const jobs = new JobQueue(await versions['BullMQ 6']!());
+    const errors = jest.spyOn(logger, 'error').mockReturnValue(undefined);
+    const had: unknown[] = [];
+    const work = async ({ data }: Job) => void had.push(data.shop);
+    jobs.work(rateLimited(work, { limiter: limiters.for('slow'), key, recheck: 20 }));
+    server.pause();
+    const [job] = await jobs.add('a');
+    if (onStoreError === 'deny') {
+      await until(async () => (await jobs.again(job!)).attemptsStarted >= 3);
+      expect(had).toEqual([]);
+      expect(errors.mock.calls.map(([text]) => text)).toContain(
+        'rateLimited: the store fails, and a limit refuses meanwhile: ' +
+          `jobs of ${jobs.prefix}:sync are delayed by 20 ms, and ask again`,
+      );
+      server.resume();
+    }
+    await until(async () => (await jobs.counts('completed')) === 1);
+    expect(had).toEqual(['a']);
+    server.resume();
+    errors.mockRestore();
+    await jobs.close();
+    await app.close();
+    await server.stop();
   });
 });

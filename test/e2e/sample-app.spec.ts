@@ -97,6 +97,12 @@ describe('the sample app, counting in process', () => {
     expect(rateOf(fresh)).toMatchObject({ rate: 10 });
   });
 
+  it('has no queue of jobs', async () => {
+    const answer = await fetch(new URL('syncs', sample.url), { method: 'POST' });
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ message: 'Jobs need Redis: set REDIS_URL' });
+  });
+
   it('says which port is taken, and ends', async () => {
     const { port } = new URL(sample.lines[0]!.url);
     await expect(startSample({ REDIS_URL: '', PORT: port })).rejects.toThrow(`Port ${port} is taken`);
@@ -157,6 +163,19 @@ describe('the sample app, counting on Redis', () => {
       const { totals } = (await response.json()) as { totals: Record<string, { allowed: number }> };
       return (totals['feed']?.allowed ?? 0) > 0;
     }, 10_000));
+
+  it('gives each job of a queue a time of its own', async () => {
+    const url = new URL('syncs', sample.url);
+    const since = Date.now();
+    const body = new URLSearchParams({ shop: `shop-${since}` });
+    expect((await fetch(url, { method: 'POST', body })).status).toBe(202);
+    const times = async () => {
+      const syncs = (await (await fetch(url)).json()) as { shop: string; syncedAt: string }[];
+      return syncs.flatMap(({ shop, syncedAt }) => (shop === `shop-${since}` ? Date.parse(syncedAt) - since : []));
+    };
+    await until(async () => (await times()).length === 3);
+    for (const [index, time] of (await times()).entries()) expect(time).toBeGreaterThanOrEqual(500 * index);
+  });
 
   it('opens its console to nobody who calls this machine by another name', async () => {
     const page = new URL('ops/limits', sample.url);
