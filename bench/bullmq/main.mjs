@@ -48,7 +48,7 @@ for (const name of Object.keys(contenders)) {
     const urls = { redisUrl: queueServer.url, startsUrl: startServer.url };
     const run = await runJobs({ ...terms, ...urls, contender: name, kill: values.kill, timeoutMs });
     rows.push({ contender: name, ...summaryOf(run, terms) });
-    console.log(JSON.stringify(rows.at(-1)));
+    console.log(JSON.stringify({ ...rows.at(-1), counts: run.counts }));
   } finally {
     await Promise.all([queueServer.stop(), startServer.stop()]);
   }

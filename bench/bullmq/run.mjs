@@ -90,7 +90,10 @@ function shuffled(values) {
 
 async function startWorker(terms, index) {
   const child = fork(WORKER, [JSON.stringify({ ...terms, index, queue: QUEUE })]);
-  await once(child, 'message');
+  const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`a worker ended with ${code}`)));
+  await Promise.race([once(child, 'message'), ended]);
+  // One that ends later was killed, or told to.
+  ended.catch(() => undefined);
   return child;
 }
 

@@ -51,6 +51,7 @@ process.on('message', (message) => {
     void end();
   }
 });
+process.on('disconnect', () => process.exit());
 process.send({ ready: true });
 
 async function end() {

@@ -43,13 +43,20 @@ describe.each(Object.entries(versions))('jobs of %s that come late', (_, load) =
   /** Processes the next job; says which one, and whether it started. */
   const next = async (): Promise<[id: string, what: string]> => {
     const token = `token-${taken++}`;
-    const job = (await worker.getNextJob(token)) as Job;
+    const job = await worker.getNextJob(token);
     try {
       await job.moveToCompleted(await process(job, token), token, false);
       return [job.id!, 'started'];
     } catch (error) {
       return [job.id!, (error as Error).name];
     }
+  };
+
+  /** What becomes of the next ones. */
+  const ends = async (count: number) => {
+    const all: string[] = [];
+    for (let index = 0; index < count; index++) all.push((await next())[1]);
+    return all.toSorted();
   };
 
   /** The time of all comes in BullMQ, too. */
@@ -60,11 +67,6 @@ describe.each(Object.entries(versions))('jobs of %s that come late', (_, load) =
 
   it('start no faster than the limit', async () => {
     for (let count = 0; count < 4; count++) await add();
-    const ends = async (count: number) => {
-      const all: string[] = [];
-      for (let index = 0; index < count; index++) all.push((await next())[1]);
-      return all.toSorted();
-    };
     expect(await ends(4)).toEqual(['DelayedError', 'DelayedError', 'DelayedError', 'started']);
     await pass(10 * MINUTE);
     expect(await ends(3)).toEqual(['DelayedError', 'DelayedError', 'started']);

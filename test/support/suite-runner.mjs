@@ -9,7 +9,7 @@ import { specPaths } from './spec-paths.mjs';
 const MEASURED = specPaths({
   adaptive: ['app', 'simulation'],
   algorithms: ['leases'],
-  bullmq: ['jobs', 'processors'],
+  bullmq: ['jobs', 'late-jobs', 'processors'],
   candidates: ['limiter', 'options'],
   cli: ['as-built', 'explain', 'simulation'],
   console: ['changes', 'live', 'options', 'redis', 'routes', 'security', 'telemetry'],
