@@ -96,7 +96,7 @@ describe('units of a counter that were taken in advance', () => {
 
   /** Takes units in vain until so many are held: the first call takes one, and each next one twice as many. */
   async function hold(wanted: number, decision: Told = {}): Promise<void> {
-    for (;;) {
+    for (let tries = 0; tries < 10; tries++) {
       const taken = units.take(1);
       const call = calls.at(-1)!;
       await call.answer(decision);
