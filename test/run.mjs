@@ -1,41 +1,58 @@
 /**
- * `npm test`: builds the package, then runs all specs while the checks that need only the build run beside them. What fails ends
- * all the rest, shows what it wrote, and fails the command. Arguments are handed to Jest.
+ * `npm test`: packs the package, which builds it, then runs all specs while the checks that need only the build run beside them. What
+ * fails ends all the rest, shows what it wrote, and fails the command. Arguments are handed to Jest.
  */
 import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { packArguments, packedPackage } from './support/packed-package.mjs';
 
 const JEST = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
 
 const running = new Set();
 let failed = false;
 
-const script = (name) => quietly(name, 'npm', ['run', name]);
+const script = (name, ...args) => quietly(name, 'npm', ['run', name, '--', ...args]);
 
-await script('build:lua');
-await script('build:console');
-await script('build:lib');
-// The specs start the sample, and the checks read its types.
-await script('build:sample');
-await Promise.all([
-  run(process.execPath, [...JEST, '--coverage', ...process.argv.slice(2)], 'inherit').ended,
-  checks(),
-]);
+const tarball = await packAnew();
+// The specs start the sample, and the linter reads its types.
+await Promise.all([script('build:sample'), script('check:package', tarball)]);
+if (!failed) await Promise.all([specs(), script('lint')]);
 
-/** One after the other: the specs keep the other cores busy. */
-async function checks() {
-  for (const name of ['lint', 'check:package']) await script(name);
+function specs() {
+  return run(process.execPath, [...JEST, '--coverage', ...process.argv.slice(2)], 'inherit').ended;
 }
 
-/** Shows the output of a step only if it fails. */
+/** Packs what it builds, and not what is left over. The specs that look at the package find it in their environment. */
+async function packAnew() {
+  const destination = mkdtempSync(join(tmpdir(), 'sluice-packed-'));
+  process.once('exit', () => rmSync(destination, { recursive: true, force: true }));
+  mkdirSync('dist', { recursive: true });
+  writeFileSync('dist/left-over.js', '');
+  const told = await quietly('pack', 'npm', packArguments(destination));
+  if (told === undefined) return undefined;
+  const packed = packedPackage(told, destination);
+  process.env.TEST_PACKED = JSON.stringify(packed);
+  return packed.tarball;
+}
+
+/** Shows the output of a step only if it fails. Resolves with what it wrote to stdout if it passes. */
 async function quietly(name, command, args) {
-  if (failed) return;
+  if (failed) return undefined;
   const start = performance.now();
   const output = [];
   const { child, ended } = run(command, args, 'pipe');
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data));
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push({ stream, data }));
   const outcome = await ended;
-  if (outcome === 'failed') process.stderr.write(Buffer.concat([Buffer.from(`\n${name} failed:\n`), ...output]));
-  if (outcome === 'passed') process.stderr.write(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
+  if (outcome === 'failed') process.stderr.write(`\n${name} failed:\n${textOf(output)}`);
+  if (outcome !== 'passed') return undefined;
+  process.stderr.write(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
+  return textOf(output.filter(({ stream }) => stream === child.stdout));
+}
+
+function textOf(output) {
+  return Buffer.concat(output.map(({ data }) => data)).toString();
 }
 
 function run(command, args, stdio) {

@@ -3,7 +3,8 @@ import type { Redis } from 'ioredis';
 import { decide, decided } from '../../lib/stores/decide.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check, CheckAnswer, Store, StoreDecision } from '../../lib/stores/store.js';
+import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
+import { failingAnswer } from '../support/failing-answer.js';
 import { compile, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 
 const limit = compile({ algo: 'fixed-window', rate: 2, interval: '1h' });
@@ -69,13 +70,7 @@ describe.each(Object.keys(storeKinds))('%s', (kind) => {
     const store = storeKinds[kind]!(new ManualClock(), redis);
     stores.push(store);
     const told: unknown[] = [];
-    const failing: CheckAnswer = {
-      decided: () => {
-        throw new Error('an exporter failed');
-      },
-      failed: (error) => told.push(error),
-    };
-    decide(store, check, failing);
+    decide(store, check, failingAnswer(told));
     expect(await decided(store, check)).toMatchObject([{ allowed: true, remaining: 0 }]);
     expect(told).toEqual([new Error('an exporter failed')]);
   });

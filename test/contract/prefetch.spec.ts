@@ -2,32 +2,18 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit, type PrefetchTerms } from '../../lib/limits/compiled-limit.js';
-import type { InstanceChannel, Listener } from '../../lib/redis/instance-channel.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
+import { failingAnswer } from '../support/failing-answer.js';
+import { LocalChannel } from '../support/local-channel.js';
+import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 
 const RUNS = propertyRuns(60);
-
-/** A channel within one process. */
-class LocalChannel {
-  private readonly listeners: Listener[] = [];
-
-  listen(listener: Listener): void {
-    this.listeners.push(listener);
-  }
-
-  publish(message: string): Promise<void> {
-    for (const listener of this.listeners) listener.onMessage(message);
-    return Promise.resolve();
-  }
-
-  close(): void {}
-}
 
 /** Instances that share a store and hold units of it, on a clock that tests move: timers, too. */
 class Instances {
   readonly calls: number[] = [];
+  readonly channel = new LocalChannel();
   readonly store = new MemoryStore({ clock: () => Math.round(performance.now() * 1000) + 1_790_000_000_000_000 });
   private readonly stores: PrefetchStore[];
   private readonly closeStore: () => Promise<void>;
@@ -36,7 +22,6 @@ class Instances {
     readonly limit: CompiledLimit,
     count: number,
   ) {
-    const channel = new LocalChannel() as unknown as InstanceChannel;
     const check = this.store.check.bind(this.store);
     this.store.check = (checks) => {
       this.calls.push(...checks.map(({ entries }) => entries[0]!.cost));
@@ -45,7 +30,7 @@ class Instances {
     this.closeStore = this.store.close.bind(this.store);
     // Who ends first leaves it to the others.
     this.store.close = () => Promise.resolve();
-    this.stores = Array.from({ length: count }, () => new PrefetchStore(this.store, channel));
+    this.stores = Array.from({ length: count }, () => new PrefetchStore(this.store, this.channel.asChannel));
   }
 
   of(instance: number): PrefetchStore {
@@ -259,6 +244,14 @@ describe('units that an instance takes in advance', () => {
       delayMs: 0,
     });
     expect(app.calls).toHaveLength(before);
+  });
+
+  it('tell an answer that throws so', async () => {
+    const app = start(prefetched(window, terms));
+    for (let i = 0; i < 2; i++) await app.ask();
+    const told: unknown[] = [];
+    app.of(0).decide({ entries: [{ ...app.counter, cost: 1 }] }, failingAnswer(told));
+    expect(told).toEqual([new Error('an exporter failed')]);
   });
 
   it('are kept for so many counters at most, and any more are asked about one by one', async () => {

@@ -3,8 +3,8 @@ import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ensureBuilt } from '../support/built.js';
-import { npm, ownEnvironment, pack, PACKAGE_FOLDER } from '../support/npm.js';
+import { npm, ownEnvironment, PACKAGE_FOLDER } from '../support/npm.js';
+import { PACK_TIMEOUT_MS, type PackedAnew, packAnew } from '../support/packed-anew.js';
 
 const INSTALL_TIMEOUT_MS = 240_000;
 const RUN_TIMEOUT_MS = 110_000;
@@ -17,15 +17,18 @@ const ANSWERS = [
 
 type Step = (folder: string) => Promise<void>;
 
-const TESTS: Record<string, Step> = {
-  'passes npm run test': async (folder) => void (await npm(['run', 'test'], folder, RUN_TIMEOUT_MS)),
-  'passes npm run test:e2e': async (folder) => void (await npm(['run', 'test:e2e'], folder, RUN_TIMEOUT_MS)),
-};
+/** The scripts that test a project. What is generated ends a test after 5 s, which a busy machine may take. */
+function tests(...timeouts: readonly string[]): Record<string, Step> {
+  const flags = timeouts.map((name) => `--${name}=${RUN_TIMEOUT_MS}`);
+  const step = (script: string) => async (folder: string) =>
+    void (await npm(['run', script, '--', ...flags], folder, RUN_TIMEOUT_MS));
+  return { 'passes npm run test': step('test'), 'passes npm run test:e2e': step('test:e2e') };
+}
 
 /** The steps of each project, in the order in which they are taken: some need the build of one before. */
 const PROJECTS: Record<string, Record<string, Step>> = {
   'nest-11': {
-    ...TESTS,
+    ...tests('testTimeout'),
     'is built and started': async (folder) => {
       await npm(['run', 'build'], folder, RUN_TIMEOUT_MS);
       await expectStart(folder);
@@ -36,7 +39,12 @@ const PROJECTS: Record<string, Record<string, Step>> = {
       expect(JSON.parse(started)).toEqual(ANSWERS);
     },
     'passes Jest that knows ES modules': async (folder) => {
-      const jest = ['node_modules/jest/bin/jest.js', '--config', 'test/jest-e2e.json'];
+      const jest = [
+        'node_modules/jest/bin/jest.js',
+        '--config',
+        'test/jest-e2e.json',
+        `--testTimeout=${RUN_TIMEOUT_MS}`,
+      ];
       await node(['--experimental-vm-modules', ...jest], folder);
     },
     'compiles with the resolution that knows no exports, its declarations checked': async (folder) => {
@@ -50,7 +58,7 @@ const PROJECTS: Record<string, Record<string, Step>> = {
     },
   },
   'nest-12': {
-    ...TESTS,
+    ...tests('testTimeout', 'hookTimeout'),
     'is built and started': async (folder) => {
       await node([join(PACKAGE_FOLDER, 'node_modules/.bin/tsc6'), '-p', 'tsconfig.build.json'], folder);
       await expectStart(folder);
@@ -60,17 +68,15 @@ const PROJECTS: Record<string, Record<string, Step>> = {
 };
 
 /** Longer than all steps of a project together: each has a limit of its own. */
-const ALL_TIMEOUT_MS = 180_000 + INSTALL_TIMEOUT_MS + 10 * RUN_TIMEOUT_MS;
+const ALL_TIMEOUT_MS = 2 * PACK_TIMEOUT_MS + INSTALL_TIMEOUT_MS + 10 * RUN_TIMEOUT_MS;
 
-let packed: string;
+let packed: PackedAnew | undefined;
 const folders: string[] = [];
 const outcomes = new Map<string, Map<string, PromiseSettledResult<void>>>();
 
 beforeAll(async () => {
-  await ensureBuilt();
-  packed = await mkdtemp(join(tmpdir(), 'sluice-tarball-'));
-  const { filename } = await pack('--pack-destination', packed);
-  const tarball = join(packed, filename);
+  packed = await packAnew();
+  const { tarball } = packed;
   await Promise.all(
     Object.entries(PROJECTS).map(async ([name, steps]) => {
       outcomes.set(name, await takeSteps(await install(name, tarball), steps));
@@ -78,7 +84,10 @@ beforeAll(async () => {
   );
 }, ALL_TIMEOUT_MS);
 
-afterAll(() => Promise.all([packed, ...folders].map((folder) => rm(folder, { recursive: true, force: true }))));
+afterAll(async () => {
+  await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
+  await packed?.remove();
+});
 
 /**
  * What the Nest CLI generates lies in `projects`, with limits on it and without the packages that neither build nor test need:

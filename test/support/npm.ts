@@ -1,15 +1,8 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The folder of this package. */
 export const PACKAGE_FOLDER = fileURLToPath(new URL('../..', import.meta.url));
-
-interface PackedPackage {
-  filename: string;
-  files: { path: string }[];
-}
 
 /** Runs npm and resolves with what it wrote to stdout. */
 export function npm(args: readonly string[], cwd: string, timeoutMs: number): Promise<string> {
@@ -20,26 +13,6 @@ export function npm(args: readonly string[], cwd: string, timeoutMs: number): Pr
       else resolve(stdout);
     });
   });
-}
-
-/** What `npm pack` puts, or would put, into the package. */
-export async function pack(...args: string[]): Promise<PackedPackage> {
-  if (!existsSync(join(PACKAGE_FOLDER, 'dist/cjs/package.json'))) {
-    throw new Error('dist/cjs is missing: run `npm run build` before the package tests.');
-  }
-  return packed(['--ignore-scripts', ...args], PACKAGE_FOLDER, 110_000);
-}
-
-/** The same for the package in a folder, after the scripts that build it anew. What they write is not among the JSON. */
-export function buildAndPackIn(folder: string, ...args: string[]): Promise<PackedPackage> {
-  return packed(['--foreground-scripts=false', ...args], folder, 170_000);
-}
-
-async function packed(args: readonly string[], folder: string, timeoutMs: number): Promise<PackedPackage> {
-  const json = await npm(['pack', '--json', ...args], folder, timeoutMs);
-  const [first] = Object.values(JSON.parse(json) as Record<string, PackedPackage>);
-  if (!first) throw new Error(`npm pack answered ${json}`);
-  return first;
 }
 
 /** Our environment without what `npm test` tells its children about the package and the run they belong to. */

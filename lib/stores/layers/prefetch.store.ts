@@ -4,7 +4,7 @@ import type { InstanceChannel, Listener } from '../../redis/instance-channel.js'
 import { isRefusal } from '../../limits/check-result.js';
 import { LONGEST_IDENTITY } from '../../limits/identity.js';
 import { allOrNothing, type Part } from '../all-or-nothing.js';
-import { answerWith, decide, decided } from '../decide.js';
+import { answerWith, decide, decided, tell } from '../decide.js';
 import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
@@ -50,7 +50,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     }
     const decision = this.decideAtOnce(check);
     if (decision === undefined) answerWith(this.decideInParts(check), answer);
-    else answer.decided([decision]);
+    else tell(answer, [decision]);
   }
 
   override reserve(entry: ReserveEntry): Promise<StoreDecision> {

@@ -98,7 +98,6 @@ export class PrefetchedUnits {
     this.fate = 'drop';
     this.until = 0;
     this.left = 0;
-    this.remaining = Infinity;
   }
 
   private returnLeft(): void {

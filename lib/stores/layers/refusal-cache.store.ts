@@ -3,7 +3,7 @@ import type { InstanceChannel, Listener } from '../../redis/instance-channel.js'
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
-import { decide } from '../decide.js';
+import { decide, tell } from '../decide.js';
 import type { Check, CheckAnswer, Refund, Store, StoreDecision } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
@@ -75,7 +75,7 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     }
     const now = performance.now();
     const remembered = this.refusals.size === 0 ? undefined : this.recall(check, now);
-    if (remembered !== undefined) answer.decided(remembered);
+    if (remembered !== undefined) tell(answer, remembered);
     else decide(this.inner, check, new RememberedAnswer(this, check, answer, this.epoch, now));
   }
 

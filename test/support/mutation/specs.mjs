@@ -40,6 +40,8 @@ export const SPECS = specPaths({
     'memory-store',
     'one-deadline',
     'prefetch',
+    'prefetched-units',
+    'remembered-refusals',
     'scoped-store',
     'stores',
   ],

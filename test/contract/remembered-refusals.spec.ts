@@ -1,0 +1,304 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
+import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import type { Check, StoreDecision } from '../../lib/stores/store.js';
+import { failingAnswer } from '../support/failing-answer.js';
+import { LocalChannel } from '../support/local-channel.js';
+
+const IDENTITY = 'user:1';
+
+let now = 0;
+
+/** The shared store: it counts in process on the same clock, and says that it is Redis. */
+class SharedStore extends MemoryStore {
+  calls = 0;
+  source: StoreDecision['source'] = 'redis';
+  /** What happens while a call is under way. */
+  meanwhile: () => void = () => undefined;
+
+  constructor() {
+    super({ clock: () => 1_790_000_000_000_000 + Math.round(now * 1000) });
+  }
+
+  override async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+    this.calls++;
+    const answers = await super.check(checks);
+    this.meanwhile();
+    return answers.map((decisions) => decisions.map((decision) => ({ ...decision, source: this.source })));
+  }
+
+  override refund(...args: Parameters<MemoryStore['refund']>) {
+    this.meanwhile();
+    return super.refund(...args);
+  }
+  override block(...args: Parameters<MemoryStore['block']>) {
+    this.meanwhile();
+    return super.block(...args);
+  }
+  override reset(...args: Parameters<MemoryStore['reset']>) {
+    this.meanwhile();
+    return super.reset(...args);
+  }
+}
+
+function limitOf(name: string, settings: Partial<LimitSettings> = {}, interval = 60_000): CompiledLimit {
+  const options = { algo: 'sliding-log', rate: 2, interval } as const;
+  return new CompiledLimit(options, { location: 'test', name, remembersRefusals: true, ...settings });
+}
+
+const limit = limitOf('limit');
+
+describe('a store that remembers refusals', () => {
+  let shared: SharedStore;
+  let channel: LocalChannel;
+  let store: RefusalCacheStore;
+
+  beforeEach(async () => {
+    now = 1000;
+    jest.spyOn(performance, 'now').mockImplementation(() => now);
+    shared = new SharedStore();
+    channel = new LocalChannel();
+    store = new RefusalCacheStore(shared, channel.asChannel);
+    await store.open();
+    channel.connect();
+  });
+  afterEach(async () => {
+    await store.close();
+    jest.restoreAllMocks();
+  });
+
+  const entryOf = (limit: CompiledLimit, cost = 1, identity = IDENTITY) => ({ limit, identity, cost });
+
+  async function ask(limits: readonly CompiledLimit[], more: Omit<Check, 'entries'> & { cost?: number } = {}) {
+    const { cost = 1, ...rest } = more;
+    const [decisions] = await store.check([{ entries: limits.map((limit) => entryOf(limit, cost)), ...rest }]);
+    return decisions!;
+  }
+
+  /** Uses a limit up, and has its refusal remembered. */
+  async function refuse(...limits: CompiledLimit[]): Promise<void> {
+    await shared.check([{ entries: limits.map((limit) => entryOf(limit, 2)) }]);
+    expect((await ask(limits)).some(({ allowed }) => !allowed)).toBe(true);
+    shared.calls = 0;
+  }
+
+  /** Asks for more than ever fits. */
+  const never = (identity: string) => store.check([{ entries: [entryOf(limit, 3, identity)] }]);
+
+  /** Whether the next check of a limit reaches the store. */
+  async function isAsked(...limits: CompiledLimit[]): Promise<boolean> {
+    const { calls } = shared;
+    await ask(limits);
+    return shared.calls > calls;
+  }
+
+  it('answers them until their wait is over, with the wait that is left', async () => {
+    await refuse(limit);
+    now += 0.4;
+    expect(await ask([limit])).toMatchObject([
+      { allowed: false, source: 'cache', remaining: 0, retryAfterMs: 60_000, resetAfterMs: 60_000 },
+    ]);
+    now += 19_999.7;
+    expect(await ask([limit])).toMatchObject([{ source: 'cache', retryAfterMs: 40_000, resetAfterMs: 40_000 }]);
+    now = 1000 + 59_999.9;
+    expect(await ask([limit])).toMatchObject([{ source: 'cache', retryAfterMs: 1 }]);
+    expect(shared.calls).toBe(0);
+    now = 1000 + 60_000;
+    expect(await ask([limit])).toMatchObject([{ allowed: true, source: 'redis' }]);
+  });
+
+  it('asks when the first wait of several is over', async () => {
+    const [short, shadow] = [limitOf('short', { shadow: true }, 10_000), limitOf('long')];
+    await refuse(short, shadow);
+    now += 9999;
+    expect(await isAsked(short, shadow)).toBe(false);
+    now += 1;
+    expect(await isAsked(short, shadow)).toBe(true);
+  });
+
+  it('says of a limit that has started anew meanwhile that nothing is to be waited for', async () => {
+    const [short, long] = [limitOf('short', {}, 10_000), limitOf('long')];
+    await shared.check([{ entries: [entryOf(long, 2), entryOf(short)] }]);
+    await ask([short, long]);
+    now += 20_000;
+    expect(await ask([short, long])).toMatchObject([
+      { allowed: true, source: 'cache', retryAfterMs: 0, resetAfterMs: 0 },
+      { allowed: false, source: 'cache', retryAfterMs: 40_000 },
+    ]);
+  });
+
+  it('counts their wait from when it asked', async () => {
+    await shared.check([{ entries: [entryOf(limit, 2)] }]);
+    shared.meanwhile = () => (now += 30_000);
+    expect(await ask([limit])).toMatchObject([{ allowed: false, retryAfterMs: 60_000 }]);
+    shared.meanwhile = () => undefined;
+    now += 29_999;
+    expect(await isAsked(limit)).toBe(false);
+    now += 1;
+    expect(await isAsked(limit)).toBe(true);
+  });
+
+  it('forgets those whose wait was over when they came', async () => {
+    await shared.check([{ entries: [entryOf(limit, 2)] }]);
+    shared.meanwhile = () => (now += 60_000);
+    await ask([limit]);
+    shared.meanwhile = () => undefined;
+    now -= 30_000;
+    expect(await isAsked(limit)).toBe(true);
+  });
+
+  it('keeps what it remembers, whatever the caller makes of its answer', async () => {
+    await shared.check([{ entries: [entryOf(limit, 2)] }]);
+    for (const decision of await ask([limit])) Object.assign(decision, { allowed: true, remaining: 7 });
+    for (const decision of await ask([limit])) Object.assign(decision, { allowed: true, remaining: 7 });
+    expect(await ask([limit])).toMatchObject([{ allowed: false, remaining: 0, source: 'cache' }]);
+  });
+
+  it('tells checks apart by identity, cost, limits and their number', async () => {
+    const other = limitOf('other');
+    await refuse(limit);
+    await store.check([{ entries: [entryOf(limit, 1, 'user:2')] }]);
+    expect(shared.calls).toBe(1);
+    await ask([limit], { cost: 2 });
+    expect(shared.calls).toBe(2);
+    expect(await isAsked(limit, other)).toBe(true);
+    expect(await isAsked(other)).toBe(true);
+    expect(await isAsked(limit)).toBe(false);
+  });
+
+  it('takes a limit whose parameters were changed for another one', async () => {
+    const other = limitOf('other');
+    await refuse(other, limit);
+    expect(await isAsked(other, limitOf('limit'))).toBe(true);
+    expect(await isAsked(other, limit)).toBe(true);
+  });
+
+  it('asks for those who only look, and remembers nothing of them', async () => {
+    await shared.check([{ entries: [entryOf(limit, 2)] }]);
+    for (let looks = 1; looks < 4; looks++) {
+      expect(await ask([limit], { peek: true })).toMatchObject([{ allowed: false, source: 'redis' }]);
+    }
+    expect(shared.calls).toBe(4);
+    expect(await isAsked(limit)).toBe(true);
+  });
+
+  it('remembers nothing that is decided while the store fails', async () => {
+    shared.source = 'fallback';
+    await refuse(limit);
+    expect(await isAsked(limit)).toBe(true);
+  });
+
+  it.each<[string, CompiledLimit[]]>([
+    ['limits in shadow mode', [limitOf('shadow', { shadow: true })]],
+    ['limits whose units come back otherwise', [limitOf('own', { remembersRefusals: false })]],
+    ['checks with such a limit', [limit, limitOf('own', { remembersRefusals: false })]],
+  ])('remembers nothing of %s', async (_, limits) => {
+    await refuse(...limits);
+    expect(await isAsked(...limits)).toBe(true);
+  });
+
+  it('remembers what never fits, unless that begins a block each time', async () => {
+    const blocking = limitOf('blocking', { blockFor: 1_000_000 });
+    for (const [asked, calls] of [
+      [[limit], 1],
+      [[limit, blocking], 2],
+    ] as const) {
+      shared.calls = 0;
+      for (let times = 0; times < 2; times++) await ask(asked, { cost: 3 });
+      expect(shared.calls).toBe(calls);
+    }
+    now += 1e9;
+    expect(await ask([limit], { cost: 3 })).toMatchObject([{ source: 'cache', retryAfterMs: Infinity }]);
+  });
+
+  it('remembers refusals of a limit that blocks', async () => {
+    const blocking = limitOf('blocking', { blockFor: 90_000_000 });
+    await refuse(blocking);
+    now += 89_999;
+    expect(await isAsked(blocking)).toBe(false);
+    now += 1;
+    expect(await isAsked(blocking)).toBe(true);
+  });
+
+  const counter = { limit, identity: IDENTITY };
+
+  it.each<[string, () => Promise<void>]>([
+    ['a refund', () => store.refund([{ ...counter, units: 1 }])],
+    ['a block', () => store.block(counter, 0)],
+    ['a reset', () => store.reset([counter])],
+  ])('forgets all with %s, and tells the others, from when it began', async (_, act) => {
+    await refuse(limit);
+    const since = now;
+    shared.meanwhile = () => (now += 7);
+    await act();
+    shared.meanwhile = () => undefined;
+    expect(channel.published).toEqual([['', since]]);
+    expect(await isAsked(limit)).toBe(true);
+  });
+
+  it('tells nobody of counters whose refusals nobody remembers', async () => {
+    await refuse(limit);
+    const own = { limit: limitOf('own', { remembersRefusals: false }), identity: IDENTITY };
+    await store.refund([{ ...own, units: 1 }]);
+    await store.block(own, 0);
+    await store.reset([own]);
+    expect(channel.published).toEqual([]);
+    expect(await isAsked(limit)).toBe(false);
+    await store.reset([own, counter]);
+    expect(channel.published).toHaveLength(1);
+  });
+
+  it('forgets all when another instance gives something back, or may have', async () => {
+    await refuse(limit);
+    await channel.publish('', now);
+    expect(await isAsked(limit)).toBe(true);
+    expect(await isAsked(limit)).toBe(false);
+    channel.connect();
+    expect(await isAsked(limit)).toBe(true);
+  });
+
+  it('remembers nothing that was asked before something came back', async () => {
+    await shared.check([{ entries: [entryOf(limit, 2)] }]);
+    shared.meanwhile = () => channel.connect();
+    await ask([limit]);
+    shared.meanwhile = () => undefined;
+    expect(await isAsked(limit)).toBe(true);
+  });
+
+  it('remembers nothing while it does not hear the others', async () => {
+    await refuse(limit);
+    channel.disconnect();
+    for (let times = 0; times < 2; times++) expect(await isAsked(limit)).toBe(true);
+    channel.connect();
+    await ask([limit]);
+    expect(await isAsked(limit)).toBe(false);
+    const deaf = new RefusalCacheStore(shared, new LocalChannel().asChannel);
+    await deaf.check([{ entries: [entryOf(limit)] }]);
+    expect(await deaf.check([{ entries: [entryOf(limit)] }])).toMatchObject([[{ source: 'redis' }]]);
+  });
+
+  it('forgets all when it is closed', async () => {
+    await refuse(limit);
+    await store.close();
+    expect(await isAsked(limit)).toBe(true);
+  });
+
+  it('forgets the oldest of very many', async () => {
+    for (let index = 0; index < 10_001; index++) await never(`user:${index}`);
+    shared.calls = 0;
+    await never('user:10000');
+    await never('user:1');
+    expect(shared.calls).toBe(0);
+    await never('user:0');
+    expect(shared.calls).toBe(1);
+  });
+
+  it('tells an answer that throws so', async () => {
+    await refuse(limit);
+    const told: unknown[] = [];
+    store.decide({ entries: [entryOf(limit)] }, failingAnswer(told));
+    expect(told).toEqual([new Error('an exporter failed')]);
+    expect(shared.calls).toBe(0);
+  });
+});
