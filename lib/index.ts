@@ -66,6 +66,8 @@ export type {
   Outcome,
   Phase,
   Scope,
+  SharedLimitOptions,
+  ShareOptions,
 } from './config/limit-definition.js';
 export { Lease, type LeasedCheckResult, type LeasedDecision } from './limiter/lease.js';
 export { Limiter } from './limiter/limiter.js';
@@ -138,6 +140,7 @@ export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.sto
 export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
 export type { Lesson } from './stores/lesson.js';
 export type { Charge, Check, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from './stores/store.js';
+export type { ConsumeOptions } from './limits/consume-options.js';
 export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';

@@ -1,7 +1,7 @@
 import type { Algorithm } from './algorithm.js';
 
 /** What only some algorithms can do. */
-export type Capability = 'reservation' | 'queue' | 'holding' | 'prefetch' | 'history';
+export type Capability = 'reservation' | 'queue' | 'holding' | 'prefetch' | 'history' | 'sharing';
 
 /** The parts of an algorithm that it may leave out. */
 type OptionalParts = {
@@ -14,12 +14,15 @@ type OptionalParts = {
  */
 const ABSENT: OptionalParts = {
   extraKeys: undefined,
+  scriptPrefix: undefined,
   work: undefined,
   reopen: undefined,
   bytes: undefined,
   withQuota: undefined,
   scaleUsed: undefined,
   keepFor: undefined,
+  refuse: undefined,
+  sharing: undefined,
   reservation: undefined,
   queue: undefined,
   holding: undefined,

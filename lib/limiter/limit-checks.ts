@@ -2,6 +2,7 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { assertCost, assertKey } from '../limits/arguments.js';
+import type { ConsumeOptions } from '../limits/consume-options.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
 import { Limiter } from './limiter.js';
@@ -15,16 +16,11 @@ const MAX_LIMITS = 1000;
 const FEW_LIMITS = 8;
 
 /** One limit of a check made from code. */
-export interface LimitCheck {
+export interface LimitCheck extends ConsumeOptions {
   /** The limit: its definition, the name of a defined one, or a `Limiter`. */
   limit: LimitDefinition | string | Limiter;
   /** The key of the counter, such as `user:42`: any string that is not empty. */
   key: string;
-  /**
-   * Units: a whole number >= 1.
-   * @default the limit's own cost, or 1
-   */
-  cost?: number;
 }
 
 /** Reads what a check asks of each limit. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
@@ -42,13 +38,13 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
 
 function entryOf(check: LimitCheck, registry: LimitRegistry): CheckEntry {
   if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
-  const { limit: given, key, cost } = check;
+  const { limit: given, key, cost, share } = check;
   const limiter = given instanceof Limiter ? given : undefined;
   const rule = limiter?.rule ?? registry.rule(given as LimitDefinition | string, CHECK);
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);
   assertCost(units);
-  return { limit: rule.limitFor(key), identity: key, cost: units };
+  return { limit: rule.limitForShare(key, share), identity: key, cost: units };
 }
 
 /** The first entry whose counter one before it has, too. */

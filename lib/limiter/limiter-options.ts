@@ -1,12 +1,8 @@
 import type { Duration } from '../algorithms/options.js';
+import type { ConsumeOptions } from '../limits/consume-options.js';
 
 /** The units that a call waits for, and the end of its wait. */
-export interface AcquireOptions {
-  /**
-   * Units: a whole number >= 1.
-   * @default the limit's own cost, or 1
-   */
-  cost?: number;
+export interface AcquireOptions extends ConsumeOptions {
   /**
    * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year.
    * @default no end
@@ -17,15 +13,14 @@ export interface AcquireOptions {
 }
 
 /** The units that a call reserves. */
-export interface ReserveOptions {
-  /**
-   * Units: a whole number >= 1.
-   * @default the limit's own cost, or 1
-   */
-  cost?: number;
+export interface ReserveOptions extends ConsumeOptions {
   /**
    * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year. Units that come later are refused.
    * @default '1y'
    */
   maxWait?: Duration;
 }
+
+/** What those have besides the options of every call that asks for units. */
+export const ACQUIRE_OPTIONS = ['timeout', 'signal'] as const satisfies readonly (keyof AcquireOptions)[];
+export const RESERVE_OPTIONS = ['maxWait'] as const satisfies readonly (keyof ReserveOptions)[];

@@ -1,12 +1,13 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
-import { assertCost, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
+import { assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
+import { type Asked, askedOf, type ConsumeOptions } from '../limits/consume-options.js';
 import { openDecision, refundOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
-import type { AcquireOptions, ReserveOptions } from './limiter-options.js';
+import { ACQUIRE_OPTIONS, type AcquireOptions, RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
@@ -39,13 +40,16 @@ export class Limiter {
     return (this.bound ??= this.bind());
   }
 
-  /** Takes `cost` units if they fit. A refusal is a decision, not an error. Allowed decisions of `concurrency` have a `lease`. */
-  consume(key: string, cost?: number): Promise<LeasedDecision> {
+  /**
+   * Takes units if they fit: so many, or those of the options. A refusal is a decision, not an error. Allowed decisions of
+   * `concurrency` have a `lease`.
+   */
+  consume(key: string, cost?: number | ConsumeOptions): Promise<LeasedDecision> {
     return this.decide(key, cost, false);
   }
 
   /** Returns the decision that `consume` would make; takes and writes nothing. */
-  peek(key: string, cost?: number): Promise<Decision> {
+  peek(key: string, cost?: number | ConsumeOptions): Promise<Decision> {
     return this.decide(key, cost, true);
   }
 
@@ -56,10 +60,11 @@ export class Limiter {
    * @param key the key of the counter
    * @param options the units, and the end of the wait
    */
-  async acquire(key: string, { cost, timeout, signal }: AcquireOptions = {}): Promise<LeasedDecision> {
-    const counter = this.counter(key);
-    const units = this.cost(cost);
-    const answer = await this.wait(counter, units, timeout, signal);
+  async acquire(key: string, options: AcquireOptions = {}): Promise<LeasedDecision> {
+    const asked = askedOf(options, this.rule, ACQUIRE_OPTIONS);
+    const counter = this.counter(key, asked);
+    const units = asked.cost;
+    const answer = await this.wait(counter, asked, options);
     // The delay is over.
     return this.decision({ ...answer, delayMs: 0 }, counter, units);
   }
@@ -71,10 +76,11 @@ export class Limiter {
    * @param key the key of the counter
    * @param options the units, and the longest wait for them
    */
-  async reserve(key: string, { cost, maxWait = '1y' }: ReserveOptions = {}): Promise<Reservation> {
-    const counter = this.counter(key);
-    const units = this.cost(cost);
-    const maxWaitMs = toMs('maxWait', maxWait);
+  async reserve(key: string, options: ReserveOptions = {}): Promise<Reservation> {
+    const asked = askedOf(options, this.rule, RESERVE_OPTIONS);
+    const counter = this.counter(key, asked);
+    const units = asked.cost;
+    const maxWaitMs = toMs('maxWait', options.maxWait ?? '1y');
     const { algorithm } = counter.limit;
     if (algorithm.reservation === undefined && algorithm.queue === undefined) {
       throw new RateLimitArgumentError(
@@ -96,19 +102,16 @@ export class Limiter {
    * @param options the units, and the end of the wait; the default `timeout` is 0: now or not at all
    * @returns the result of `work`
    */
-  async hold<T>(
-    key: string,
-    work: (lease: Lease) => T | Promise<T>,
-    { cost, timeout = 0, signal }: AcquireOptions = {},
-  ): Promise<T> {
-    const counter = this.counter(key);
-    const units = this.cost(cost);
+  async hold<T>(key: string, work: (lease: Lease) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
+    const asked = askedOf(options, this.rule, ACQUIRE_OPTIONS);
+    const counter = this.counter(key, asked);
+    const units = asked.cost;
     const { algorithm } = counter.limit;
     if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
     if (algorithm.holding === undefined) {
       throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name, algorithms.withAny('holding')));
     }
-    const { allowed, ticket, source, candidate } = await this.wait(counter, units, timeout, signal);
+    const { allowed, ticket, source, candidate } = await this.wait(counter, asked, { timeout: 0, ...options });
     const held = allowed && ticket !== undefined ? { ...counter, units, ticket, source, candidate } : undefined;
     const lease = new Lease(held, this.store, this.queues).keepAlive();
     try {
@@ -176,12 +179,13 @@ export class Limiter {
     return all.slice(0, windows);
   }
 
-  private decide(key: string, cost: number | undefined, peek: boolean): Promise<LeasedDecision> {
+  private decide(key: string, given: number | ConsumeOptions | undefined, peek: boolean): Promise<LeasedDecision> {
     try {
       const { rule } = this;
       assertKey(key);
-      const limit = rule.limitFor(key);
-      const entry = { limit, identity: key, cost: this.cost(cost) };
+      const { cost, share } = askedOf(given, rule);
+      const limit = rule.limitForShare(key, share);
+      const entry = { limit, identity: key, cost };
       const answer = new CallerAnswer(entry, peek, this.store, this.queues);
       if (limit.off) answer.decided([openDecision(limit)]);
       else decide(this.store, { entries: [entry], peek }, answer);
@@ -194,9 +198,8 @@ export class Limiter {
   /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */
   private async wait(
     counter: Counter,
-    cost: number,
-    timeout: Duration | undefined,
-    signal: AbortSignal | undefined,
+    { cost, share }: Asked,
+    { timeout, signal }: AcquireOptions,
   ): Promise<StoreDecision> {
     const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
     assertSignal(signal);
@@ -205,7 +208,7 @@ export class Limiter {
       if (counter.limit.off) return openDecision(counter.limit);
       return this.store.reserve({ ...counter, cost, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
-    return this.queues.wait(this.rule, counter.identity, { cost, timeoutMs, signal });
+    return this.queues.wait(this.rule, counter.identity, { cost, share, timeoutMs, signal });
   }
 
   /** Makes the caller's decision, with a lease if units are held. */
@@ -213,14 +216,11 @@ export class Limiter {
     return withLease(toCallerDecision(answer, counter.limit), answer, { ...counter, units }, this.store, this.queues);
   }
 
-  private counter(key: string): Counter {
+  /** The counter of a key, as calls for a tenant meet it; else all of it. */
+  private counter(key: string, asked?: Asked): Counter {
     assertKey(key);
-    return { limit: this.rule.limitFor(key), identity: key };
-  }
-
-  private cost(cost: number = this.rule.fixedCost): number {
-    assertCost(cost);
-    return cost;
+    const { rule } = this;
+    return { limit: asked === undefined ? rule.limitFor(key) : rule.limitForShare(key, asked.share), identity: key };
   }
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {

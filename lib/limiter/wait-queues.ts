@@ -35,13 +35,14 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
    * `RateLimitStoreError` when the app shuts down.
    */
   wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
-    if (this.closed) return this.reserveNow({ limit: rule.limitFor(identity), identity }, options);
+    const currentLimit = () => rule.limitForShare(identity, options.share);
+    if (this.closed) return this.reserveNow({ limit: currentLimit(), identity }, options);
     if (!this.subscribed.has(rule)) {
       this.subscribed.add(rule);
       rule.onChange(() => this.onLimitChanged(rule));
     }
-    const waiter = new Waiter(() => rule.limitFor(identity), options);
-    if (!waiter.isSettled) this.join(waiter, rule.limitFor(identity), identity);
+    const waiter = new Waiter(currentLimit, options);
+    if (!waiter.isSettled) this.join(waiter, currentLimit(), identity);
     return waiter.decided;
   }
 
@@ -75,13 +76,13 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   /** Retries: units of a counter may have become free. */
-  wake({ limit, identity }: Counter): void {
-    this.queues.get(lineageId(limit, identity))?.wake();
+  wake(counter: Counter): void {
+    for (const queue of this.queuesOf(counter)) queue.wake();
   }
 
   /** Reserves the units of all waiters anew: the counter was reset. */
-  restart({ limit, identity }: Counter): void {
-    this.queues.get(lineageId(limit, identity))?.restart();
+  restart(counter: Counter): void {
+    for (const queue of this.queuesOf(counter)) queue.restart();
   }
 
   /** Rejects all waiters, and refunds their units before the store closes. */
@@ -95,8 +96,15 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     await Promise.all(this.pendingRefunds);
   }
 
+  /** That of the counter, or those of all tenants that share it. */
+  private queuesOf({ limit, identity }: Counter): WaitQueue[] {
+    const id = lineageId(limit, identity);
+    if (!limit.isShared) return [this.queues.get(id) ?? []].flat();
+    return [...this.queues].flatMap(([key, queue]) => (key.startsWith(`${id}\t`) ? queue : []));
+  }
+
   private join(waiter: Waiter, limit: CompiledLimit, identity: string): void {
-    const key = lineageId(limit, identity);
+    const key = queueId(limit, identity);
     const suspension = this.suspensions.get(key);
     if (suspension !== undefined) {
       suspension.waiters.push(waiter);
@@ -141,6 +149,11 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     if (!answer.allowed) throw closedError();
     return answer;
   }
+}
+
+/** No tenant waits behind another one. */
+function queueId(limit: CompiledLimit, identity: string): string {
+  return lineageId(limit, identity) + (limit.tenant === undefined ? '' : `\t${limit.tenant.id}`);
 }
 
 function closedError(): RateLimitStoreError {

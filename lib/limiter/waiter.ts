@@ -10,6 +10,8 @@ import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 /** The units of a waiting call, and the end of its wait. */
 export interface WaitOptions {
   readonly cost: number;
+  /** The tenant that waits, where units are shared. */
+  readonly share?: string | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }

@@ -1,7 +1,12 @@
 import { RateLimitConfigError, type RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { shareMessages } from '../errors/share-messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
+import { type ShareParameters, sharedBy, type Tenant } from '../algorithms/fair-share.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import { wholeShare } from '../algorithms/share.js';
+import { SHARE_SLICES } from '../algorithms/tenant-record.js';
+import { RecentMap } from '../util/recent-map.js';
 
 /** What happens to a limit while its store fails: it is counted in process, lets pass, or answers 503. */
 export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
@@ -44,6 +49,12 @@ export interface PrefetchTerms {
   readonly ttl: number;
 }
 
+/** How units are shared among tenants. */
+export interface ShareTerms {
+  /** The share of the quota that each active tenant may use at least; 0 for none. */
+  readonly floor: number;
+}
+
 /** The share of its quota from which on a limit is near. */
 const NEAR_LIMIT = 0.8;
 
@@ -83,6 +94,8 @@ export interface LimitSettings {
   readonly prefetch?: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself. */
   readonly instance?: boolean;
+  /** Its units are shared among tenants. */
+  readonly shared?: ShareTerms | undefined;
   /** How often its counters were made to start anew; each generation has keys of its own. */
   readonly generation?: number;
   /** All options of the algorithm of a second version, which is counted beside it. */
@@ -127,6 +140,10 @@ export class CompiledLimit {
   readonly candidate: CompiledLimit | undefined;
   /** It is a second version of another limit. */
   readonly isCandidate: boolean;
+  /** Who meets it, if its units are shared and that is known. */
+  readonly tenant: Tenant | undefined;
+  /** The same limit as each tenant meets it, if its units are shared. */
+  private readonly tenants: RecentMap<CompiledLimit> | undefined;
   /**
    * Tells its counters from those of every other limit: no namespace in it holds a colon, a code is two letters, followed by one
    * more if it is a candidate's, a generation digits.
@@ -152,11 +169,15 @@ export class CompiledLimit {
       throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
     }
     refuseForeignOptions(options, algorithm, location);
-    this.algorithm = algorithm;
+    this.algorithm = rest.shared === undefined ? algorithm : sharedBy(algorithm);
     this.declared = algorithm.compile(options as never, location);
     this.prefetch = rest.prefetch;
     this.parameters =
       this.prefetch === undefined ? this.declared : prefetched(algorithm, this.declared, this.prefetch, location);
+    if (rest.shared !== undefined) {
+      this.parameters = shareParameters(algorithm, this.declared, rest.shared, location);
+      this.tenants = new RecentMap();
+    }
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.namespace = namespace;
     this.off = rest.off ?? false;
@@ -166,7 +187,8 @@ export class CompiledLimit {
     this.onStoreError = rest.onStoreError ?? 'local';
     this.escalation = rest.escalation;
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
-    this.carry = rest.carry;
+    // What tenants used under another quota stays theirs.
+    this.carry = rest.shared === undefined ? rest.carry : undefined;
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
@@ -175,6 +197,22 @@ export class CompiledLimit {
     this.lineage = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
     this.candidate = rest.candidate && candidateOf(rest.candidate, { ...settings, name: this.name });
+  }
+
+  /** Whether its units are shared among tenants. */
+  get isShared(): boolean {
+    return this.tenants !== undefined;
+  }
+
+  /** The limit as requests of a tenant meet it, if its units are shared. */
+  forTenant(tenant: Tenant | undefined): CompiledLimit {
+    const { tenants } = this;
+    if (tenants === undefined || tenant === undefined) return this;
+    return tenants.of(`${tenant.weight} ${tenant.id}`, () => {
+      const parameters: ShareParameters = { ...(this.parameters as ShareParameters), tenant };
+      const own = Object.create(this) as CompiledLimit;
+      return Object.assign(own, { parameters, tenant });
+    })!;
   }
 
   /** The most units that can be allowed at once. */
@@ -190,7 +228,7 @@ export class CompiledLimit {
     const { prefetch: _, carry: _none, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const candidate: AlgorithmOptions | undefined = this.candidate?.algorithm.share(settings.candidate as never, part);
-    return new CompiledLimit(options, { ...settings, name: this.name, candidate });
+    return new CompiledLimit(options, { ...settings, name: this.name, candidate }).forTenant(this.tenant);
   }
 
   /** The same limit where no units are prefetched: it is decided by what the user wrote. */
@@ -201,7 +239,7 @@ export class CompiledLimit {
 
   /** The same limit with counters of its own. */
   within(namespace: string): CompiledLimit {
-    return new CompiledLimit(this.options, { ...this.settings, namespace });
+    return new CompiledLimit(this.options, { ...this.settings, namespace }).forTenant(this.tenant);
   }
 
   /** Milliseconds of the limit's window at `nowMs`. */
@@ -226,6 +264,22 @@ function candidateOf(options: AlgorithmOptions, settings: LimitSettings): Compil
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */
 function unitsOf(share: number, quota: number): number {
   return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
+}
+
+function shareParameters(
+  algorithm: Algorithm,
+  declared: Parameters,
+  { floor }: ShareTerms,
+  location: string,
+): ShareParameters {
+  if (algorithm.sharing === undefined) {
+    throw new RateLimitConfigError(shareMessages.notShareable(location, algorithm.name, algorithms.withAny('sharing')));
+  }
+  const terms = algorithm.sharing.terms(declared);
+  if (terms === undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, "refill: 'intervally'"));
+  const { units, span } = terms;
+  const length = Math.max(1, Math.ceil(span / (SHARE_SLICES + 1)));
+  return { ...declared, shareLength: length, shareUnits: units, floor: wholeShare(units, floor) };
 }
 
 function prefetched(algorithm: Algorithm, declared: Parameters, { ttl }: PrefetchTerms, location: string): Parameters {

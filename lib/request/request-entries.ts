@@ -44,7 +44,7 @@ function askedEntries(
 /** While functions were asked, other limits may have come into force: all of a check are of one time. */
 function asItIsNow(entry: RuleEntry | undefined): RuleEntry | undefined {
   if (entry === undefined) return undefined;
-  const limit = entry.rule.limitFor(entry.identity);
+  const limit = entry.rule.limitFor(entry.identity).forTenant(entry.limit.tenant);
   if (limit === entry.limit) return entry;
   return limit.off ? undefined : { ...entry, limit };
 }

@@ -9,20 +9,31 @@ import { messages } from '../errors/messages.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
-import type { CommonLimitOptions, Count, LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
+import type {
+  CommonLimitOptions,
+  Count,
+  LimitDefaults,
+  LimitDefinition,
+  SharedLimitOptions,
+} from '../config/limit-definition.js';
 import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
 import type { RedisClient } from '../redis/client.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { candidateOptions } from './candidate-options.js';
 import { prefetchTerms } from './prefetch-terms.js';
 import { Rule } from './rule.js';
+import { shareTerms } from './share-terms.js';
 import { ValueCache } from '../util/value-cache.js';
 
-/** The options of every limit. */
-export const COMMON: readonly (keyof CommonLimitOptions)[] = [
+type AllCommonOptions = CommonLimitOptions & SharedLimitOptions;
+type CommonOption = keyof AllCommonOptions;
+
+/** The options of every limit, and those that are no algorithm's. */
+export const COMMON: readonly CommonOption[] = [
   'name',
   'key',
   'cost',
+  'share',
   'skip',
   'count',
   'blockFor',
@@ -41,7 +52,7 @@ export const COMMON: readonly (keyof CommonLimitOptions)[] = [
 ];
 
 /** What only a limit itself can say. */
-const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = ['name', 'prefetch', 'candidate', 'perRoute', 'phase'];
+const NO_DEFAULTS: readonly CommonOption[] = ['name', 'share', 'prefetch', 'candidate', 'perRoute', 'phase'];
 export const DEFAULTS = COMMON.filter((option) => !NO_DEFAULTS.includes(option)) as (keyof LimitDefaults)[];
 
 /** What a structured field's String can hold, since the name goes into the headers. */
@@ -98,7 +109,7 @@ export class RuleCompiler {
       throw new RateLimitConfigError(messages.notALimit(location, definition));
     }
     refuseUnknownOptions(definition, location);
-    const common = withDefaults(givenOptions<CommonLimitOptions>(definition, COMMON), this.defaults);
+    const common = withDefaults(givenOptions<AllCommonOptions>(definition, COMMON), this.defaults);
     const { name = givenName, cost, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
     check(location, 'name', name, '1 to 128 printable ASCII characters', isName);
@@ -118,7 +129,13 @@ export class RuleCompiler {
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
     const key = this.keys.bind(orElse(common.key, 'ip'), location, ipv6Prefix, forms);
-    const { phase = key.needsUser ? 'authenticated' : 'guard' } = common;
+    const plan = shareTerms(common, location);
+    const share = plan && {
+      ...plan,
+      by: this.keys.bind(common.share!.by, `${location}.share`, ipv6Prefix, undefined, 'by'),
+    };
+    const needsUser = key.needsUser || share?.by.needsUser === true;
+    const { phase = needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
     const settings: Omit<LimitSettings, 'location'> = {
@@ -127,9 +144,11 @@ export class RuleCompiler {
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
       prefetch: prefetchTerms(common, location),
+      shared: plan && { floor: plan.floor },
       candidate: candidateOptions(definition, common.candidate, location, COMMON),
       // Requests that may not count in the end, or cost something else, give units back at any time.
-      remembersRefusals: count === 'all' && cost === undefined,
+      // And what one tenant is refused, another one may have.
+      remembersRefusals: count === 'all' && cost === undefined && plan === undefined,
       instance: oneOf(location, 'scope', orElse(common.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
       shadow: oneOf(location, 'mode', mode, ['enforce', 'shadow']) === 'shadow' || this.settings.shadow,
       nearLimit: common.nearLimit,
@@ -150,6 +169,7 @@ export class RuleCompiler {
       phase: everywhere && phase === 'middleware' ? phase : oneOf(location, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(location, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
+      share,
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },
@@ -168,7 +188,7 @@ export class RuleCompiler {
 }
 
 /** What a limit says, and of what it says nothing, what all of the app have. */
-function withDefaults(own: CommonLimitOptions, defaults: LimitDefaults): CommonLimitOptions {
+function withDefaults(own: AllCommonOptions, defaults: LimitDefaults): AllCommonOptions {
   const hasOneBlock = own.blockFor !== undefined && !Array.isArray(own.blockFor);
   const left = Object.entries(defaults).filter(
     // Where blocks have no steps there is nothing to forget.
@@ -185,7 +205,7 @@ function earlyForms(): string {
 /** A middleware sees a request before anything is known of it but its address and its headers. */
 function refuseWhatNeedsARoute(
   key: BoundKey,
-  { cost, skip, perRoute }: CommonLimitOptions,
+  { cost, share, skip, perRoute }: AllCommonOptions,
   location: string,
   everywhere: boolean,
 ): void {
@@ -195,13 +215,14 @@ function refuseWhatNeedsARoute(
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   if (key.needsRoute) refuse('key', key.given, earlyForms());
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
+  if (share !== undefined) refuse('share', share, "nothing in phase 'middleware'");
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }
 
 /** The common options are no algorithm's business. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
-  const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as keyof CommonLimitOptions));
+  const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as CommonOption));
   return Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(own));
 }
 

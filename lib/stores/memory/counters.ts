@@ -4,7 +4,7 @@ import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
-import { decisionOf, fits, toMs } from './evaluation.js';
+import { decisionOf, fits, noteRefusal, toMs } from './evaluation.js';
 import { type Entry, keyOf } from './limit-counters.js';
 
 /** What a check does besides deciding. */
@@ -71,7 +71,8 @@ export class Counters {
       decision.remaining = Math.max(0, algorithm.remaining(parameters, state));
       decision.resetAfterMs = toMs(reset);
     }
-    if (charged || refusedFirst || (state.migrated && !peek)) this.store(view, reset);
+    const noted = !view.allowed && !peek && noteRefusal(view);
+    if (charged || refusedFirst || noted || (state.migrated && !peek)) this.store(view, reset);
     else {
       if (view.stored !== undefined) {
         if (!view.allowed && !peek) this.prolong(view, view.stored, reset);

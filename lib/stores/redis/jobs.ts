@@ -122,8 +122,8 @@ export class OperationJob<T> extends Job {
 }
 
 /** The most keys that a limit needs. */
-function keysOf({ algorithm }: CompiledLimit): number {
-  return 1 + (algorithm.extraKeys?.length ?? 0);
+function keysOf({ algorithm, tenant }: CompiledLimit): number {
+  return 1 + (algorithm.extraKeys?.length ?? 0) + (tenant === undefined ? 0 : 1);
 }
 
 /** How much a limit asks of the server, in checks of a plain counter. */

@@ -21,7 +21,13 @@ function isPlain(limit: CompiledLimit): boolean {
 }
 
 function isKnown({ algorithm, parameters, blockFor, carry }: CompiledLimit): boolean {
-  if (blockFor !== 0 || carry !== undefined || !PLAIN_ALGORITHMS.includes(algorithm.name)) return false;
+  if (
+    algorithm.scriptPrefix !== undefined ||
+    blockFor !== 0 ||
+    carry !== undefined ||
+    !PLAIN_ALGORITHMS.includes(algorithm.name)
+  )
+    return false;
   return !('retain' in parameters) || parameters.retain === 0;
 }
 

@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, HeldLease, Refund, ReserveEntry } from '../store.js';
 import type { Counter } from '../../limits/counter.js';
-import { extraKeysOf, keyOf, noteKeyOf } from './keys.js';
+import { extraKeysOf, keyOf, noteKeyOf, shareKeyOf } from './keys.js';
 import type { Lesson } from '../lesson.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
@@ -219,9 +219,10 @@ export class Program {
   private limit(limit: CompiledLimit): number {
     const known = this.limitNumbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow, blockFor, escalation, carry } = limit;
-    const values = this.parametersOf(limit);
-    const common = [`"${algorithm.name}"`, shadow ? 1 : 0, parameters.quota];
+    const { algorithm, parameters, shadow, blockFor, escalation, carry, tenant } = limit;
+    const values: (number | string)[] = this.parametersOf(limit);
+    if (limit.isShared) values.push(tenant?.weight ?? 0, JSON.stringify(tenant?.id ?? ''));
+    const common = [`"${algorithm.scriptPrefix ?? ''}${algorithm.name}"`, shadow ? 1 : 0, parameters.quota];
     common.push(escalation === undefined ? blockFor : -escalation.steps.length);
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.limits += `,${[...common, values.length, ...values].join(',')}`;
@@ -240,12 +241,19 @@ export class Program {
     const known = this.keyNumbers.get(key);
     if (known !== undefined) {
       this.keepOpen(known);
+      this.declareTenant(key, counter);
       return known;
     }
     const number = this.ownKeys.push(key);
     this.keyNumbers.set(key, number);
     this.ownKeys.push(...extraKeysOf(key, counter));
+    this.declareTenant(key, counter);
     return number;
+  }
+
+  /** Each tenant of a counter has a key of its own beside it. */
+  private declareTenant(key: string, { limit: { tenant } }: Counter): void {
+    if (tenant !== undefined) this.keyNumber(shareKeyOf(key, tenant));
   }
 
   /** The number of a key that holds no counter. */
