@@ -131,6 +131,14 @@ describe('a shared limit', () => {
     expect(await take('a', 200)).toBe(5);
   });
 
+  it('is of the same tenant as a part of it, and elsewhere', () => {
+    const half = of('a', 3).share(0.5);
+    expect([half.quota, half.tenant, half.algorithm]).toEqual([50, { id: 'a', weight: 3 }, limit.algorithm]);
+    expect(of('a', 3).within('elsewhere')).toMatchObject({ namespace: 'elsewhere', tenant: { id: 'a', weight: 3 } });
+    expect(of('a', 3)).toBe(of('a', 3));
+    expect(limit.forTenant(undefined)).toBe(limit);
+  });
+
   it('looks without a trace', async () => {
     const { clock, store, take } = started();
     await take('a', 100);

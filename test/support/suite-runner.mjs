@@ -32,6 +32,7 @@ const MEASURED = specPaths({
   overrides: ['history', 'keyed-rates', 'lists/configured-lists', 'lists/lists', 'redis-overrides'],
   policy: ['file-source', 'policies', 'reader', 'schema'],
   redis: ['cluster', 'connection-errors', 'fallback-store', 'prefetch', 'redis-store'],
+  shares: ['app', 'fairness', 'redis'],
   telemetry: ['open-telemetry'],
   testing: ['rate-limit-testing'],
   waiting: ['changed-limits', 'wait-queue'],
