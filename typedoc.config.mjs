@@ -52,6 +52,9 @@ export default {
     'OptionsOf',
     'Parameters',
     'PatchOf',
+    'Sharing',
+    'ShareTerms',
+    'Tenant',
   ],
   // Back to the guides. TypeDoc takes no links that are relative to the site.
   navigationLinks: { Documentation: process.env.DOCS_BASE ?? '/' },

@@ -73,6 +73,8 @@ export type {
   Outcome,
   Phase,
   Scope,
+  SharedLimitOptions,
+  ShareOptions,
 } from './config/limit-definition.js';
 export { Lease, type LeasedCheckResult, type LeasedDecision } from './limiter/lease.js';
 export { Limiter } from './limiter/limiter.js';

@@ -13,7 +13,7 @@
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
 --            limits   their number, then each limit's
---                       algorithm, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
+--                       algorithm, behind a plus sign if tenants share its units, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
 --                       the number of its steps times -1),
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
 --                       1: they grow with the quota, 2: by what it grew), the quota before the last change,
@@ -91,6 +91,7 @@
 --   can_borrow(limit, state, cost)  whether so much can be owed; where units can be reserved
 --   scale_used(limit, state, to, from)   has as large a part of the quota `to` used as was used of `from`; else in whole units
 --   delay(limit, state, cost)       microseconds to hold what fits, and its ticket
+--   refuse(limit, state, cost)      notes what was refused; whether it did
 --   renew(limit, state, units, ticket)   whether what is held is held anew
 --   counts(limit, state, charged_at, time)   whether what was charged then still counts at a time from now on; where units can be held
 --   most(limit)             the most that can be counted, beyond the quota, too; where that is less than 2^53 - 1

@@ -76,6 +76,7 @@ const GROUPS: readonly Group[] = [
       'changing-rates',
       'policy-files',
       'prefetching',
+      'fair-shares',
       'redis-users',
     ),
   },

@@ -89,6 +89,19 @@ export interface HoldsCapability<P extends Parameters, S extends State> {
   correct?(parameters: P, state: S, chargedAt: number, difference: number): void;
 }
 
+/** Units can be shared among tenants. */
+export interface SharingCapability<P extends Parameters> {
+  /** A time that is long enough to tell who takes how much, and the units that come back in it; nothing if it cannot be told. */
+  terms(parameters: P): SharingTerms | undefined;
+}
+
+/** Units that come back in a time. */
+export interface SharingTerms {
+  readonly units: number;
+  /** Microseconds. */
+  readonly span: number;
+}
+
 /** Units can be charged for requests to come. */
 export interface PrefetchCapability<P extends Parameters> {
   /**
@@ -154,6 +167,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly script?: string;
   /** What counts in its place where an option is given, by the name of the option. Its state is another one. */
   readonly variants?: Readonly<Record<string, unknown>>;
+  /** What stands before its name in a program of the script. */
+  readonly scriptPrefix?: string;
 
   /** Reads and checks its options. Throws `RateLimitConfigError`. */
   compile(options: O, location: string): P;
@@ -201,6 +216,10 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   resetAfter(parameters: P, state: S): number;
   /** How long the stored state has to be kept; `resetAfter` unless given. */
   keepFor?(parameters: P, state: S): number;
+  /** Notes that `cost` units, at most the quota, were refused. Says whether there is anything to store. */
+  refuse?(parameters: P, state: S, cost: number): boolean;
+  /** What allows its units to be shared among tenants. */
+  readonly sharing?: SharingCapability<P>;
   /** What allows units to be reserved before they are there. */
   readonly reservation?: ReservationCapability<P, S>;
   /** What makes requests wait in a queue, which they leave one after another. */

@@ -1,4 +1,4 @@
-import type { Parameters, State } from './algorithm.js';
+import type { Parameters, SharingTerms, State } from './algorithm.js';
 import { inProportion, MAX_OWED, sameScale, type Scale, unitsWithin } from './scale.js';
 
 /**
@@ -127,6 +127,16 @@ function wholeSteps(ticks: number, step: number): number {
 /** Microseconds until `weight` has flowed off. */
 export function untilFlowed(state: ArrivalState, weight: number): number {
   return flowed(state, weight) * state.scale.tick - state.now;
+}
+
+/** The quota, or, where that is less and flows evenly, what flows in an interval. */
+export function sharingOfArrival({ scale, capacity, quota }: ArrivalParameters): SharingTerms | undefined {
+  const { unit, speed, tick, step, interval } = scale;
+  // What comes all at once is gone before others ask.
+  if (step > 1) return undefined;
+  const rate = (interval * speed) / unit;
+  if (quota < rate) return { units: rate, span: interval * tick };
+  return { units: quota, span: Math.ceil(capacity / speed) * tick };
 }
 
 export function arrivalRemaining({ scale, capacity }: ArrivalParameters, { debt }: ArrivalState): number {

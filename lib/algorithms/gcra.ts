@@ -1,5 +1,12 @@
 import type { Algorithm } from './algorithm.js';
-import { type ArrivalParameters, type ArrivalState, borrowing, counting, openArrival } from './arrival-time.js';
+import {
+  type ArrivalParameters,
+  type ArrivalState,
+  borrowing,
+  counting,
+  openArrival,
+  sharingOfArrival,
+} from './arrival-time.js';
 import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
@@ -54,6 +61,7 @@ const steady = {
     return state;
   },
   reopen: openArrival,
+  sharing: { terms: sharingOfArrival },
   reservation: {
     ...borrowing,
     ticketUnder: (before, { scale, quota }, ticket, now) =>

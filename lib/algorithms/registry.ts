@@ -3,7 +3,8 @@ import type { Algorithm } from './algorithm.js';
 type Options = Readonly<Record<string, unknown>>;
 
 /** What only some algorithms can do. */
-export type Capability = 'reservation' | 'queue' | 'holding' | 'holds' | 'prefetch' | 'adapting' | 'history';
+export type Capability =
+  'reservation' | 'queue' | 'holding' | 'holds' | 'prefetch' | 'adapting' | 'history' | 'sharing';
 
 /** The parts of an algorithm that it may leave out. */
 type OptionalParts = {
@@ -18,12 +19,15 @@ const ABSENT: OptionalParts = {
   extraKeys: undefined,
   script: undefined,
   variants: undefined,
+  scriptPrefix: undefined,
   work: undefined,
   reopen: undefined,
   bytes: undefined,
   withQuota: undefined,
   scaleUsed: undefined,
   keepFor: undefined,
+  refuse: undefined,
+  sharing: undefined,
   reservation: undefined,
   queue: undefined,
   holding: undefined,

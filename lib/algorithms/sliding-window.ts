@@ -111,6 +111,8 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
           state.counts.findIndex((count) => count > 0),
           interval,
         ),
+  // The oldest slice counts until all of it is over.
+  sharing: { terms: ({ quota, interval, length }) => ({ units: quota, span: interval + length }) },
   prefetch: {
     // What is used in any stretch of `interval` was charged in one of interval + ttl.
     parameters: ({ quota, interval, slices }, ttl) => windowOf(quota, interval + ttl, slices),

@@ -2,7 +2,7 @@ import { Inject } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { bullmqMessages } from '../errors/bullmq-messages.js';
 import { LimiterService } from '../nest/limiter.service.js';
-import { listedLimits, refuseTwice } from '../rules/listed-limits.js';
+import { listedLimits, refuseWrongList } from '../rules/listed-limits.js';
 import { JobLimits } from './job-limits.js';
 import type { JobLimitOptions, JobLimitsOption } from './job-limit-options.js';
 import type { AnyJob, LimitedJob, JobProcessor, JobUnits } from './job-types.js';
@@ -52,7 +52,7 @@ export function JobRateLimit<J extends LimitedJob = AnyJob>(
       let found = ofApps.get(service);
       if (found === undefined) {
         const limiters = given.map((limit) => service.declared(limit, location));
-        refuseTwice(
+        refuseWrongList(
           limiters.map(({ rule }) => rule),
           location,
         );

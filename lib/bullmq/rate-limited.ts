@@ -1,7 +1,7 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { bullmqMessages } from '../errors/bullmq-messages.js';
 import { Limiter } from '../limiter/limiter.js';
-import { refuseTwice } from '../rules/listed-limits.js';
+import { refuseWrongList } from '../rules/listed-limits.js';
 import { JobLimits } from './job-limits.js';
 import type { RateLimitedOptions } from './job-limit-options.js';
 import type { JobProcessor, LimitedJob, LimitedProcessor } from './job-types.js';
@@ -39,7 +39,7 @@ function limitersOf(given: unknown): readonly Limiter[] {
   if (limiters.length === 0 || !limiters.every((limiter) => limiter instanceof Limiter)) {
     throw new RateLimitConfigError(bullmqMessages.noLimiters(given));
   }
-  refuseTwice(
+  refuseWrongList(
     limiters.map(({ rule }) => rule),
     LOCATION,
   );

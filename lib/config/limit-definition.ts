@@ -42,6 +42,46 @@ export interface PrefetchOptions {
   ttl: Duration;
 }
 
+/** Tenants that share the units of a counter, and their parts. */
+export interface ShareOptions {
+  /**
+   * The tenant of a request: any form of a limit's `key`, such as `'user'`, `'header:x-tenant'` or a function of the context. For a
+   * request without one, `onMissingKey` of the limit holds.
+   */
+  by: LimitKey;
+  /**
+   * The weights of tenants, whole numbers >= 1 and <= 1,000,000: by tenant, where all others have 1, or a function of the tenant. A
+   * tenant is named as `by` finds it: `user:42` for `'user'`.
+   * @default 1 for each
+   */
+  weight?: Readonly<Record<string, number>> | ((tenant: string) => number);
+  /**
+   * The share of the quota that each active tenant may use at least, whatever the weights of others: 0 to 1. Parts may then be more
+   * than the quota together; the total never is.
+   * @default 0
+   */
+  floor?: number;
+}
+
+/** The algorithms whose units can be shared among tenants. */
+type SharingAlgorithm = 'sliding-window' | 'token-bucket' | 'gcra';
+
+/** The option of limits whose units are shared. */
+export interface SharedLimitOptions {
+  /**
+   * Shares the units of a counter fairly among tenants. While there is room anyone may take it; under contention each active tenant
+   * gets a part of the quota in proportion to its weight. Only for `sliding-window`, `token-bucket` and `gcra`; not with
+   * refill `'intervally'`, `prefetch`, `blockFor` or `candidate`.
+   * @default whoever comes first
+   */
+  share?: ShareOptions;
+}
+
+/** Options of algorithms, of which only some have shares. */
+type Sharing<Options> = Options extends { algo: SharingAlgorithm }
+  ? Options & SharedLimitOptions
+  : Options & { share?: never };
+
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
 
 /**
@@ -215,8 +255,8 @@ export interface AdaptiveLimitOptions extends Omit<
 
 /** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition =
-  | (Exclude<AlgorithmOptions, AdaptiveOptions> & CommonLimitOptions)
-  | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions);
+  | (Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>> & CommonLimitOptions)
+  | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions & { share?: never });
 
 /** The default options of all limits of an app. */
 export type LimitDefaults = Omit<

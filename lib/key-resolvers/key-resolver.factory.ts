@@ -46,7 +46,7 @@ export class KeyResolverFactory {
   }
 
   /** Reads a key. Throws `RateLimitConfigError`, with the `forms` that it could be. */
-  bind(given: LimitKey, location: string, ipv6Prefix: number, forms = formsOf(keySchemes)): BoundKey {
+  bind(given: LimitKey, location: string, ipv6Prefix: number, forms = formsOf(keySchemes), option = 'key'): BoundKey {
     for (const scheme of keySchemes) {
       const parameter = scheme.parse(given, location);
       if (parameter === undefined) continue;
@@ -55,7 +55,7 @@ export class KeyResolverFactory {
       const identify = this.resolver(scheme, parameter, isPure, ipv6Prefix);
       return { given, ...scheme.describe(parameter, given), needsRoute, needsUser, isPure, identify };
     }
-    throw new RateLimitConfigError(messages.wrongOption(location, 'key', given, forms));
+    throw new RateLimitConfigError(messages.wrongOption(location, option, given, forms));
   }
 
   private resolver(scheme: KeyScheme, parameter: unknown, isPure: boolean, ipv6Prefix: number): Identify {

@@ -47,7 +47,7 @@ export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
 
 function entryOf(check: LimitCheck, registry: LimitRegistry): CheckEntry {
   if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
-  const { limit: given, key, cost, priority } = check;
+  const { limit: given, key, cost, priority, share } = check;
   const limiter = given instanceof Limiter ? given : undefined;
   const rule = limiter?.rule ?? registry.rule(given as LimitDefinition | string, CHECK);
   const units = cost === undefined ? rule.fixedCost : cost;
@@ -55,7 +55,8 @@ function entryOf(check: LimitCheck, registry: LimitRegistry): CheckEntry {
   assertCost(units);
   if (priority !== undefined) assertPriority(priority);
   const rank = priority ?? rule.fixedPriority;
-  return { limit: rule.limitFor(key).forPriority(rank), identity: key, cost: units, priority: rank };
+  const limit = rule.limitForShare(key, share).forPriority(rank);
+  return { limit, identity: key, cost: units, priority: rank };
 }
 
 /** The first entry whose counter one before it has, too. */

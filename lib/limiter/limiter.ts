@@ -207,8 +207,8 @@ export class Limiter {
     try {
       const { rule } = this;
       assertKey(key);
-      const { cost, priority } = askedOf(given, rule);
-      const limit = rule.limitFor(key).forPriority(priority);
+      const { cost, priority, share } = askedOf(given, rule);
+      const limit = rule.limitForShare(key, share).forPriority(priority);
       const entry = { limit, identity: key, cost, priority };
       const answer = new CallerAnswer(entry, peek, this.store, this.queues);
       if (limit.off) answer.decided([openDecision(limit)]);
@@ -231,7 +231,7 @@ export class Limiter {
   /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */
   private async wait(
     counter: Counter,
-    { cost, priority }: Asked,
+    { cost, priority, share }: Asked,
     { timeout, signal }: AcquireOptions,
   ): Promise<StoreDecision> {
     const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
@@ -241,7 +241,7 @@ export class Limiter {
       if (counter.limit.off) return openDecision(counter.limit);
       return this.store.reserve({ ...counter, cost, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
-    return this.queues.wait(this.rule, counter.identity, { cost, priority, timeoutMs, signal });
+    return this.queues.wait(this.rule, counter.identity, { cost, priority, share, timeoutMs, signal });
   }
 
   /** Makes the caller's decision, with a lease if units are held. */
@@ -249,11 +249,12 @@ export class Limiter {
     return withLease(toCallerDecision(answer, counter.limit), answer, { ...counter, units }, this.store, this.queues);
   }
 
-  /** The counter of a key, as calls of a priority meet it; else all of it. */
+  /** The counter of a key, as calls of a priority, or for a tenant, meet it; else all of it. */
   private counter(key: string, asked?: Asked): Counter {
     assertKey(key);
-    const limit = this.rule.limitFor(key);
-    return { limit: asked === undefined ? limit : limit.forPriority(asked.priority), identity: key };
+    const { rule } = this;
+    if (asked === undefined) return { limit: rule.limitFor(key), identity: key };
+    return { limit: rule.limitForShare(key, asked.share).forPriority(asked.priority), identity: key };
   }
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {

@@ -36,7 +36,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
    * `RateLimitStoreError` when the app shuts down.
    */
   wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
-    const currentLimit = () => rule.limitFor(identity).forPriority(options.priority);
+    const currentLimit = () => rule.limitForShare(identity, options.share).forPriority(options.priority);
     if (this.closed) return this.reserveNow({ limit: currentLimit(), identity }, options);
     if (!this.subscribed.has(rule)) {
       this.subscribed.add(rule);
@@ -99,8 +99,12 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     await Promise.all(this.pendingRefunds);
   }
 
-  /** Those of all priorities. */
+  /** Those of all priorities, or of all tenants that share the counter. */
   private queuesOf({ limit, identity }: Counter): WaitQueue[] {
+    if (limit.isShared) {
+      const id = `${lineageId(limit, identity)}\t`;
+      return [...this.queues].flatMap(([key, queue]) => (key.startsWith(id) ? queue : []));
+    }
     const limits = limit.keepsUnits ? PRIORITIES.map((priority) => limit.forPriority(priority)) : [limit];
     return limits.flatMap((each) => this.queues.get(queueId(each, identity)) ?? []);
   }
@@ -154,9 +158,10 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 }
 
-/** Who may take a kept part does not wait behind those who may not. */
+/** Who may take a kept part does not wait behind those who may not, and no tenant behind another one. */
 function queueId(limit: CompiledLimit, identity: string): string {
-  return lineageId(limit, identity) + (limit.priority === undefined ? '' : `\t${limit.priority}`);
+  const own = limit.tenant?.id ?? limit.priority;
+  return lineageId(limit, identity) + (own === undefined ? '' : `\t${own}`);
 }
 
 function closedError(): RateLimitStoreError {

@@ -12,6 +12,8 @@ import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 export interface WaitOptions {
   readonly cost: number;
   readonly priority?: Priority | undefined;
+  /** The tenant that waits, where units are shared. */
+  readonly share?: string | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }

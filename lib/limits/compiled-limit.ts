@@ -1,11 +1,23 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
+import { shareMessages } from '../errors/share-messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
+import { type ShareParameters, sharedBy, type Tenant } from '../algorithms/fair-share.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import { wholeShare } from '../algorithms/share.js';
+import { SHARE_SLICES } from '../algorithms/tenant-record.js';
+import { RecentMap } from '../util/recent-map.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
 import { type ReservedShares, shareKeptFrom } from './reserve-terms.js';
-import type { CarryOver, Escalation, LimitSettings, OnStoreError, PrefetchTerms } from './limit-settings.js';
+import type {
+  CarryOver,
+  Escalation,
+  LimitSettings,
+  OnStoreError,
+  PrefetchTerms,
+  ShareTerms,
+} from './limit-settings.js';
 
 export {
   type CarryOver,
@@ -13,6 +25,7 @@ export {
   type LimitSettings,
   type OnStoreError,
   type PrefetchTerms,
+  type ShareTerms,
   STORE_ERROR_POLICIES,
   type StoreErrorPolicy,
   type UnansweredCheck,
@@ -63,6 +76,10 @@ export class CompiledLimit {
   readonly candidate: CompiledLimit | undefined;
   /** It is a second version of another limit. */
   readonly isCandidate: boolean;
+  /** Who meets it, if its units are shared and that is known. */
+  readonly tenant: Tenant | undefined;
+  /** The same limit as each tenant meets it, if its units are shared. */
+  private readonly tenants: RecentMap<CompiledLimit> | undefined;
   /**
    * Tells its counters from those of every other limit: no namespace in it holds a colon, a code is two letters, followed by one
    * more if it is a candidate's, a generation digits.
@@ -96,7 +113,7 @@ export class CompiledLimit {
       throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
     }
     refuseForeignOptions(options, algorithm, location);
-    this.algorithm = algorithm;
+    this.algorithm = rest.shared === undefined ? algorithm : sharedBy(algorithm);
     this.declared = algorithm.compile(options as never, location);
     this.prefetch = rest.prefetch;
     this.parameters =
@@ -107,6 +124,10 @@ export class CompiledLimit {
       const { kept } = part;
       this.parameters = { ...withQuota(algorithm, this.parameters, part.whole.quota - kept), kept };
     }
+    if (rest.shared !== undefined) {
+      this.parameters = shareParameters(algorithm, this.declared, rest.shared, location);
+      this.tenants = new RecentMap();
+    }
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.namespace = namespace;
     this.off = rest.off ?? false;
@@ -116,7 +137,8 @@ export class CompiledLimit {
     this.onStoreError = rest.onStoreError ?? 'local';
     this.escalation = rest.escalation;
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
-    this.carry = rest.carry;
+    // What tenants used under another quota stays theirs.
+    this.carry = rest.shared === undefined ? rest.carry : undefined;
     if (this.declared.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
@@ -147,7 +169,8 @@ export class CompiledLimit {
   }
 
   /** The same limit as those meet it who have met another version of it so. */
-  asMet({ priority }: CompiledLimit): CompiledLimit {
+  asMet({ priority, tenant }: CompiledLimit): CompiledLimit {
+    if (tenant !== undefined) return this.forTenant(tenant);
     return priority === undefined ? this.whole : this.whole.forPriority(priority);
   }
 
@@ -161,6 +184,22 @@ export class CompiledLimit {
       parts.set(priority, kept === 0 ? this : new CompiledLimit(options, own, { whole: this, priority, kept }));
     }
     return parts;
+  }
+
+  /** Whether its units are shared among tenants. */
+  get isShared(): boolean {
+    return this.tenants !== undefined;
+  }
+
+  /** The limit as requests of a tenant meet it, if its units are shared. */
+  forTenant(tenant: Tenant | undefined): CompiledLimit {
+    const { tenants } = this;
+    if (tenants === undefined || tenant === undefined) return this;
+    return tenants.of(`${tenant.weight} ${tenant.id}`, () => {
+      const parameters: ShareParameters = { ...(this.parameters as ShareParameters), tenant };
+      const own = Object.create(this) as CompiledLimit;
+      return Object.assign(own, { parameters, tenant, whole: own });
+    })!;
   }
 
   /** The most units that can be allowed at once. */
@@ -177,7 +216,7 @@ export class CompiledLimit {
     const { prefetch: _, carry: _none, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const candidate: AlgorithmOptions | undefined = this.candidate?.algorithm.share(settings.candidate as never, part);
-    return new CompiledLimit(options, { ...settings, name: this.name, candidate });
+    return new CompiledLimit(options, { ...settings, name: this.name, candidate }).forTenant(this.tenant);
   }
 
   /** The same limit where no units are prefetched: it is decided by what the user wrote. */
@@ -189,7 +228,7 @@ export class CompiledLimit {
   /** The same limit with counters of its own. */
   within(namespace: string): CompiledLimit {
     if (this.whole !== this) return this.whole.within(namespace).forPriority(this.priority);
-    return new CompiledLimit(this.options, { ...this.settings, namespace });
+    return new CompiledLimit(this.options, { ...this.settings, namespace }).forTenant(this.tenant);
   }
 
   /** The same limit with other options of its algorithm. */
@@ -230,6 +269,27 @@ function unitsOf(share: number, quota: number): number {
 /** The same parameters with another quota. */
 export function withQuota(algorithm: Algorithm, parameters: Parameters, quota: number): Parameters {
   return algorithm.withQuota?.(parameters, quota) ?? { ...parameters, quota };
+}
+
+function shareParameters(
+  algorithm: Algorithm,
+  declared: Parameters,
+  { floor }: ShareTerms,
+  location: string,
+): ShareParameters {
+  // What counts in the place of its algorithm where an option is given has no shares.
+  const { variants = {} } = algorithms.get(algorithm.name)!;
+  const option = Object.keys(variants).find((each) => variants[each] === algorithm);
+  if (option !== undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, option));
+  if (algorithm.sharing === undefined) {
+    throw new RateLimitConfigError(shareMessages.notShareable(location, algorithm.name, algorithms.withAny('sharing')));
+  }
+  if (declared.hold !== undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, 'hold'));
+  const terms = algorithm.sharing.terms(declared);
+  if (terms === undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, "refill: 'intervally'"));
+  const { units, span } = terms;
+  const length = Math.max(1, Math.ceil(span / (SHARE_SLICES + 1)));
+  return { ...declared, shareLength: length, shareUnits: units, floor: wholeShare(units, floor) };
 }
 
 function prefetched(algorithm: Algorithm, declared: Parameters, { ttl }: PrefetchTerms, location: string): Parameters {

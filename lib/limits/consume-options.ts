@@ -3,7 +3,7 @@ import { priorityMessages } from '../errors/priority-messages.js';
 import { assertCost } from './arguments.js';
 import { assertPriority, type Priority } from './priority.js';
 
-/** The units that a call asks for, and how important it is. */
+/** The units that a call asks for, how important it is, and whose they are. */
 export interface ConsumeOptions {
   /**
    * Units: a whole number >= 1.
@@ -15,15 +15,21 @@ export interface ConsumeOptions {
    * @default the limit's own priority, or 'default'
    */
   priority?: Priority;
+  /**
+   * The tenant that asks, where the limit has the option `share`: any string that is not empty. Such a limit cannot do without,
+   * and no other takes it.
+   */
+  share?: string;
 }
 
 /** The options of every call that asks for units. */
-export const CONSUME_OPTIONS = ['cost', 'priority'] as const satisfies readonly (keyof ConsumeOptions)[];
+export const CONSUME_OPTIONS = ['cost', 'priority', 'share'] as const satisfies readonly (keyof ConsumeOptions)[];
 
 /** What a call asks for. */
 export interface Asked {
   readonly cost: number;
   readonly priority: Priority | undefined;
+  readonly share: string | undefined;
 }
 
 /** What a call asks for, where it is silent. */
@@ -41,14 +47,14 @@ export function askedOf(
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     const cost: unknown = given === undefined ? fixedCost : given;
     assertCost(cost);
-    return { cost, priority: fixedPriority };
+    return { cost, priority: fixedPriority, share: undefined };
   }
   for (const option of Object.keys(given)) {
     if ((CONSUME_OPTIONS as readonly string[]).includes(option) || others.includes(option)) continue;
     throw new RateLimitArgumentError(priorityMessages.unknownMember(option, [...CONSUME_OPTIONS, ...others]));
   }
-  const { cost = fixedCost, priority = fixedPriority } = given;
+  const { cost = fixedCost, priority = fixedPriority, share } = given;
   assertCost(cost);
   if (priority !== undefined) assertPriority(priority);
-  return { cost, priority };
+  return { cost, priority, share };
 }

@@ -12,3 +12,11 @@ export function hashIdentity(identity: string): string {
 export function boundedIdentity(identity: string): string {
   return identity.length <= LONGEST_IDENTITY ? `\n${identity}` : `\r${hashIdentity(identity)}`;
 }
+
+/** Identities that stand in a key as they are; all others are hashed, behind a sign that none of these holds. */
+const PLAIN = /^[\w.:@-]{1,64}$/;
+
+/** An identity as a key holds it: bounded, of plain characters, and never equal to that of another. */
+export function plainIdentity(identity: string): string {
+  return PLAIN.test(identity) ? identity : `#${hashIdentity(identity)}`;
+}

@@ -43,6 +43,12 @@ export interface PrefetchTerms {
   readonly ttl: number;
 }
 
+/** How units are shared among tenants. */
+export interface ShareTerms {
+  /** The share of the quota that each active tenant may use at least; 0 for none. */
+  readonly floor: number;
+}
+
 /** What a limit is made of besides its algorithm's options. */
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
@@ -73,6 +79,8 @@ export interface LimitSettings {
   readonly prefetch?: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself. */
   readonly instance?: boolean;
+  /** Its units are shared among tenants. */
+  readonly shared?: ShareTerms | undefined;
   /** The shares of its quota that are kept for important requests. */
   readonly reserveFor?: ReservedShares | undefined;
   /** How often its counters were made to start anew; each generation has keys of its own. */

@@ -7,7 +7,7 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/outbound-messages.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
-import { listedLimits, refuseTwice } from '../rules/listed-limits.js';
+import { listedLimits, refuseWrongList } from '../rules/listed-limits.js';
 import type { Store } from '../stores/store.js';
 import { Flights } from './learning/flights.js';
 import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';
@@ -80,7 +80,7 @@ export class OutboundCalls implements OnModuleDestroy {
         ? this.learned.rule(limit as LearnedLimit, location)
         : this.registry.rule(limit as string | LimitDefinition, { location, namespace: '' }),
     );
-    refuseTwice(rules, location);
+    refuseWrongList(rules, location);
     return rules;
   }
 }

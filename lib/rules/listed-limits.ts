@@ -1,6 +1,7 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { askMessages } from '../errors/ask-messages.js';
+import { shareMessages } from '../errors/share-messages.js';
 import type { Rule } from './rule.js';
 
 /** Reads one limit, or a list of them: names or definitions. Throws `RateLimitConfigError`. */
@@ -10,8 +11,13 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
   throw new RateLimitConfigError(askMessages.noLimits(location, given));
 }
 
-/** Refuses a limit that is in a list twice. Throws `RateLimitConfigError`. */
-export function refuseTwice(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
+/**
+ * Refuses a limit that is in a list twice, and one whose units tenants share: nobody would say whose they are. Throws
+ * `RateLimitConfigError`.
+ */
+export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
+  const shared = rules.find(({ limit }) => limit.isShared);
+  if (shared !== undefined) throw new RateLimitConfigError(shareMessages.noTenantHere(location, shared.name));
   const ids = rules.map(({ limit }) => limit.id);
   const twice = rules.find((_, index) => ids.indexOf(ids[index]!) < index);
   if (twice !== undefined) throw new RateLimitConfigError(askMessages.sameLimitTwice(location, twice.name));

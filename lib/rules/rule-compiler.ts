@@ -11,7 +11,13 @@ import { messages } from '../errors/messages.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
-import type { CommonLimitOptions, Count, LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
+import type {
+  CommonLimitOptions,
+  Count,
+  LimitDefaults,
+  LimitDefinition,
+  SharedLimitOptions,
+} from '../config/limit-definition.js';
 import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
 import type { RedisClient } from '../redis/client.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -28,15 +34,20 @@ import {
   PRIORITY_WANTS,
 } from './option-checks.js';
 import { Rule } from './rule.js';
+import { shareTerms } from './share-terms.js';
 import { ValueCache } from '../util/value-cache.js';
 
-/** The options of every limit. */
-export const COMMON: readonly (keyof CommonLimitOptions)[] = [
+type AllCommonOptions = CommonLimitOptions & SharedLimitOptions;
+type CommonOption = keyof AllCommonOptions;
+
+/** The options of every limit, and those that are no algorithm's. */
+export const COMMON: readonly CommonOption[] = [
   'name',
   'key',
   'cost',
   'priority',
   'reserveFor',
+  'share',
   'skip',
   'count',
   'blockFor',
@@ -55,8 +66,9 @@ export const COMMON: readonly (keyof CommonLimitOptions)[] = [
 ];
 
 /** What only a limit itself can say. */
-const NO_DEFAULTS: readonly (keyof CommonLimitOptions)[] = [
+const NO_DEFAULTS: readonly CommonOption[] = [
   'name',
+  'share',
   'prefetch',
   'candidate',
   'reserveFor',
@@ -71,7 +83,7 @@ const ADAPTIVE_DEFAULTS = DEFAULTS.filter(
 );
 
 /** What a limit that adapts cannot have. */
-const NOT_ADAPTIVE = ['count', 'blockFor', 'forgetAfter', 'prefetch', 'candidate', 'reserveFor'] as const;
+const NOT_ADAPTIVE = ['count', 'blockFor', 'forgetAfter', 'prefetch', 'candidate', 'reserveFor', 'share'] as const;
 
 /** Where a limit is written. */
 export interface Declaration {
@@ -124,7 +136,7 @@ export class RuleCompiler {
       throw new RateLimitConfigError(messages.notALimit(location, definition));
     }
     refuseUnknownOptions(definition, location);
-    const own = givenOptions<CommonLimitOptions>(definition, COMMON);
+    const own = givenOptions<AllCommonOptions>(definition, COMMON);
     const adapts = algorithms.get(definition.algo)?.adapting !== undefined;
     if (adapts) refuseWhatIsCountedElsewhere(own, definition.algo, location);
     const common = withDefaults(own, adapts ? givenOptions(this.defaults, ADAPTIVE_DEFAULTS) : this.defaults);
@@ -148,7 +160,13 @@ export class RuleCompiler {
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
     const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
-    const { phase = key.needsUser ? 'authenticated' : 'guard' } = common;
+    const plan = shareTerms(common, location);
+    const share = plan && {
+      ...plan,
+      by: this.keys.bind(common.share!.by, `${location}.share`, ipv6Prefix, undefined, 'by'),
+    };
+    const needsUser = key.needsUser || share?.by.needsUser === true;
+    const { phase = needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
     const reserveFor = reserveTerms(common, location);
@@ -159,9 +177,11 @@ export class RuleCompiler {
       ...blockTerms(common, location),
       prefetch: prefetchTerms(common, location),
       reserveFor,
+      shared: plan && { floor: plan.floor },
       candidate: candidateOptions(definition, common.candidate, location, COMMON),
       // Requests that may not count in the end, or cost something else, give units back at any time.
-      remembersRefusals: count === 'all' && cost === undefined,
+      // And what one tenant is refused, another one may have.
+      remembersRefusals: count === 'all' && cost === undefined && plan === undefined,
       instance: oneOf(location, 'scope', orElse(common.scope, 'cluster'), ['cluster', 'instance']) === 'instance',
       shadow: oneOf(location, 'mode', mode, ['enforce', 'shadow']) === 'shadow' || this.settings.shadow,
       nearLimit: common.nearLimit,
@@ -184,6 +204,7 @@ export class RuleCompiler {
       hasCost: cost !== undefined,
       // Where it matters to nobody, nobody is asked.
       priority: reserveFor !== undefined || adapts ? priority : undefined,
+      share,
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },
@@ -202,7 +223,7 @@ export class RuleCompiler {
 }
 
 /** What a limit says, and of what it says nothing, what all of the app have. */
-function withDefaults(own: CommonLimitOptions, defaults: LimitDefaults): CommonLimitOptions {
+function withDefaults(own: AllCommonOptions, defaults: LimitDefaults): AllCommonOptions {
   const hasOneBlock = own.blockFor !== undefined && !Array.isArray(own.blockFor);
   const left = Object.entries(defaults).filter(
     // Where blocks have no steps there is nothing to forget.
@@ -219,7 +240,7 @@ function earlyForms(): string {
 /** A middleware sees a request before anything is known of it but its address and its headers. */
 function refuseWhatNeedsARoute(
   key: BoundKey,
-  { cost, priority, skip, perRoute }: CommonLimitOptions,
+  { cost, priority, share, skip, perRoute }: AllCommonOptions,
   location: string,
   everywhere: boolean,
 ): void {
@@ -231,12 +252,13 @@ function refuseWhatNeedsARoute(
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
   if (typeof priority === 'function')
     refuse('priority', priority, `one of ${PRIORITIES.join(', ')} in phase 'middleware'`);
+  if (share !== undefined) refuse('share', share, "nothing in phase 'middleware'");
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }
 
 /** How much fits is known here alone, and what is in flight counts, however it ends. */
-function refuseWhatIsCountedElsewhere(own: CommonLimitOptions, algo: string, location: string): void {
+function refuseWhatIsCountedElsewhere(own: AllCommonOptions, algo: string, location: string): void {
   for (const option of NOT_ADAPTIVE) {
     if (own[option] !== undefined) throw new RateLimitConfigError(messages.notWith(location, option, algo));
   }
@@ -244,7 +266,7 @@ function refuseWhatIsCountedElsewhere(own: CommonLimitOptions, algo: string, loc
 
 /** The common options are no algorithm's business. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
-  const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as keyof CommonLimitOptions));
+  const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as CommonOption));
   return Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(own));
 }
 

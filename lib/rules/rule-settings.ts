@@ -4,6 +4,12 @@ import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { SharePlan } from './share-terms.js';
+
+/** Finds the tenants that share the units of a limit. */
+export interface RuleShare extends SharePlan {
+  readonly by: BoundKey;
+}
 
 /** What a rule is made of besides its limit. */
 export interface RuleSettings {
@@ -16,6 +22,8 @@ export interface RuleSettings {
   /** Whether the cost was given, so that a request may turn out to cost something else. */
   readonly hasCost: boolean;
   readonly priority: CommonLimitOptions['priority'];
+  /** Who shares its units. */
+  readonly share?: RuleShare | undefined;
   readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
   readonly answer: RefusalAnswer;

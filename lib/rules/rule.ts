@@ -3,8 +3,10 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { assertCost } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { shareMessages } from '../errors/share-messages.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { RequestParts } from '../transports/request-reader.js';
+import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { Identify, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { Outcome, Phase } from '../config/limit-definition.js';
 import type { CheckEntry } from '../limits/counter.js';
@@ -129,8 +131,9 @@ export class Rule {
 
   /** Whether it calls no function of the user's: it always applies, costs the same, and its key looks only at the request. */
   get isFixed(): boolean {
-    const { skip, key, cost, priority } = this.settings;
-    return skip === undefined && key.isPure === true && typeof cost === 'number' && typeof priority !== 'function';
+    const { skip, key, cost, priority, share } = this.settings;
+    if (skip !== undefined || share !== undefined || key.isPure !== true) return false;
+    return typeof cost === 'number' && typeof priority !== 'function';
   }
 
   /** What finds whom a request counts for. Fixed rules with equal keys have the same. */
@@ -159,19 +162,25 @@ export class Rule {
 
   private identified(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
     const found = this.settings.key.identify(context, parts);
-    if (isPromise(found)) return andThen(found, (key) => this.charge(this.identity(key, context, parts), context));
-    return this.charge(this.identity(found, context, parts), context);
+    if (isPromise(found))
+      return andThen(found, (key) => this.charge(this.identity(key, context, parts), context, parts));
+    return this.charge(this.identity(found, context, parts), context, parts);
   }
 
-  private identity(key: ResolvedKey, context: ExecutionContext, parts: RequestParts): string | undefined {
-    if (key === undefined || key === null || key === '') return this.missing(context, parts);
+  private identity(
+    key: ResolvedKey,
+    context: ExecutionContext,
+    parts: RequestParts,
+    by = this.settings.key,
+  ): string | undefined {
+    if (key === undefined || key === null || key === '') return this.missing(context, parts, by);
     if (typeof key === 'string') return key;
     if (Number.isFinite(key) || typeof key === 'bigint') return String(key);
     throw new RateLimitArgumentError(messages.wrongResolvedKey(this.name, key));
   }
 
-  private missing(context: ExecutionContext, parts: RequestParts): string | undefined {
-    const { key, onMissingKey, byAddress, log } = this.settings;
+  private missing(context: ExecutionContext, parts: RequestParts, key: BoundKey): string | undefined {
+    const { onMissingKey, byAddress, log } = this.settings;
     // A shadow refuses nothing, whatever the reason.
     if (onMissingKey === 'skip' || (onMissingKey === 'refuse' && this.limit.shadow)) return undefined;
     if (onMissingKey === 'refuse') {
@@ -183,10 +192,36 @@ export class Rule {
     return identity;
   }
 
-  private charge(identity: string | undefined, context: ExecutionContext): Awaitable<RuleEntry | undefined> {
+  private charge(
+    identity: string | undefined,
+    context: ExecutionContext,
+    parts: RequestParts,
+  ): Awaitable<RuleEntry | undefined> {
     if (identity === undefined) return undefined;
     const limit = this.limitFor(identity);
     if (limit.off) return undefined;
+    const { share } = this.settings;
+    if (share === undefined) return this.ranked(limit, identity, context);
+    return andThen<ResolvedKey, RuleEntry | undefined>(share.by.identify(context, parts), (found) => {
+      const tenant = this.identity(found, context, parts, share.by);
+      if (tenant === undefined) return undefined;
+      return this.ranked(limit.forTenant(share.tenant(tenant, this.name)), identity, context);
+    });
+  }
+
+  /** The limit as a call from code meets it, which says whose units it asks for where these are shared. */
+  limitForShare(identity: string, tenant: string | undefined): CompiledLimit {
+    const limit = this.limitFor(identity);
+    const { share } = this.settings;
+    if (share === undefined) {
+      if (tenant !== undefined) throw new RateLimitArgumentError(shareMessages.notShared(this.name));
+      return limit;
+    }
+    if (tenant === undefined) throw new RateLimitArgumentError(shareMessages.noTenant(this.name));
+    return limit.forTenant(share.tenant(tenant, this.name));
+  }
+
+  private ranked(limit: CompiledLimit, identity: string, context: ExecutionContext): Awaitable<RuleEntry> {
     const { priority } = this.settings;
     if (typeof priority !== 'function') return this.costed(limit, priority, identity, context);
     return andThen(priority(context), (found) => {

@@ -50,6 +50,9 @@ local function decide(mode, count, times, step)
         changed = state.migrated
         if not fits then
           if algorithm.keep_for and not changed and not state.changed then keep_alive(limit, state) end
+          if algorithm.refuse and cost <= limit.quota and not state.blocked_until then
+            changed = algorithm.refuse(limit, state, cost) or changed
+          end
           if begins_blocks and limit.block_for > 0 and not state.blocked_until then
             begin_block(limit, state, cost)
             changed = true

@@ -1,6 +1,6 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
--- Uses: make_algorithm, now, program, time_to_live_slack, values
+-- Uses: fair_share, make_algorithm, now, program, time_to_live_slack, values
 -- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, HOLD, LEARN, LEARN_RATE, NO_CARRY, PEEK,
 --   PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, limits, position, states
 
@@ -29,7 +29,10 @@ for number = 1, program[4] do
   local name = program[position]
   local algorithm = algorithms[name]
   if not algorithm then
-    algorithm = make_algorithm(name)
+    -- A name behind a plus sign is that of an algorithm whose units tenants share.
+    local shared = string.match(name, '^%+(.*)')
+    algorithm = make_algorithm(shared or name)
+    if shared then algorithm = fair_share(algorithm) end
     algorithms[name] = algorithm
   end
   local limit = {

@@ -22,6 +22,7 @@ const MEASURED = specPaths({
   overrides: ['lists/configured-lists', 'lists/lists', 'redis-overrides'],
   policy: ['file-source', 'policies', 'reader', 'schema'],
   redis: ['cluster', 'connection-errors', 'fallback-store', 'prefetch'],
+  shares: ['app', 'fairness', 'redis'],
   telemetry: ['open-telemetry'],
   testing: ['rate-limit-testing'],
   waiting: ['changed-limits', 'wait-queue'],

@@ -4,7 +4,7 @@ import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
-import { decisionOf, fits, tellAsker, toMs } from './evaluation.js';
+import { decisionOf, fits, noteRefusal, tellAsker, toMs } from './evaluation.js';
 import { holdUnits } from './holding.js';
 import { type Entry, keyOf } from './limit-counters.js';
 
@@ -80,7 +80,8 @@ export class Counters {
       decision.resetAfterMs = toMs(reset);
     }
     if (holds && charged && parameters.hold !== undefined) decision.ticket = holdUnits(view);
-    if (charged || refusedFirst || (state.migrated && !peek)) this.store(view, reset);
+    const noted = !view.allowed && !peek && noteRefusal(view);
+    if (charged || refusedFirst || noted || (state.migrated && !peek)) this.store(view, reset);
     else {
       if (view.stored !== undefined) {
         if (!view.allowed && !peek) this.prolong(view, view.stored, reset);

@@ -20,6 +20,13 @@ export function fits({ limit, state, cost }: View): boolean {
   return cost <= limit.quota && limit.algorithm.fits(limit.parameters, state, cost);
 }
 
+/** Notes what was refused, where that matters. Says whether there is anything to store. */
+export function noteRefusal({ limit, state, block, cost }: View): boolean {
+  const { algorithm, parameters, quota } = limit;
+  if (algorithm.refuse === undefined || block !== undefined || cost > quota) return false;
+  return algorithm.refuse(parameters, state, cost);
+}
+
 /** Whether units can be had within `longest`, and how long they have to be waited for; in microseconds. */
 export function evaluateReservation(view: View, longest: number): void {
   const { limit, state, block, cost } = view;

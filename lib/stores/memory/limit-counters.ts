@@ -79,9 +79,9 @@ export class LimitCounters {
   /** The state of a counter as of now: written over one that nothing needs any more, if there is one. */
   open({ algorithm, parameters }: CompiledLimit, stored: State | undefined, now: number): State {
     const { spare } = this;
-    if (spare === undefined) return algorithm.open(parameters, stored, now);
+    if (spare === undefined || algorithm.reopen === undefined) return algorithm.open(parameters, stored, now);
     this.spare = undefined;
-    algorithm.reopen!(parameters, stored, now, spare);
+    algorithm.reopen(parameters, stored, now, spare);
     return spare;
   }
 

@@ -124,8 +124,9 @@ export class OperationJob<T> extends Job {
 const HOLDS_WORK = 4;
 
 /** The most keys that a limit needs. */
-function keysOf({ algorithm, parameters }: CompiledLimit): number {
-  return 1 + (algorithm.extraKeys?.length ?? 0) + (parameters.hold === undefined ? 0 : 1);
+function keysOf({ algorithm, parameters, tenant }: CompiledLimit): number {
+  const more = parameters.hold === undefined && tenant === undefined ? 0 : 1;
+  return 1 + (algorithm.extraKeys?.length ?? 0) + more;
 }
 
 /** How much a limit asks of the server, in checks of a plain counter. */

@@ -1,8 +1,6 @@
-import { hashIdentity } from '../../limits/identity.js';
+import { hashIdentity, plainIdentity } from '../../limits/identity.js';
+import type { Tenant } from '../../algorithms/fair-share.js';
 import type { Counter } from '../../limits/counter.js';
-
-/** Identities that stand in a key as they are; all others are hashed, behind a sign that none of these holds. */
-const PLAIN = /^[\w.:@-]{1,64}$/;
 
 /**
  * The key of a counter: `prefix:{identity}:namespace:name:code`. The braces make the identity the hash tag, so that all limits of
@@ -14,7 +12,7 @@ export function keyOf(prefix: string, { limit, identity }: Counter): string {
 
 /** Finds the slot in a Cluster, as long as the prefix holds no braces. */
 export function hashTagOf(identity: string): string {
-  return PLAIN.test(identity) ? identity : `#${hashIdentity(identity)}`;
+  return plainIdentity(identity);
 }
 
 /** The key of what is known of the upstream whose limit a counter follows. */
@@ -25,6 +23,11 @@ export function noteKeyOf(key: string): string {
 /** The key of the rate that was learnt for a counter whose limit has none of its own. */
 export function rateKeyOf(key: string): string {
   return `${key}:rate`;
+}
+
+/** The key of what one of the tenants asked and got that share a counter. */
+export function shareKeyOf(key: string, { id }: Tenant): string {
+  return `${key}:share:${id}`;
 }
 
 /** The key of units that are claimed once. Its id may hold anything. */

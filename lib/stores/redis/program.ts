@@ -3,7 +3,7 @@ import type { Charge, Check, Claim, HeldLease, Refund, ReserveEntry } from '../s
 import type { Counter } from '../../limits/counter.js';
 import { holdNumbers } from '../../algorithms/hold-terms.js';
 import { isHold } from '../store-decision.js';
-import { claimKeyOf, extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
+import { claimKeyOf, extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf, shareKeyOf } from './keys.js';
 import type { Lesson } from '../lesson.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
@@ -242,11 +242,13 @@ export class Program {
   private limit(limit: CompiledLimit): number {
     const known = this.limitNumbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow, blockFor, escalation, carry } = limit;
-    const values = this.parametersOf(limit);
+    const { algorithm, parameters, shadow, blockFor, escalation, carry, tenant } = limit;
+    const values: (number | string)[] = this.parametersOf(limit);
+    if (limit.isShared) values.push(tenant?.weight ?? 0, JSON.stringify(tenant?.id ?? ''));
     // One number more than the parameters is the whole of the quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
-    const common = [`"${algorithm.script ?? algorithm.name}"`, shadow ? 1 : 0, parameters.quota];
+    const name = `"${algorithm.scriptPrefix ?? ''}${algorithm.script ?? algorithm.name}"`;
+    const common = [name, shadow ? 1 : 0, parameters.quota];
     common.push(escalation === undefined ? blockFor : -escalation.steps.length);
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.limits += `,${[...common, values.length, ...values].join(',')}`;
@@ -264,18 +266,23 @@ export class Program {
   private key(counter: Counter): number {
     const key = keyOf(this.prefix, counter);
     const known = this.keyNumbers.get(key);
-    const holds = counter.limit.parameters.hold !== undefined;
     if (known !== undefined) {
       this.keepOpen(known);
-      // A limit without holds may have come first.
-      if (holds) this.keyNumber(holdsKeyOf(key));
+      // A limit without holds, or another tenant's, may have come first.
+      this.declareBeside(key, counter);
       return known;
     }
     const number = this.ownKeys.push(key);
     this.keyNumbers.set(key, number);
     this.ownKeys.push(...extraKeysOf(key, counter));
-    if (holds) this.keyNumber(holdsKeyOf(key));
+    this.declareBeside(key, counter);
     return number;
+  }
+
+  /** What is held of a counter has a key of its own beside it, and so has each of its tenants. */
+  private declareBeside(key: string, { limit: { parameters, tenant } }: Counter): void {
+    if (parameters.hold !== undefined) this.keyNumber(holdsKeyOf(key));
+    if (tenant !== undefined) this.keyNumber(shareKeyOf(key, tenant));
   }
 
   /** The number of a key that holds no counter. */

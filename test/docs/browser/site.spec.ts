@@ -10,6 +10,9 @@ import { buildSite, serve } from './built-site.js';
 
 const BASE = '/some/where/';
 
+/** It only ends a build that hangs: one takes minutes where the machine has other things to do. */
+const BUILD_LIMIT_MS = 600_000;
+
 describe('the site of the documentation', () => {
   const browser = browserOfSpec();
   let site: string;
@@ -20,7 +23,7 @@ describe('the site of the documentation', () => {
   beforeAll(async () => {
     ({ site, remove } = await buildSite(BASE));
     ({ origin, server } = await serve(site, BASE));
-  });
+  }, BUILD_LIMIT_MS);
 
   afterAll(async () => {
     await new Promise((resolve) => (server === undefined ? resolve(undefined) : server.close(resolve)));

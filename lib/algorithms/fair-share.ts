@@ -1,0 +1,243 @@
+import type { Algorithm, Parameters, State } from './algorithm.js';
+import { inProportion } from './scale.js';
+import {
+  ACTIVE_SLICES,
+  emptyRecord,
+  emptySums,
+  forgetIdle,
+  later,
+  SHARE_SLICES,
+  type ShareSums,
+  sum,
+  type Tenants,
+  withRecord,
+} from './tenant-record.js';
+
+/** Who asks a limit whose units are shared. */
+export interface Tenant {
+  /** Tells it from all others; of bounded length, and of characters that need no escape. */
+  readonly id: string;
+  /** A whole number >= 1. */
+  readonly weight: number;
+}
+
+/** What a limit shares, besides its algorithm's parameters. */
+export interface ShareParameters extends Parameters {
+  /** The units that come back in a span. */
+  readonly shareUnits: number;
+  /** The length of a slice of a span, in microseconds. */
+  readonly shareLength: number;
+  /** The units that each active tenant may use in a span at least. */
+  readonly floor: number;
+  /** Nobody where no tenant asks: then only the total counts. */
+  readonly tenant?: Tenant;
+}
+
+/** What a state of a shared limit holds besides what its algorithm does. */
+interface SharedState extends State {
+  shares?: { readonly sums: ShareSums; readonly tenants: Tenants } | undefined;
+  /** Those of the tenant that asks; what stands in `sums` are all others. */
+  asking?: Asking | undefined;
+}
+
+interface Asking {
+  readonly sums: ShareSums;
+  readonly tenants: Tenants;
+  readonly newest: number;
+  readonly used: number[];
+  readonly asked: number[];
+  /** Whether it asked for anything, besides having been looked at. */
+  changed: boolean;
+}
+
+/** How a tenant stands in a slice, if nobody asks until then. */
+interface Standing {
+  /** The units that it may use in a span, whatever others do. */
+  readonly part: number;
+  /** The units that it used. */
+  readonly used: number;
+  /** The units that are kept for others. */
+  readonly kept: number;
+}
+
+/** Bytes that one takes in process, roughly. */
+const BYTES_OF_TENANT = 500;
+
+const sharing = new WeakMap<Algorithm, Algorithm>();
+
+/**
+ * The same algorithm for a limit whose units are shared (max-min fairness, held back in advance): a request fits if it fits the
+ * total, and the tenant stays within its part, `weight` / sum of the active weights x quota and at least the floor, or leaves what
+ * the other active tenants may still claim: what each is expected to use in a span, at most its part, less what it has used.
+ * A tenant is active for a span, the time in which the quota comes back and at least the interval, and two slices of it, after it was
+ * allowed or refused something. The total is counted as it is without shares.
+ */
+export function sharedBy(algorithm: Algorithm): Algorithm {
+  let shared = sharing.get(algorithm);
+  if (shared === undefined) sharing.set(algorithm, (shared = share(algorithm as Algorithm<never, ShareParameters>)));
+  return shared;
+}
+
+function share(total: Algorithm<never, ShareParameters>): Algorithm {
+  const shared: Partial<Algorithm<never, ShareParameters, SharedState>> = {
+    scriptPrefix: '+',
+    extraKeys: ['shares'],
+    work: (parameters) => 4 + (total.work?.(parameters) ?? 1),
+    scriptParameters: (parameters, now) => [
+      ...total.scriptParameters(parameters, now),
+      parameters.shareUnits,
+      parameters.shareLength,
+      parameters.floor,
+    ],
+    open(parameters, stored, now) {
+      const state: SharedState = { ...total.open(parameters, stored, now) };
+      state.shares = stored?.shares;
+      state.asking = undefined;
+      const { tenant, shareLength } = parameters;
+      if (tenant !== undefined) state.asking = openShares(state.shares, shareLength, tenant, now);
+      return state;
+    },
+    fits: (parameters, state, cost) => {
+      if (!total.fits(parameters, state, cost)) return false;
+      const { asking } = state;
+      if (asking === undefined) return true;
+      return total.fits(parameters, state, needed(standing(parameters, asking, 0), cost));
+    },
+    take(parameters, state, cost) {
+      total.take(parameters, state, cost);
+      ask(parameters, state, cost, cost);
+    },
+    refuse(parameters, state, cost) {
+      ask(parameters, state, cost, 0);
+      return state.asking !== undefined;
+    },
+    give(parameters, state, units, ticket, chargedAt) {
+      total.give(parameters, state, units, ticket, chargedAt);
+      if (state.asking !== undefined) giveBack(state.asking, units, chargedAt);
+    },
+    save(parameters, state) {
+      const { asking, shares } = state;
+      const saved: SharedState = { ...total.save(parameters, state) };
+      saved.shares = asking?.changed === true ? saveShares(parameters, asking) : shares;
+      saved.asking = undefined;
+      return saved;
+    },
+    keepFor(parameters, state) {
+      const needed = total.keepFor?.(parameters, state) ?? total.resetAfter(parameters, state);
+      const { asking, shares, now } = state;
+      const newest = asking?.changed === true ? asking.newest : shares?.sums.newest;
+      if (newest === undefined) return needed;
+      return Math.max(needed, (newest + ACTIVE_SLICES + 1) * parameters.shareLength - now);
+    },
+    bytes: (state) => (total.bytes?.(state) ?? 0) + BYTES_OF_TENANT * (state.shares?.tenants.size ?? 0),
+    remaining(parameters, state) {
+      const left = total.remaining(parameters, state);
+      if (state.asking === undefined) return left;
+      const { part, used, kept } = standing(parameters, state.asking, 0);
+      return used === 0 ? left : Math.max(Math.min(left, part - used), left - kept);
+    },
+    retryAfter(parameters, state, cost) {
+      const { asking, now } = state;
+      if (asking === undefined) return total.retryAfter(parameters, state, cost);
+      const { newest } = asking;
+      const { shareLength } = parameters;
+      for (let by = 0; by < ACTIVE_SLICES; by++) {
+        const units = needed(standing(parameters, asking, by), cost);
+        if (units > parameters.quota) continue;
+        const begins = by === 0 ? 0 : (newest + by) * shareLength - now;
+        const wait = total.fits(parameters, state, units) ? 0 : total.retryAfter(parameters, state, units);
+        const millis = wholeMillis(Math.max(begins, wait));
+        if (millis < (newest + by + 1) * shareLength - now) return millis;
+      }
+      const rest = total.fits(parameters, state, cost) ? 0 : total.retryAfter(parameters, state, cost);
+      return wholeMillis(Math.max((newest + ACTIVE_SLICES) * shareLength - now, rest));
+    },
+  };
+  const without = { reopen: undefined, reservation: undefined, prefetch: undefined };
+  return { ...total, ...shared, ...without } as unknown as Algorithm;
+}
+
+/** Units that have to be free for a request to fit. */
+function needed({ part, used, kept }: Standing, cost: number): number {
+  // A tenant that has used nothing may ask for more than its part at once.
+  return used === 0 || used + cost <= part ? cost : cost + kept;
+}
+
+function openShares(stored: SharedState['shares'], length: number, { id }: Tenant, now: number): Asking {
+  const current = Math.floor(now / length);
+  // Unless the clock was set back, or the span is another one. What was used in total is not forgotten.
+  const isKnown = stored?.sums.length === length && stored.sums.newest - current <= SHARE_SLICES;
+  const sums = isKnown ? stored.sums : emptySums(length, current);
+  const tenants: Tenants = isKnown ? stored.tenants : new Map();
+  const by = Math.max(0, current - sums.newest);
+  const newest = sums.newest + by;
+  const record = tenants.get(id) ?? emptyRecord(sums.newest);
+  const { weights, expected, used } = withRecord(sums, record, -1);
+  const others = {
+    length,
+    newest,
+    weights: later(weights, by),
+    expected: later(expected, by),
+    used: later(used, by),
+  };
+  const since = newest - record.newest;
+  return {
+    sums: others,
+    tenants,
+    newest,
+    used: later(record.used, since),
+    asked: later(record.asked, since),
+    changed: false,
+  };
+}
+
+/** How a tenant stands so many slices later. */
+function standing({ quota, shareUnits, floor, tenant }: ShareParameters, asking: Asking, by: number): Standing {
+  const { sums, used } = asking;
+  const ages = Math.max(0, SHARE_SLICES + 1 - by);
+  const active = Math.max(0, ACTIVE_SLICES - by);
+  const { weight } = tenant!;
+  const weights = weight + sum(sums.weights, 0, active);
+  const part = Math.min(shareUnits, Math.max(floor, inProportion(shareUnits, weight, weights)));
+  // Never so much that a tenant alone could not ask for its part of what can be there at once.
+  const most = quota - Math.min(quota, shareUnits === quota ? part : inProportion(quota, weight, weights));
+  const kept = Math.max(0, Math.min(sum(sums.expected, 0, active) - sum(sums.used, 0, ages), most));
+  return { part, used: sum(used, 0, ages), kept };
+}
+
+function ask({ shareUnits }: ShareParameters, { asking }: SharedState, cost: number, taken: number): void {
+  if (asking === undefined) return;
+  asking.used[0]! += taken;
+  asking.asked[0] = Math.min(shareUnits, asking.asked[0]! + cost);
+  asking.changed = true;
+}
+
+/** The newest units first, but none of those that count no longer. */
+function giveBack(asking: Asking, units: number, chargedAt: number | undefined): void {
+  const { used, asked, sums, newest } = asking;
+  if (chargedAt !== undefined && newest - Math.floor(chargedAt / sums.length) > SHARE_SLICES) return;
+  asking.changed = true;
+  for (let age = 0; age <= SHARE_SLICES && units > 0; age++) {
+    const given = Math.min(units, used[age]!);
+    used[age]! -= given;
+    asked[age] = Math.max(0, asked[age]! - given);
+    units -= given;
+  }
+}
+
+function saveShares(parameters: ShareParameters, asking: Asking): SharedState['shares'] {
+  const { sums, tenants, newest, used, asked } = asking;
+  const { id, weight } = parameters.tenant!;
+  const lately = sum(asked, 0, SHARE_SLICES + 1);
+  const before = sum(asked, 1, SHARE_SLICES + 2);
+  const expected = Math.min(standing(parameters, asking, 0).part, Math.max(lately, before));
+  const record = { newest, weight, expected, used, asked };
+  tenants.delete(id);
+  tenants.set(id, record);
+  forgetIdle(tenants, newest);
+  return { sums: withRecord(sums, record, 1), tenants };
+}
+
+function wholeMillis(micros: number): number {
+  return Math.ceil(micros / 1000) * 1000;
+}

@@ -1,0 +1,88 @@
+/** How many slices of a limit's span tell what a tenant used; and the one that is not over. */
+export const SHARE_SLICES = 10;
+const AGES = SHARE_SLICES + 1;
+/** For how many slices a tenant is active that asked: also when it comes back after it has waited for the oldest slice to end. */
+export const ACTIVE_SLICES = AGES + 2;
+
+/** What tenants share, but for the one that asks: sums over those that asked last in each slice, the newest slice first. */
+export interface ShareSums {
+  /** Of a slice, in microseconds. */
+  readonly length: number;
+  /** The absolute number of the newest slice. */
+  readonly newest: number;
+  /** The weights of the tenants. */
+  readonly weights: readonly number[];
+  /** The units that they are expected to use in a span, at most their parts. */
+  readonly expected: readonly number[];
+  /** The units that were used in each slice, as far as they were expected. */
+  readonly used: readonly number[];
+}
+
+/** What one tenant asked and got, by slices, the newest first. */
+export interface TenantRecord {
+  /** The absolute number of the slice in which it asked last. */
+  readonly newest: number;
+  /** As it stands in the sums. */
+  readonly weight: number;
+  /** As it stands in the sums. */
+  readonly expected: number;
+  readonly used: readonly number[];
+  /** Those of one slice more: what was asked in the span before the newest slice is expected in the next one. */
+  readonly asked: readonly number[];
+}
+
+export function zeros(length: number): number[] {
+  return Array.from({ length }, () => 0);
+}
+
+export function sum(counts: readonly number[], from: number, to: number): number {
+  let total = 0;
+  for (let i = from; i < to; i++) total += counts[i]!;
+  return total;
+}
+
+/** Counts of slices, by so many slices later. */
+export function later(counts: readonly number[], by: number): number[] {
+  return counts.map((_, age) => (age >= by ? counts[age - by]! : 0));
+}
+
+export function emptySums(length: number, newest: number): ShareSums {
+  return { length, newest, weights: zeros(ACTIVE_SLICES), expected: zeros(ACTIVE_SLICES), used: zeros(AGES) };
+}
+
+export function emptyRecord(newest: number): TenantRecord {
+  return { newest, weight: 0, expected: 0, used: zeros(AGES), asked: zeros(AGES + 1) };
+}
+
+/** The sums with a tenant's part added, or taken away. */
+export function withRecord(sums: ShareSums, record: TenantRecord, sign: 1 | -1): ShareSums {
+  const by = sums.newest - record.newest;
+  if (by >= ACTIVE_SLICES) return sums;
+  const weights = [...sums.weights];
+  const expected = [...sums.expected];
+  const used = [...sums.used];
+  weights[by] = Math.max(0, weights[by]! + sign * record.weight);
+  expected[by] = Math.max(0, expected[by]! + sign * record.expected);
+  let left = record.expected;
+  // The oldest units first.
+  for (let age = SHARE_SLICES; age >= 0; age--) {
+    const counted = Math.min(left, record.used[age]!);
+    left -= counted;
+    if (age + by < AGES) used[age + by] = Math.max(0, used[age + by]! + sign * counted);
+  }
+  return { ...sums, weights, expected, used };
+}
+
+/** The tenants of a counter in process, those that asked last at the end. */
+export type Tenants = Map<string, TenantRecord>;
+
+/** The most tenants of a counter that are known in process; the ones that asked longest ago are forgotten. */
+const MAX_TENANTS = 10_000;
+
+/** Forgets tenants that are active no longer, and those that are too many. */
+export function forgetIdle(tenants: Tenants, newest: number): void {
+  for (const [id, record] of tenants) {
+    if (newest - record.newest < ACTIVE_SLICES && tenants.size <= MAX_TENANTS) return;
+    tenants.delete(id);
+  }
+}

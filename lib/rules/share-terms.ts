@@ -1,0 +1,70 @@
+import type { Tenant } from '../algorithms/fair-share.js';
+import { givenOptions } from '../algorithms/options.js';
+import type { CommonLimitOptions, SharedLimitOptions, ShareOptions } from '../config/limit-definition.js';
+import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { shareMessages } from '../errors/share-messages.js';
+import { plainIdentity } from '../limits/identity.js';
+
+const OPTIONS = ['by', 'weight', 'floor'] as const satisfies readonly (keyof ShareOptions)[];
+/** What excludes shares: it decides for all tenants at once, or takes units in advance. */
+const EXCLUDED = ['prefetch', 'blockFor', 'candidate', 'reserveFor'] as const;
+const MAX_WEIGHT = 1_000_000;
+
+/** A limit's `share`, as it was read, but for whom it counts. */
+export interface SharePlan {
+  readonly floor: number;
+  /** The tenant of a name. Throws `RateLimitArgumentError` for a wrong weight or no name. */
+  tenant(name: unknown, limit: string): Tenant;
+}
+
+/** Reads a limit's `share`. */
+export function shareTerms(options: CommonLimitOptions & SharedLimitOptions, location: string): SharePlan | undefined {
+  const { share } = options;
+  if (share === undefined) return undefined;
+  if (typeof share !== 'object' || share === null || Array.isArray(share)) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'share', share, shareMessages.wants()));
+  }
+  const within = `${location}.share`;
+  for (const name of Object.keys(share)) {
+    if (!(OPTIONS as readonly string[]).includes(name)) {
+      throw new RateLimitConfigError(messages.unknownOption(within, name, OPTIONS));
+    }
+  }
+  const { by, weight, floor = 0 } = givenOptions(share, OPTIONS);
+  if (by === undefined) throw new RateLimitConfigError(messages.missingOption(within, 'by', "a key such as 'user'"));
+  const refuse = (option: string, got: unknown, wants: string): never => {
+    throw new RateLimitConfigError(messages.wrongOption(within, option, got, wants));
+  };
+  if (weight !== undefined && typeof weight !== 'function' && !isWeights(weight)) {
+    refuse('weight', weight, shareMessages.weightWants());
+  }
+  if (typeof floor !== 'number' || !(floor >= 0 && floor <= 1)) refuse('floor', floor, shareMessages.floorWants());
+  const weights = typeof weight === 'object' ? new Map(Object.entries(weight)) : undefined;
+  if (weights !== undefined && floor * weights.size > 1) {
+    refuse('floor', floor, shareMessages.floorsTooMany(weights.size));
+  }
+  for (const other of EXCLUDED) {
+    if (options[other] !== undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, other));
+  }
+  return {
+    floor,
+    tenant(name, limit) {
+      if (typeof name !== 'string' || name === '') throw new RateLimitArgumentError(shareMessages.wrongTenant(name));
+      const own: unknown = typeof weight === 'function' ? weight(name) : (weights?.get(name) ?? 1);
+      if (!isWeight(own)) throw new RateLimitArgumentError(shareMessages.wrongWeight(limit, name, own));
+      return { id: plainIdentity(name), weight: own };
+    },
+  };
+}
+
+/** Whether a value is an object of weights by tenant. */
+export function isWeights(value: unknown): value is Readonly<Record<string, number>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const weights = Object.values(value);
+  return weights.length > 0 && weights.every(isWeight);
+}
+
+function isWeight(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_WEIGHT;
+}

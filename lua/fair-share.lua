@@ -1,0 +1,239 @@
+-- An algorithm for a limit whose units tenants share. The total is counted as it is without shares; besides it stand, in keys of their
+-- own, what the tenants have in common and what each one asked and got, by slices of the span in which the quota comes back.
+-- Parameters: those of the algorithm, then the units that come back in a span, the length of a slice (microseconds), the floor (units that each active tenant may use
+-- in a span at least), the weight and the name of the tenant that asks, which is empty if none does.
+-- Stored: a MessagePack array behind `:shares`: epoch, length, number of the newest slice, then of each slice, from the newest on,
+-- the weights of the tenants that asked last in it, the units that these are expected to use in a span, and the units used as
+-- far as they were expected. And one behind `:share:` and the tenant's name: epoch, number of the newest slice, weight and expected
+-- units as they stand in the first, the units that were used in each slice, those that were asked, of one slice more.
+-- Both can be forgotten at any time: then tenants have used nothing yet, and the total holds as before.
+--
+-- Uses: in_proportion, time_to_live
+-- Leaves: fair_share
+
+local function fair_share(algorithm)
+  local SLICES = 10
+  local AGES = SLICES + 1
+  -- For how many slices a tenant is active that asked.
+  local ACTIVE = AGES + 2
+
+  local function total_of(counts, from, to)
+    local total = 0
+    for i = from, to do total = total + counts[i] end
+    return total
+  end
+
+  local function later(counts, by)
+    local moved = {}
+    for i = 1, #counts do moved[i] = i > by and counts[i - by] or 0 end
+    return moved
+  end
+
+  local function part_of(numbers, first, count)
+    local part = {}
+    for i = 1, count do part[i] = numbers[first + i - 1] or 0 end
+    return part
+  end
+
+  -- Fails if it is no array of so many numbers.
+  local function unpacked_numbers(value, count)
+    local numbers = cmsgpack.unpack(value)
+    return #numbers == count and total_of(numbers, 1, count) and numbers
+  end
+
+  local function numbers_of(value, count)
+    if not value then return nil end
+    local readable, numbers = pcall(unpacked_numbers, value, count)
+    return readable and numbers or nil
+  end
+
+  -- Adds a tenant's part to the sums, or takes it away.
+  local function add_record(sums, record, sign)
+    local by = sums.newest - record.newest
+    if by >= ACTIVE then return end
+    sums.weights[by + 1] = max(0, sums.weights[by + 1] + sign * record.weight)
+    sums.expected[by + 1] = max(0, sums.expected[by + 1] + sign * record.expected)
+    local left = record.expected
+    -- The oldest units first.
+    for age = SLICES, 0, -1 do
+      local counted = min(left, record.used[age + 1])
+      left = left - counted
+      if age + by < AGES then
+        sums.used[age + by + 1] = max(0, sums.used[age + by + 1] + sign * counted)
+      end
+    end
+  end
+
+  local total, shared = algorithm, {}
+  for name, value in pairs(algorithm) do shared[name] = value end
+  shared.reuses_state, shared.debt_cleared_at, shared.can_borrow = nil, nil, nil
+  shared.parameters = {}
+  for i, name in ipairs(algorithm.parameters) do shared.parameters[i] = name end
+  for _, name in ipairs({ 'share_units', 'share_length', 'floor', 'weight', 'tenant' }) do
+    shared.parameters[#shared.parameters + 1] = name
+  end
+
+  -- What was stored of a tenant before is of another epoch.
+  local function begin_sums(limit, now, epoch)
+    local zeros = {}
+    for i = 1, ACTIVE do zeros[i] = 0 end
+    return {
+      epoch = epoch,
+      newest = floor(now / limit.share_length),
+      weights = zeros,
+      expected = part_of(zeros, 1, ACTIVE),
+      used = part_of(zeros, 1, AGES),
+    }
+  end
+
+  -- What the others have in common, and the tenant's own slices.
+  local function open_shares(limit, state, key, now)
+    local length, current = limit.share_length, floor(now / limit.share_length)
+    local values = redis.call('MGET', key .. ':shares', key .. ':share:' .. limit.tenant)
+    local stored, sums, own = numbers_of(values[1], 3 + 2 * ACTIVE + AGES), nil, nil
+    -- Unless the clock was set back, or the span is another one.
+    if stored and stored[2] == length and stored[3] - current <= SLICES then
+      sums = {
+        epoch = stored[1],
+        newest = stored[3],
+        weights = part_of(stored, 4, ACTIVE),
+        expected = part_of(stored, 4 + ACTIVE, ACTIVE),
+        used = part_of(stored, 4 + 2 * ACTIVE, AGES),
+      }
+      own = numbers_of(values[2], 5 + 2 * AGES)
+      if own and (own[1] ~= sums.epoch or own[2] > sums.newest) then own = nil end
+    end
+    sums = sums or begin_sums(limit, now, stored and max(now, stored[1] + 1) or now)
+    local by = max(0, current - sums.newest)
+    local newest = sums.newest + by
+    local record = { newest = sums.newest, weight = 0, expected = 0, used = {}, asked = {} }
+    if own then
+      record.newest, record.weight, record.expected = own[2], own[3], own[4]
+    end
+    record.used, record.asked = part_of(own or {}, 5, AGES), part_of(own or {}, 5 + AGES, AGES + 1)
+    add_record(sums, record, -1)
+    state.sums = {
+      epoch = sums.epoch,
+      newest = newest,
+      weights = later(sums.weights, by),
+      expected = later(sums.expected, by),
+      used = later(sums.used, by),
+    }
+    local since = newest - record.newest
+    state.own_used, state.own_asked = later(record.used, since), later(record.asked, since)
+  end
+
+  -- The tenant's part, the units that it used, and those that are kept for others, so many slices later.
+  local function standing(limit, state, by)
+    local sums, ages, active = state.sums, AGES - by, ACTIVE - by
+    local weights = limit.weight + total_of(sums.weights, 1, active)
+    local units, quota = limit.share_units, limit.quota
+    local part = min(units, max(limit.floor, in_proportion(units, limit.weight, weights)))
+    -- Never so much that a tenant alone could not ask for its part of what can be there at once.
+    local most = quota - min(quota, units == quota and part or in_proportion(quota, limit.weight, weights))
+    local kept = max(0, min(total_of(sums.expected, 1, active) - total_of(sums.used, 1, ages), most))
+    return part, total_of(state.own_used, 1, ages), kept
+  end
+
+  -- Units that have to be free for a request to fit. A tenant that has used nothing may ask for more than its part at once.
+  local function needed(limit, state, by, cost)
+    local part, used, kept = standing(limit, state, by)
+    if used == 0 or used + cost <= part then return cost end
+    return cost + kept
+  end
+
+  local function ask(limit, state, cost, taken)
+    if not state.sums then return false end
+    state.own_used[1] = state.own_used[1] + taken
+    state.own_asked[1] = min(limit.share_units, state.own_asked[1] + cost)
+    state.asked_now = true
+    return true
+  end
+
+  -- The newest units first, but none of those that count no longer.
+  local function give_back(limit, state, units, charged_at)
+    local used, asked = state.own_used, state.own_asked
+    if charged_at >= 0 and state.sums.newest - floor(charged_at / limit.share_length) > SLICES then return end
+    state.asked_now = true
+    for age = 1, AGES do
+      local given = min(units, used[age])
+      used[age], asked[age] = used[age] - given, max(0, asked[age] - given)
+      units = units - given
+    end
+  end
+
+  local function whole_millis(micros) return ceil(micros / 1000) * 1000 end
+
+  shared.open = function(limit, stored, now, key, state)
+    local of_another_time = total.open(limit, stored, now, key, state)
+    state.sums, state.asked_now = nil, false
+    if limit.tenant ~= '' then open_shares(limit, state, key, now) end
+    return of_another_time
+  end
+
+  shared.fits = function(limit, state, cost)
+    if not total.fits(limit, state, cost) then return false end
+    if not state.sums then return true end
+    return total.fits(limit, state, needed(limit, state, 0, cost))
+  end
+
+  shared.take = function(limit, state, cost)
+    total.take(limit, state, cost)
+    ask(limit, state, cost, cost)
+  end
+
+  shared.refuse = function(limit, state, cost) return ask(limit, state, cost, 0) end
+
+  shared.give = function(limit, state, units, ticket, charged_at)
+    total.give(limit, state, units, ticket, charged_at)
+    if state.sums then give_back(limit, state, units, charged_at) end
+  end
+
+  shared.remaining = function(limit, state)
+    local left = total.remaining(limit, state)
+    if not state.sums then return left end
+    local part, used, kept = standing(limit, state, 0)
+    if used == 0 then return left end
+    return max(min(left, part - used), left - kept)
+  end
+
+  shared.retry_after = function(limit, state, cost)
+    if not state.sums then return total.retry_after(limit, state, cost) end
+    local length, newest, now = limit.share_length, state.sums.newest, state.now
+    for by = 0, ACTIVE - 1 do
+      local units = needed(limit, state, by, cost)
+      if units <= limit.quota then
+        local begins = by == 0 and 0 or (newest + by) * length - now
+        local wait = total.fits(limit, state, units) and 0 or total.retry_after(limit, state, units)
+        local millis = whole_millis(max(begins, wait))
+        if millis < (newest + by + 1) * length - now then return millis end
+      end
+    end
+    local rest = total.fits(limit, state, cost) and 0 or total.retry_after(limit, state, cost)
+    return whole_millis(max((newest + ACTIVE) * length - now, rest))
+  end
+
+  local save_total = algorithm.save
+
+  shared.save = function(limit, state, key)
+    if save_total then save_total(limit, state, key) end
+    if not state.sums or not state.asked_now then return end
+    local sums, used, asked = state.sums, state.own_used, state.own_asked
+    local part = standing(limit, state, 0)
+    local expected = min(part, max(total_of(asked, 1, AGES), total_of(asked, 2, AGES + 1)))
+    add_record(sums, { newest = sums.newest, weight = limit.weight, expected = expected, used = used }, 1)
+    local numbers = { sums.epoch, limit.share_length, sums.newest }
+    for _, counts in ipairs({ sums.weights, sums.expected, sums.used }) do
+      for i = 1, #counts do numbers[#numbers + 1] = counts[i] end
+    end
+    local record = { sums.epoch, sums.newest, limit.weight, expected }
+    for _, counts in ipairs({ used, asked }) do
+      for i = 1, #counts do record[#record + 1] = counts[i] end
+    end
+    local lives = time_to_live((ACTIVE + 1) * limit.share_length)
+    redis.call('SET', key .. ':shares', cmsgpack.pack(numbers), 'PX', lives)
+    redis.call('SET', key .. ':share:' .. limit.tenant, cmsgpack.pack(record), 'PX', lives)
+  end
+
+  return shared
+end

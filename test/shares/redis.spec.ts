@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { ask, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { sharedLimit } from './simulation.js';
+
+const limit = sharedLimit({ algo: 'token-bucket', rate: 110, interval: '1m', burst: 20 });
+const identity = 'global';
+const of = (id: string) => limit.forTenant({ id, weight: 1 });
+
+let redis: Redis;
+beforeAll(async () => {
+  redis = await connectRedis();
+});
+afterAll(() => redis.disconnect());
+
+it('keeps what tenants used beside their counter, in its slot, for a span and three slices', async () => {
+  const prefix = freshPrefix();
+  const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+  await ask(store, of('a'), { identity, cost: 20 });
+  expect(await ask(store, of('#b'), { identity })).toMatchObject({ allowed: false });
+  const keys = (await redis.keys(`${prefix}*`)).toSorted();
+  const counter = `${prefix}:{global}::gpu:td`;
+  expect(keys).toEqual([counter, `${counter}:share:#b`, `${counter}:share:a`, `${counter}:shares`]);
+  for (const key of keys.slice(1)) {
+    const ttl = await redis.pttl(key);
+    expect(ttl).toBeGreaterThan(60_000);
+    expect(ttl).toBeLessThanOrEqual((60_000 / 11) * 14 + 1001);
+  }
+  await store.reset([{ limit, identity }]);
+  expect(await redis.exists(counter, `${counter}:shares`)).toBe(0);
+});
+
+it('writes for a refused tenant only that it asked', async () => {
+  const prefix = freshPrefix();
+  const clock = new ManualClock();
+  const store = new RedisStore(redis, { clock, prefix, timeoutMs: 5000 });
+  await ask(store, of('a'), { identity, cost: 20 });
+  const other = of('b');
+  const counter = `${prefix}:{global}::gpu:td`;
+  const before = await redis.getBuffer(counter);
+  await ask(store, other, { identity, peek: true });
+  expect(await redis.exists(`${counter}:share:b`)).toBe(0);
+  await ask(store, other, { identity });
+  expect(await redis.exists(`${counter}:share:b`)).toBe(1);
+  expect(await redis.getBuffer(counter)).toEqual(before);
+});
+
+it.each(['no array', '\u0000', '\u0093\u0001\u0002\u0003', ''])(
+  'counts anew what tenants used if it reads %j',
+  async (text) => {
+    const prefix = freshPrefix();
+    const clock = new ManualClock();
+    const store = new RedisStore(redis, { clock, prefix, timeoutMs: 5000 });
+    const memory = new MemoryStore({ clock: clock.now });
+    await ask(store, of('a'), { identity, cost: 15 });
+    await ask(memory, limit, { identity, cost: 15 });
+    const counter = `${prefix}:{global}::gpu:td`;
+    await redis.set(`${counter}:shares`, Buffer.from(text, 'latin1'));
+    await redis.del(`${counter}:share:a`);
+    await redis.hset(`${counter}:share:a`, 'a', 1);
+    const decision = await ask(store, of('a'), { identity, peek: true });
+    expect(decision).toEqual({ ...(await ask(memory, of('a'), { identity, peek: true })), source: 'redis' });
+    expect(await ask(store, of('b'), { identity, cost: 5 })).toMatchObject({ allowed: true });
+  },
+);
+
+it('decides checks of many tenants of a counter in one call', async () => {
+  const prefix = freshPrefix();
+  const clock = new ManualClock();
+  const store = new RedisStore(redis, { clock, prefix, timeoutMs: 5000 });
+  const memory = new MemoryStore({ clock: clock.now });
+  const checks = Array.from({ length: 60 }, (_, index) => ({
+    entries: [{ limit: of(`t${index % 7}`), identity, cost: 1 }],
+  }));
+  for (let turn = 0; turn < 4; turn++) {
+    const there = await store.check(checks);
+    const here = await memory.check(checks);
+    expect(there.flat().map(({ allowed, remaining }) => [allowed, remaining])).toEqual(
+      here.flat().map(({ allowed, remaining }) => [allowed, remaining]),
+    );
+    clock.advanceMs(3000);
+  }
+});

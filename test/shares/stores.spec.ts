@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import type { Check, Store } from '../../lib/stores/store.js';
+import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
+import { comparable, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { sharedLimit } from './simulation.js';
+
+const RUNS = propertyRuns(60);
+
+const options = fc.record({
+  algo: fc.constantFrom('sliding-window', 'token-bucket', 'gcra'),
+  rate: fc.integer({ min: 1, max: 40 }),
+  interval: fc.constantFrom('1s', '7s', '1m', 11),
+  burst: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
+  floor: fc.constantFrom(0, 0, 0.05, 0.3, 1),
+});
+
+type Options = typeof options extends fc.Arbitrary<infer T> ? T : never;
+
+const limitOf = ({ algo, rate, interval, burst, floor }: Options) => {
+  const own = algo === 'sliding-window' || burst === undefined ? {} : { burst };
+  return sharedLimit({ algo, rate, interval, ...own } as AlgorithmOptions, { floor });
+};
+
+/** Who asks: none, or a tenant of a weight. */
+const tenants = [undefined, 'a', 'a', 'b', 'c', 'd'].map((id, index) => id && { id, weight: index < 3 ? 1 : index });
+
+const asked = fc.record({
+  tenant: fc.nat(tenants.length - 1),
+  cost: fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 1, max: 3 }) }, fc.integer({ min: 1, max: 60 })),
+  peek: fc.boolean(),
+  /** Beside another limit, which may refuse. */
+  beside: fc.boolean(),
+  old: fc.boolean(),
+});
+
+const steps = fc.array(
+  fc.record({
+    /** A share of the interval. */
+    clock: fc.oneof(
+      { weight: 5, arbitrary: fc.double({ min: 0, max: 0.3, noNaN: true }) },
+      fc.double({ min: -2, max: 3, noNaN: true }),
+    ),
+    checks: fc.array(asked, { maxLength: 8 }),
+    operation: fc.constantFrom(
+      'none',
+      'none',
+      'refund',
+      'late refund',
+      'penalize',
+      'reset',
+      'block',
+      'unblock',
+      'change',
+    ),
+    tenant: fc.nat(tenants.length - 1),
+  }),
+  { minLength: 1, maxLength: 25 },
+);
+
+let redis: Redis;
+beforeAll(async () => {
+  redis = await connectRedis({ enableAutoPipelining: true });
+});
+afterAll(() => redis.disconnect());
+
+describe('shares', () => {
+  it(
+    'are the same in both stores, field by field, on any history',
+    () =>
+      assertSideBySide(
+        fc.asyncProperty(options, options, steps, async (first, changed, history) => {
+          const clock = new ManualClock();
+          const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
+          const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+          let limit = limitOf(first);
+          let old = limit;
+          const other = compile({ algo: 'gcra', rate: 5, interval: '1s', burst: 3 }, 'other');
+          const identity = 'global';
+          const both = async (act: (store: Store) => Promise<unknown>) => {
+            await Promise.all([act(memory), act(remote)]);
+          };
+          try {
+            for (const { clock: share, checks, operation, tenant } of history) {
+              clock.advanceMs(share * limit.windowMs(0));
+              const all = checks.map(({ tenant: who, cost, peek, beside, old: stale }): Check => ({
+                peek,
+                entries: [
+                  { limit: (stale ? old : limit).forTenant(tenants[who] || undefined), identity, cost },
+                  ...(beside ? [{ limit: other, identity, cost: 1 }] : []),
+                ],
+              }));
+              const here = await memory.check(all);
+              expectEqual(comparable(await remote.check(all)), comparable(here));
+              const counter = { limit: limit.forTenant(tenants[tenant] || undefined), identity };
+              const chargedAt = clock.micros - Math.floor(limit.windowMs(0) * 1100);
+              if (operation === 'refund') await both((store) => store.refund([{ ...counter, units: 2 }]));
+              if (operation === 'late refund')
+                await both((store) => store.refund([{ ...counter, units: 2, chargedAt }]));
+              if (operation === 'penalize') await both((store) => store.penalize({ ...counter, units: 3 }));
+              if (operation === 'block') await both((store) => store.block(counter, 500));
+              if (operation === 'unblock') await both((store) => store.block(counter, 0));
+              if (operation === 'reset') {
+                await both((store) => store.reset([counter]));
+                // What is left of tenants is told apart by when it began.
+                clock.advanceMs(1);
+              }
+              if (operation === 'change') {
+                old = limit;
+                limit =
+                  limit.quota === limitOf(first).quota ? limitOf({ ...changed, algo: first.algo }) : limitOf(first);
+              }
+            }
+          } finally {
+            await Promise.all([memory.close(), remote.close()]);
+          }
+        }),
+        RUNS,
+      ),
+    PROPERTY_TIMEOUT_MS,
+  );
+});
