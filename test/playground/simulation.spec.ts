@@ -64,8 +64,8 @@ const edge = (algorithm: AlgorithmName, given: Settings = settings): Run =>
   simulate(algorithm, given, arrivalsOf(trafficOf('edge', { rate: given.rate })));
 
 describe('the simulation', () => {
-  it('knows every algorithm but those that learn of what they let in', () => {
-    const known = [...ALGORITHMS, ...algorithms.withAny('adapting')];
+  it('knows every algorithm but those that learn of what they let in, and budgets, which draw as calendar windows', () => {
+    const known = [...ALGORITHMS, 'budget', ...algorithms.withAny('adapting')];
     expect(known.toSorted()).toEqual(algorithms.names.toSorted());
   });
 
