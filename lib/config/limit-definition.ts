@@ -243,6 +243,8 @@ export interface AdaptiveLimitOptions extends Omit<
   count?: never;
   /** `shares` says what each priority may take. */
   reserveFor?: never;
+  /** It knows priorities, and no tenants. */
+  share?: never;
   /** Nobody in particular asks too much of it. */
   blockFor?: never;
   /** There are no blocks to forget. */
@@ -256,7 +258,7 @@ export interface AdaptiveLimitOptions extends Omit<
 /** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition =
   | (Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>> & CommonLimitOptions)
-  | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions & { share?: never });
+  | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions);
 
 /** The default options of all limits of an app. */
 export type LimitDefaults = Omit<
