@@ -20,6 +20,8 @@ const NAME = /^[\x20-\x7e]{1,128}$/;
 
 /** Options that stand before the first comma. */
 const LEADING = ['rate', 'interval', 'period', 'limit', 'ttl'];
+/** Options that are no one value, which a policy file can have. */
+const STRUCTURED = ['warmUp', 'shares'];
 /** Options of every limit. */
 const COMMON = ['blockFor', 'forgetAfter', 'mode', 'key'];
 /** Stands between the steps of blocks. */
@@ -69,7 +71,7 @@ function readSpec(spec: string, common: readonly string[]): ReadSpec {
   const [, algo = '', rate = '', interval = '', list = '', name] = SPEC.exec(spec) ?? [];
   const algorithm = algorithms.get(algo);
   if (!SPEC.test(spec)) throw new UsageError(cliMessages.wrongLimit(spec, FORM));
-  const own = (algorithm?.options ?? []).filter((option) => !LEADING.includes(option));
+  const own = (algorithm?.options ?? []).filter((option) => !LEADING.includes(option) && !STRUCTURED.includes(option));
   const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...common]);
   const main = mainOptions(algorithm?.options ?? [], rate, interval);
   const options = { algo, ...main, ...Object.fromEntries(ownOf(given)) };

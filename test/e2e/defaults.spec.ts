@@ -203,7 +203,7 @@ describe('wrong defaults', () => {
     [{ key: 7 }, "defaults: option 'key' is 7, wants 'ip', 'user'"],
     [{ count: 'some' }, "defaults: option 'count' is 'some', wants 'all', 'failed'"],
     [{ cost: 0 }, "defaults: option 'cost' is 0, wants a whole number >= 1"],
-    [{ name: 'x' }, "defaults: option 'name' is unknown, wants only key, cost, skip, count"],
+    [{ name: 'x' }, "defaults: option 'name' is unknown, wants only key, cost, priority, skip, count"],
     [{ phase: 'guard' }, "defaults: option 'phase' is unknown"],
     [{ rate: 5 }, "defaults: option 'rate' is unknown"],
   ])('are told of at start-up: %p', async (defaults, message) => {

@@ -129,11 +129,11 @@ describe('start-up errors', () => {
   const STEPS =
     "a duration, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =
-    'name, key, cost, skip, count, blockFor, forgetAfter, prefetch, candidate, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body';
+    'name, key, cost, priority, reserveFor, share, skip, count, blockFor, forgetAfter, prefetch, candidate, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
-    [wrong({ ratee: 5 }), `option 'ratee' is unknown, wants only rate, interval, ${common}`],
+    [wrong({ ratee: 5 }), `option 'ratee' is unknown, wants only rate, interval, hold, onLapse, ${common}`],
     [wrong({ algo: 'leaky' }), ''],
     [wrong({ rate: 1.5 }), "option 'rate' is 1.5, wants a whole number >= 1"],
     [wrong({ burst: 2 }), ''],
