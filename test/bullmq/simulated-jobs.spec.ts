@@ -117,6 +117,14 @@ describe('jobs of workers that are never busy', () => {
     expect(await take(job!, processor('paced'))).toBe(true);
   });
 
+  it('start at once when their key was reset', async () => {
+    const process = processor('paced');
+    const [first, second] = jobs(2);
+    await take(first!, process);
+    await app.get(LimiterService).for('paced').reset('shop');
+    expect(await take(second!, process)).toBe(true);
+  });
+
   it.each<[Name, number]>([
     ['kept', 7],
     ['important', 10],
