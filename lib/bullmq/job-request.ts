@@ -10,6 +10,8 @@ import type { JobLimitSettings } from './read-job-options.js';
 export interface JobRequest {
   /** Tells this execution from all others: an attempt of a job, also if another worker takes it over. */
   readonly id: string;
+  /** Whether another worker may have started it before that died. */
+  readonly hasStalled: boolean;
   /** What is reserved for a time of the job's own. */
   readonly reserved: readonly CheckEntry[];
   /** What is asked for when the job starts: windows, and units that are held. */
@@ -22,16 +24,17 @@ export async function requestOf<J extends LimitedJob>(
   limiters: readonly Limiter[],
   settings: JobLimitSettings<J>,
 ): Promise<JobRequest> {
-  const { id, queueQualifiedName, timestamp, attemptsMade } = job;
+  const { id, queueQualifiedName, timestamp, attemptsMade, stalledCounter = 0 } = job;
   if (id === undefined) throw new RateLimitArgumentError(bullmqMessages.noId(settings.location));
   const entries: CheckEntry[] = [];
   for (const limiter of limiters) {
     const { identity, cost } = await askOf(limiter.rule, settings, () => job);
-    const limit = limiter.rule.limitFor(identity);
+    const limit = limiter.rule.limitFor(identity).forPriority(limiter.rule.fixedPriority);
     if (!limit.off) entries.push({ limit, identity, cost });
   }
   return {
     id: JSON.stringify([queueQualifiedName, id, timestamp, attemptsMade]),
+    hasStalled: stalledCounter > 0,
     reserved: entries.filter(canReserve),
     asked: entries.filter((entry) => !canReserve(entry)),
   };

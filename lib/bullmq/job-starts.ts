@@ -25,11 +25,16 @@ export class JobStarts {
   ) {}
 
   /** Takes what a job needs to start, and waits for it; or returns the limit for which it came too late, and how long that has no room. */
-  async take({ id, reserved }: JobRequest, holdMs = HOLD_MS): Promise<JobStart | JobWait> {
+  async take({ id, reserved, hasStalled }: JobRequest, holdMs = HOLD_MS): Promise<JobStart | JobWait> {
     const taken: Refund[] = [];
     for (const entry of reserved) {
       if (entry.limit.shadow) continue;
-      const answer = await this.reserve(entry, id, holdMs);
+      let answer = await this.reserve(entry, id, holdMs);
+      if (answer.wasClaimed === true && answer.delayMs === 0 && !hasStalled) {
+        // The answer was lost when it was taken, and the time has passed: others may have been as unlucky, and start now.
+        await this.store.refund([claimOf(entry, id)]);
+        answer = await this.reserve(entry, id, holdMs);
+      }
       if (!answer.allowed) {
         await this.giveBack({ taken });
         return { entry, ms: answer.retryAfterMs };

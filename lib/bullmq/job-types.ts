@@ -16,6 +16,8 @@ export interface LimitedJob {
   timestamp: number;
   /** How many attempts have ended. */
   attemptsMade: number;
+  /** How often it was taken from a worker that did not answer any more. */
+  stalledCounter?: number | undefined;
   /** The options with which it was added. */
   readonly opts: LimitedJobOptions;
   /** Its priority now: jobs without one, or with 0, come first. */

@@ -13,7 +13,7 @@ import { ACQUIRE_OPTIONS, type AcquireOptions, RESERVE_OPTIONS, type ReserveOpti
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
 import { readReservationId } from './reservation-id.js';
-import type { CheckEntry, Counter } from '../limits/counter.js';
+import { type CheckEntry, type Counter, startsOf } from '../limits/counter.js';
 import { decide, decided } from '../stores/decide.js';
 import type { Decision } from '../limits/decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
@@ -185,7 +185,9 @@ export class Limiter {
   /** Forgets all that a key has: counted units, held units, a block, and offences. */
   async reset(key: string): Promise<void> {
     const counter = this.counter(key);
-    await this.store.reset([counter]);
+    const { reservation, queue } = counter.limit.algorithm;
+    const canReserve = reservation !== undefined || queue !== undefined;
+    await this.store.reset(canReserve ? [counter, startsOf(counter)] : [counter]);
     this.queues.restart(counter);
   }
 

@@ -8,14 +8,14 @@ import { startLimiters } from '../outbound/upstream.js';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
-import { type Bullmq, connection, JobQueue, versions } from './job-queues.js';
+import { type Bullmq, connection, JobQueue, NEWEST, versions } from './job-queues.js';
 
 const DEFINE = {
   paced: { algo: 'gcra', rate: 1, interval: '80ms', burst: 1 },
   slow: { algo: 'gcra', rate: 1, interval: '1h', burst: 1 },
 } as const;
 
-describe.each(Object.entries(versions))('jobs of %s', (_, load) => {
+describe.each(Object.entries(versions))('jobs of %s', (version, load) => {
   let app: TestingModule;
   let limiters: LimiterService;
   let bullmq: Bullmq;
@@ -94,25 +94,6 @@ describe.each(Object.entries(versions))('jobs of %s', (_, load) => {
     expect(charged).toHaveLength(40);
   });
 
-  it('all end after the counters were lost', async () => {
-    const server = await startRedis();
-    await app.close();
-    await open(server.url);
-    try {
-      jobs.work(limited('paced'));
-      const added = await jobs.add('a', 'a', 'a', 'a', 'b');
-      await until(() => started.length >= 2);
-      await server.kill();
-      await server.start();
-      await completed(5);
-      expect(started.toSorted()).toEqual(added.map(({ id }) => id!).toSorted());
-    } finally {
-      await app.close();
-      await server.stop();
-      await open();
-    }
-  });
-
   it('have their priority back when they are tried again', async () => {
     jobs.work(limited('slow', () => Promise.reject(new Error('no answer'))));
     const options = { priority: 7, attempts: 2, backoff: 3_600_000 };
@@ -143,5 +124,27 @@ describe.each(Object.entries(versions))('jobs of %s', (_, load) => {
     await completed(4);
     expect(new Set(started).size).toBe(4);
     expect([started.length, await jobs.counts('delayed', 'waiting', 'active', 'failed')]).toEqual([4, 0]);
+  });
+
+  // What follows is ours, and the same for all versions.
+  if (version !== NEWEST) return;
+
+  it('all end after the counters were lost', async () => {
+    const server = await startRedis();
+    await app.close();
+    await open(server.url);
+    try {
+      jobs.work(limited('paced'));
+      const added = await jobs.add('a', 'a', 'a', 'a', 'b');
+      await until(() => started.length >= 2);
+      await server.kill();
+      await server.start();
+      await completed(5);
+      expect(started.toSorted()).toEqual(added.map(({ id }) => id!).toSorted());
+    } finally {
+      await app.close();
+      await server.stop();
+      await open();
+    }
   });
 });

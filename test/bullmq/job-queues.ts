@@ -1,8 +1,11 @@
 import { freshPrefix } from '../support/stores.js';
 
+/** The version that is tried in full. */
+export const NEWEST = 'BullMQ 6';
+
 /** Both versions that are supported. The types of one stand for both. */
 export const versions: Record<string, () => Promise<Bullmq>> = {
-  'BullMQ 6': () => import('bullmq'),
+  [NEWEST]: () => import('bullmq'),
   'BullMQ 5': () => import('bullmq5') as unknown as Promise<Bullmq>,
 };
 

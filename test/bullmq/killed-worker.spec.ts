@@ -13,7 +13,7 @@ const WORKER = fileURLToPath(new URL('../support/job-worker.mjs', import.meta.ur
 const URL_OF_REDIS = process.env['TEST_REDIS_URL']!;
 
 const TENANTS = 10;
-const JOBS = 300;
+const JOBS = 160;
 const LIMIT = { algo: 'gcra', rate: 10, interval: 1000, burst: 5 } as const;
 const QUEUE = 'jobs';
 /** Jobs that come later than that, on a machine that stood still, may be delayed once more. */

@@ -4,13 +4,13 @@ import type { Job, Worker } from 'bullmq';
 import { rateLimited } from '../../lib/bullmq/index.js';
 import { LimiterService, RateLimitModule } from '../../lib/index.js';
 import { createTestingStore, RateLimitTesting, TestClock } from '../../lib/testing/index.js';
-import { type Bullmq, connection, JobQueue, versions } from './job-queues.js';
+import { type Bullmq, connection, JobQueue, NEWEST, versions } from './job-queues.js';
 
 const MINUTE = 60_000;
 /** Of jobs that wait for long. */
 const LONG_AGO = { timestamp: Date.now() - MINUTE };
 
-describe.each(Object.entries(versions))('jobs of %s that come late', (_, load) => {
+describe.each(Object.entries(versions))('jobs of %s that come late', (version, load) => {
   let app: TestingModule;
   let clock: TestClock;
   let bullmq: Bullmq;
@@ -76,6 +76,20 @@ describe.each(Object.entries(versions))('jobs of %s that come late', (_, load) =
     expect(await ends(1)).toEqual(['started']);
   });
 
+  it('come before those that wait with a priority', async () => {
+    const [first, second] = [await add({ priority: 5 }), await add({ priority: 5 })];
+    expect([await next(), await next()]).toEqual([
+      [first.id, 'started'],
+      [second.id, 'DelayedError'],
+    ]);
+    await add({ priority: 1 });
+    await pass(MINUTE);
+    expect(await next()).toEqual([second.id, 'started']);
+  });
+
+  // What follows is ours, and the same for all versions.
+  if (version !== NEWEST) return;
+
   it('may be late by as long as a wait in the worker', async () => {
     const [first, second, third] = [await add(), await add(), await add()];
     expect([await next(), await next(), await next()]).toEqual([
@@ -88,17 +102,6 @@ describe.each(Object.entries(versions))('jobs of %s that come late', (_, load) =
     await next();
     await pass(MINUTE - 20);
     expect(await next()).toEqual([third.id, 'started']);
-  });
-
-  it('come before those that wait with a priority', async () => {
-    const [first, second] = [await add({ priority: 5 }), await add({ priority: 5 })];
-    expect([await next(), await next()]).toEqual([
-      [first.id, 'started'],
-      [second.id, 'DelayedError'],
-    ]);
-    await add({ priority: 1 });
-    await pass(MINUTE);
-    expect(await next()).toEqual([second.id, 'started']);
   });
 
   it('leave their time to those behind which they are stuck', async () => {

@@ -14,6 +14,7 @@ const DEFINE = {
   few: { algo: 'fixed-window', rate: 2, interval: '1h' },
   quick: { algo: 'gcra', rate: 1, interval: '30ms', burst: 1 },
   paced: { algo: 'leaky-bucket', rate: 1, interval: '20ms', queue: 10 },
+  hourly: { algo: 'leaky-bucket', rate: 1, interval: '1h', queue: 10 },
   slots: { algo: 'concurrency', limit: 1, ttl: '1m' },
   tokens: { algo: 'token-bucket', rate: 100, interval: '1h' },
 } as const;
@@ -288,10 +289,14 @@ describe.each(['in process', 'on Redis'])('fetch, counted %s', (place) => {
     expect(await bodies(Array.from({ length: 9 }, () => call(upstream.url)))).toHaveLength(9);
   });
 
-  it('rejects those who wait when the app shuts down', async () => {
-    const call = limiters.fetch('few');
-    await bodies([call(upstream.url), call(upstream.url)]);
+  it.each(['few', 'hourly'])('rejects those who wait when the app shuts down: %s', async (limit) => {
+    const call = limiters.fetch(limit);
+    await bodies([call(upstream.url)]);
+    await limiters.for(limit).consume('global');
+    const before = await left(limit);
     const waiting = expect(call(upstream.url)).rejects.toThrow(RateLimitStoreError);
+    // A place in the queue is taken at once.
+    await until(async () => limit === 'few' || (await left(limit)) < before);
     await app.close();
     await waiting;
     await expect(call(upstream.url)).rejects.toThrow('the app is shutting down');

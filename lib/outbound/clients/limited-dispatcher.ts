@@ -144,9 +144,14 @@ class LimitedRequest implements DispatchHandler {
       handler.onResponseError?.(controller, error as Error);
       return;
     }
-    handler.onResponseStart?.(controller, refusal.status, refusal.headers, refusal.statusMessage);
-    for (const chunk of refusal.chunks) handler.onResponseData?.(controller, chunk);
-    handler.onResponseEnd?.(controller, trailers);
+    try {
+      handler.onResponseStart?.(controller, refusal.status, refusal.headers, refusal.statusMessage);
+      for (const chunk of refusal.chunks) handler.onResponseData?.(controller, chunk);
+      handler.onResponseEnd?.(controller, trailers);
+    } catch (error) {
+      // What a handler throws fails its request, as undici does it.
+      handler.onResponseError?.(controller, error as Error);
+    }
   }
 
   private send(): void {

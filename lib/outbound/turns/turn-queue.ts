@@ -4,7 +4,7 @@ import { refundsOf } from '../../stores/store-decision.js';
 import type { Store, StoreDecision } from '../../stores/store.js';
 import { Heap } from '../../util/heap.js';
 import { LongTimeout } from '../../util/long-timeout.js';
-import { refusalOf, type TakenTurn, type TurnRefusal, type WaitingCall } from './waiting-call.js';
+import { delayOf, isPolled, refusalOf, type TakenTurn, type TurnRefusal, type WaitingCall } from './waiting-call.js';
 
 /** The times between polls for held units, which may be released at any time, also by another process: each is twice the last. */
 const FIRST_POLL_MS = 25;
@@ -27,6 +27,8 @@ export class TurnQueue {
   private readonly calls = new Heap<WaitingCall>((one, other) => one.rank < other.rank);
   /** How many of them still wait to be let through. */
   private size = 0;
+  /** Those that were let through, and that a queue of the limit holds still. */
+  private readonly held = new Set<WaitingCall>();
   private running = false;
   private retryNow = false;
   private endSleep: (() => void) | undefined;
@@ -68,6 +70,7 @@ export class TurnQueue {
   close(reason: Error): void {
     this.closedBy = reason;
     for (let call = this.calls.take(); call !== undefined; call = this.calls.take()) call.reject(reason);
+    for (const call of this.held) call.reject(reason);
     this.wake();
   }
 
@@ -83,7 +86,7 @@ export class TurnQueue {
     }
     this.calls.clear();
     this.running = false;
-    this.onEmpty();
+    if (this.held.size === 0) this.onEmpty();
   }
 
   /** When it is worth while to ask for the first call: at once if units may have become free. */
@@ -155,18 +158,28 @@ export class TurnQueue {
   private letGo(call: WaitingCall, turn: TakenTurn): void {
     this.likely = turn.decisions.map(({ remaining }) => remaining);
     this.pollMs = FIRST_POLL_MS;
-    const delayMs = delayOf(turn);
     if (!call.isSettled) this.size--;
+    const delayMs = delayOf(turn);
     if (call.isSettled || delayMs === 0) {
       if (!call.take(turn)) this.giveBack(turn);
       return;
     }
-    // A queue of the limit holds the call so long.
-    const timeout = new LongTimeout(delayMs, () => call.take(turn));
+    const timeout = new LongTimeout(delayMs, () => {
+      this.forgetHeld(call);
+      call.take(turn);
+    });
+    this.held.add(call);
     call.onRejected = () => {
       timeout.clear();
+      this.forgetHeld(call);
       this.giveBack(turn);
     };
+    if (this.closedBy !== undefined) call.reject(this.closedBy);
+  }
+
+  private forgetHeld(call: WaitingCall): void {
+    this.held.delete(call);
+    if (this.held.size === 0 && !this.running) this.onEmpty();
   }
 
   /** The call does not wait any more. If that fails, the units come back by themselves in time. */
@@ -227,17 +240,4 @@ function sumsOf(calls: readonly WaitingCall[]): CheckEntry[] {
     ...entry,
     cost: calls.reduce((sum, call) => sum + call.costOf(index), 0),
   }));
-}
-
-/** How long queues of the limits hold a call that they let pass. */
-function delayOf({ entries, decisions }: TakenTurn): number {
-  return Math.max(0, ...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
-}
-
-/** Whether what refused a call may let it pass at any time: held units are released, and an upstream's units are told. */
-function isPolled({ entries, decisions }: TakenTurn, { watcher }: WaitingCall): boolean {
-  return decisions.every(({ allowed, retryAfterMs }, index) => {
-    const { shadow, algorithm } = entries[index]!.limit;
-    return allowed || shadow || (retryAfterMs < Infinity && (watcher !== undefined || algorithm.holding !== undefined));
-  });
 }

@@ -181,3 +181,16 @@ export function refusalOf({ entries, decisions }: TakenTurn): TurnRefusal | unde
   }
   return longest;
 }
+
+/** How long queues of the limits hold a call that they let pass. */
+export function delayOf({ entries, decisions }: TakenTurn): number {
+  return Math.max(0, ...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
+}
+
+/** Whether what refused a call may let it pass at any time: held units are released, and an upstream's units are told. */
+export function isPolled({ entries, decisions }: TakenTurn, { watcher }: WaitingCall): boolean {
+  return decisions.every(({ allowed, retryAfterMs }, index) => {
+    const { shadow, algorithm } = entries[index]!.limit;
+    return allowed || shadow || (retryAfterMs < Infinity && (watcher !== undefined || algorithm.holding !== undefined));
+  });
+}
