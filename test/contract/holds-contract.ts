@@ -143,6 +143,56 @@ export function holdsContract(make: (clock: ManualClock) => Store): void {
     });
   });
 
+  const longer: Record<string, AlgorithmOptions> = {
+    'fixed-window': { algo: 'fixed-window', rate: 10, interval: '1d', hold: '5m' },
+    'calendar-window': { algo: 'calendar-window', rate: 10, period: 'day', hold: '5m' },
+    'sliding-window': { algo: 'sliding-window', rate: 10, interval: '1d', hold: '5m' },
+    'sliding-log': { algo: 'sliding-log', rate: 10, interval: '1d', hold: '5m' },
+    budget: { algo: 'budget', limit: 10, period: 'year', hold: '5m' },
+  };
+
+  it.each(Object.entries(longer))(
+    '%s: takes nothing off the longer window that a new one is',
+    async (algo, options) => {
+      const short = 'interval' in options ? { interval: '1s' } : { period: 'second' };
+      // A log knows until when it was that its units count: those that it still has do so.
+      const units = algo === 'sliding-log' ? 3 : 8;
+      for (const onLapse of ['charge', 'release'] as const) {
+        const [first, then] = [
+          compile({ ...ten[algo]!(onLapse), ...short } as AlgorithmOptions, onLapse),
+          compile({ ...options, onLapse } as AlgorithmOptions, onLapse),
+        ];
+        at(0);
+        const [settled, lapsing] = [await reserve(first, 3), await reserve(first, 2)];
+        at(2 * SECOND);
+        expect((await reserve(then, units)).allowed).toBe(true);
+        await settle({ ...settled, limit: then }, 0);
+        at(10 * SECOND);
+        expect(await left(then)).toBe(algo === 'sliding-log' ? 2 : 10 - units);
+        await settle({ ...lapsing, limit: then }, 1);
+        expect(await left(then)).toBe(algo === 'sliding-log' ? 2 : 10 - units);
+      }
+    },
+  );
+
+  it.each(Object.entries(ten))('%s: gives back what is reserved after `onLapse` is changed', async (_, options) => {
+    const [charging, releasing] = [compile(options('charge')), compile(options('release'))];
+    const held = await reserve(charging, 6);
+    at(6 * SECOND);
+    expect(await left(releasing)).toBe(4);
+    await reserve(releasing, 3);
+    at(11 * SECOND);
+    expect(await left(releasing)).toBe(4);
+    await ask(store, releasing);
+    await settle({ ...held, limit: releasing }, 2);
+    expect(await left(releasing)).toBe(7);
+    const late = await reserve(releasing, 4);
+    at(16 * SECOND);
+    expect(await left(charging)).toBe(3);
+    await settle({ ...late, limit: charging }, 1);
+    expect(await left(charging)).toBe(6);
+  });
+
   it('releases a few hundred holds at once, and the others with the next check', async () => {
     const limit = compile({ algo: 'budget', limit: 300, period: 'month', hold: '5s', onLapse: 'release' });
     const entry = { limit, identity, cost: 1 };
