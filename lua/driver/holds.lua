@@ -40,6 +40,8 @@ end
 
 -- Changes what counts where it was charged: never in a window behind that one.
 local function change(limit, state, difference, charged_at)
+  -- What is kept of the quota for others may have been used, too.
+  limit = limit.opened or limit
   local algorithm = limit.algorithm
   if not algorithm.counts(limit, state, charged_at, now) then
     if algorithm.correct then algorithm.correct(limit, state, charged_at, difference) end

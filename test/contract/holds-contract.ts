@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import type { Refund, Store } from '../../lib/stores/store.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
@@ -191,6 +191,16 @@ export function holdsContract(make: (clock: ManualClock) => Store): void {
     expect(await left(charging)).toBe(3);
     await settle({ ...late, limit: charging }, 1);
     expect(await left(charging)).toBe(6);
+  });
+
+  it('settles all that was used, whatever is kept for others', async () => {
+    for (const algo of Object.keys(ten)) {
+      const limit = new CompiledLimit(ten[algo]!('charge'), { location: 'test', reserveFor: { critical: 0.8 } });
+      const held = await reserve(limit.forPriority('default'), 1);
+      expect((await reserve(limit.forPriority('critical'), 6)).allowed).toBe(true);
+      await settle(held, 4);
+      expect(await left(limit)).toBe(0);
+    }
   });
 
   it('releases a few hundred holds at once, and the others with the next check', async () => {

@@ -75,7 +75,8 @@ function comesBack({ limit }: View, { releases, windows }: HeldUnits): boolean {
 
 /** Changes what counts where it was charged: never in a window behind that one. */
 function change({ limit, state }: View, difference: number, chargedAt: HeldUnits['chargedAt']): void {
-  const { algorithm, parameters, quota } = limit;
+  // What is kept of the quota for others may have been used, too.
+  const { algorithm, parameters, quota } = limit.whole;
   const { holds } = algorithm;
   if (!holds!.counts(parameters, state, chargedAt, state.now)) {
     holds!.correct?.(parameters, state, chargedAt, difference);
