@@ -7,7 +7,7 @@ import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { openDecision } from '../stores/store-decision.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
 import { type Counter, lineageId } from '../limits/counter.js';
-import { PRIORITIES } from '../limits/priority.js';
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../limits/priority.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitQueue } from './wait-queue.js';
 
@@ -101,13 +101,13 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Those of all priorities. */
   private queuesOf({ limit, identity }: Counter): WaitQueue[] {
-    const limits = limit.keepsUnits ? PRIORITIES.map((priority) => limit.forPriority(priority)) : [limit];
-    return limits.flatMap((each) => this.queues.get(queueId(each, identity)) ?? []);
+    const ids = PRIORITIES.map((priority) => queueId(limit.forPriority(priority), identity, priority));
+    return [...new Set(ids)].flatMap((id) => this.queues.get(id) ?? []);
   }
 
   private join(waiter: Waiter, identity: string): void {
     const limit = waiter.limit();
-    const key = queueId(limit, identity);
+    const key = queueId(limit, identity, waiter.priority);
     const suspension = this.suspensions.get(lineageId(limit, identity));
     if (suspension !== undefined) {
       suspension.waiters.push(waiter);
@@ -154,9 +154,10 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 }
 
-/** Who may take a kept part does not wait behind those who may not. */
-function queueId(limit: CompiledLimit, identity: string): string {
-  return lineageId(limit, identity) + (limit.priority === undefined ? '' : `\t${limit.priority}`);
+/** Who may take a kept part, or what an adaptive limit lets in, does not wait behind those who may not. */
+function queueId(limit: CompiledLimit, identity: string, asked: Priority = DEFAULT_PRIORITY): string {
+  const priority = limit.algorithm.adapting === undefined ? limit.priority : asked;
+  return lineageId(limit, identity) + (priority === undefined ? '' : `\t${priority}`);
 }
 
 function closedError(): RateLimitStoreError {
