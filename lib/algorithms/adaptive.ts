@@ -29,7 +29,7 @@ export const adaptive: Algorithm<AdaptiveOptions, AdaptiveParameters, AdaptiveLi
     return state;
   },
   // One that is alone is always let in, or a cost above the limit would wait for ever.
-  fits: (parameters, state, cost) => state.occupied + cost <= state.room(parameters) || state.occupied === 0,
+  fits: (parameters, state, cost) => state.occupied + cost <= state.room(parameters) || state.flights.units === 0,
   take(_, state, cost) {
     state.enter(cost);
   },

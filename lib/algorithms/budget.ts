@@ -40,8 +40,9 @@ export const budget: Algorithm<BudgetOptions, CalendarWindowParameters, Calendar
 
   compile(options, location) {
     const quota = wholeNumber(location, 'limit', options.limit);
-    const hold = holdTerms({ ...options, hold: orElse(options.hold, HOLD) }, location);
-    return { quota, ...calendarOf(options, location), hold };
+    const windows = calendarOf(options, location);
+    const hold = holdTerms({ ...options, hold: orElse(options.hold, HOLD) }, location, windows.calendar.name);
+    return { quota, ...windows, hold };
   },
   defaultName: ({ algo, limit, period }) => `${algo}:${limit}/${period}`,
   share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),

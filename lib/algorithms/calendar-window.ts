@@ -76,7 +76,8 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
 
   compile(options, location) {
     const quota = wholeNumber(location, 'rate', options.rate);
-    return { quota, ...calendarOf(options, location), hold: holdTerms(options, location) };
+    const windows = calendarOf(options, location);
+    return { quota, ...windows, hold: holdTerms(options, location, windows.calendar.name) };
   },
   defaultName: ({ algo, rate, period }) => `${algo}:${rate}/${period}`,
   share: (options, part) => ({ ...options, rate: shareOfUnits(options.rate, part) }),

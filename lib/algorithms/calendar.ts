@@ -31,6 +31,11 @@ export class Calendar {
     private readonly timezone: string,
   ) {}
 
+  /** Tells it from others. */
+  get name(): string {
+    return `${this.period} ${this.timezone}`;
+  }
+
   /** The window that holds `now`, in microseconds. */
   windowAt(now: number): CalendarWindow {
     if (now < this.last.start || now >= this.last.end) this.last = this.compute(now);

@@ -29,7 +29,7 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   compile(options, location) {
     const quota = wholeNumber(location, 'rate', options.rate);
     const interval = duration(location, 'interval', options.interval);
-    return { quota, interval, hold: holdTerms(options, location, interval) };
+    return { quota, interval, hold: holdTerms(options, location, String(interval), interval) };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,

@@ -36,20 +36,37 @@ export interface HoldTerms {
   readonly releases: boolean;
   /** How long it is known at least. */
   readonly known: number;
+  /** Tells the windows in which its units count from those of other options. */
+  readonly windows: number;
 }
 
-/** Reads `hold` and `onLapse`. A hold is known for `known` microseconds or longer. Throws `RateLimitConfigError`. */
-export function holdTerms({ hold, onLapse }: HoldOptions, location: string, known = 0): HoldTerms | undefined {
+/**
+ * Reads `hold` and `onLapse`. A hold is known for `known` microseconds or longer, in `windows` of what this text says. Throws
+ * `RateLimitConfigError`.
+ */
+export function holdTerms(
+  { hold, onLapse }: HoldOptions,
+  location: string,
+  windows: string,
+  known = 0,
+): HoldTerms | undefined {
   if (hold === undefined) {
     if (onLapse !== undefined) throw new RateLimitConfigError(holdMessages.lapseWithoutHold(location));
     return undefined;
   }
   const held = duration(location, 'hold', hold);
   const releases = oneOf(location, 'onLapse', orElse(onLapse, 'charge'), LAPSES) === 'release';
-  return { duration: held, releases, known: Math.max(held, known) };
+  return { duration: held, releases, known: Math.max(held, known), windows: hashOf(windows) };
+}
+
+/** 32 bits of a text (FNV-1a). */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
 }
 
 /** What the script needs behind the parameters of an algorithm: lua/driver/holds.lua has the names. */
-export function holdNumbers({ duration: held, releases, known }: HoldTerms): number[] {
-  return [held, releases ? 1 : 0, known, newIdentifier()];
+export function holdNumbers({ duration: held, releases, known, windows }: HoldTerms): number[] {
+  return [held, releases ? 1 : 0, known, newIdentifier(), windows];
 }

@@ -60,11 +60,11 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   extraKeys: ['block'],
   options: ['rate', 'interval', 'hold', 'onLapse'],
 
-  compile: (options, location) => ({
-    quota: wholeNumber(location, 'rate', options.rate, { max: MAX_RATE }),
-    interval: duration(location, 'interval', options.interval),
-    hold: holdTerms(options, location),
-  }),
+  compile(options, location) {
+    const quota = wholeNumber(location, 'rate', options.rate, { max: MAX_RATE });
+    const interval = duration(location, 'interval', options.interval);
+    return { quota, interval, hold: holdTerms(options, location, String(interval)) };
+  },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,
   window: ({ interval }) => interval,

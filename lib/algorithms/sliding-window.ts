@@ -59,7 +59,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     const quota = wholeNumber(location, 'rate', options.rate);
     const interval = duration(location, 'interval', options.interval);
     const slices = wholeNumber(location, 'slices', orElse(options.slices, 10), { max: MOST_SLICES });
-    return { ...windowOf(quota, interval, slices), hold: holdTerms(options, location) };
+    return { ...windowOf(quota, interval, slices), hold: holdTerms(options, location, `${interval}/${slices}`) };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,

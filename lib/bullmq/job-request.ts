@@ -29,8 +29,10 @@ export async function requestOf<J extends LimitedJob>(
   const entries: CheckEntry[] = [];
   for (const limiter of limiters) {
     const { identity, cost } = await askOf(limiter.rule, settings, () => job);
-    const limit = limiter.rule.limitFor(identity).forPriority(limiter.rule.fixedPriority);
-    if (!limit.off) entries.push({ limit, identity, cost });
+    const { rule } = limiter;
+    const priority = rule.fixedPriority;
+    const limit = rule.limitFor(identity).forPriority(priority);
+    if (!limit.off) entries.push({ limit, identity, cost, priority });
   }
   return {
     id: JSON.stringify([queueQualifiedName, id, timestamp, attemptsMade]),

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { assertCost } from '../limits/arguments.js';
-import { assertPriority } from '../limits/priority.js';
+import { assertPriority, type Priority } from '../limits/priority.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
@@ -18,6 +18,7 @@ export interface AskedLimit {
   readonly limit: CompiledLimit;
   readonly identity?: string | undefined;
   readonly cost?: number | undefined;
+  readonly priority?: Priority | undefined;
   /** What was made of a request without a key. */
   readonly note?: string | undefined;
   readonly reason?: string | undefined;
@@ -35,7 +36,7 @@ export function askedFromCode(rule: Rule, identity: string, cost: number): Asked
     return { status: 'depends on the request', limit, cost, reason: reasons.countsPerRoute() };
   }
   if (limit.off) return { status: 'off', limit, identity, cost, reason: reasons.isOff() };
-  return { status: 'asked', limit, identity, cost };
+  return { status: 'asked', limit, identity, cost, priority: rule.fixedPriority };
 }
 
 /** A request that is not there: functions cannot be asked. */
@@ -45,7 +46,7 @@ export function askedOfRoute(rule: Rule, identities: Identities, given: number |
   const decides = identity === undefined ? rule.limit : rule.limitFor(identity);
   const limit = decides.forPriority(rule.fixedPriority);
   const units = typeof cost === 'number' ? cost : given;
-  const known = { limit, identity, note, cost: units };
+  const known = { limit, identity, note, cost: units, priority: rule.fixedPriority };
   if (limit.off) return { status: 'off', ...known, reason: reasons.isOff() };
   const unknown = [
     ...(identity === undefined ? [reasons.keyNotGiven(key.noun)] : []),
@@ -77,7 +78,7 @@ export async function askedOfRequest(rule: Rule, context: ExecutionContext, part
     at = 'cost';
     const units = typeof cost === 'number' ? cost : await cost(context);
     assertCost(units);
-    return { status: 'asked', limit, identity, note, cost: units };
+    return { status: 'asked', limit, identity, note, cost: units, priority: found };
   } catch (error) {
     return { status: 'fails', limit: rule.limit, reason: reasons.functionFailed(at, error) };
   }

@@ -31,11 +31,11 @@ export class CounterReader {
   spentMs = 0;
 
   /** Reads what a limit would be asked about; nothing if it is not known whom it counts, or it is not asked. */
-  async read({ status, limit, identity, cost, list }: AskedLimit): Promise<CounterReading> {
+  async read({ status, limit, identity, cost, priority, list }: AskedLimit): Promise<CounterReading> {
     if (identity === undefined || status === 'off') return {};
     if (list !== undefined) return { decision: listDecision(list) };
     if (this.failure !== undefined && !limit.instance) return { unread: this.failure };
-    const entry = { limit, identity, cost: cost ?? 1 };
+    const entry = { limit, identity, cost: cost ?? 1, priority };
     const { timeoutMs, spentMs } = this;
     try {
       const [looked, blockedForMs] = await withDeadline(this.look(entry), timeoutMs - spentMs, timeoutMs);

@@ -241,7 +241,7 @@ export class Limiter {
     if (counter.limit.shadow) {
       signal?.throwIfAborted();
       if (counter.limit.off) return openDecision(counter.limit);
-      return this.store.reserve({ ...counter, cost, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
+      return this.store.reserve({ ...counter, cost, priority, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
     return this.queues.wait(this.rule, counter.identity, { cost, priority, share, timeoutMs, signal });
   }

@@ -7,7 +7,7 @@ import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { openDecision } from '../stores/store-decision.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
 import { type Counter, lineageId } from '../limits/counter.js';
-import { PRIORITIES } from '../limits/priority.js';
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../limits/priority.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitQueue } from './wait-queue.js';
 
@@ -105,13 +105,16 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
       const id = `${lineageId(limit, identity)}\t`;
       return [...this.queues].flatMap(([key, queue]) => (key.startsWith(id) ? queue : []));
     }
-    const limits = limit.keepsUnits ? PRIORITIES.map((priority) => limit.forPriority(priority)) : [limit];
-    return limits.flatMap((each) => this.queues.get(queueId(each, identity)) ?? []);
+    if (!limit.keepsUnits && limit.algorithm.adapting === undefined) {
+      return [this.queues.get(queueId(limit, identity)) ?? []].flat();
+    }
+    const ids = PRIORITIES.map((priority) => queueId(limit.forPriority(priority), identity, priority));
+    return [...new Set(ids)].flatMap((id) => this.queues.get(id) ?? []);
   }
 
   private join(waiter: Waiter, identity: string): void {
     const limit = waiter.limit();
-    const key = queueId(limit, identity);
+    const key = queueId(limit, identity, waiter.priority);
     const suspension = this.suspensions.get(lineageId(limit, identity));
     if (suspension !== undefined) {
       suspension.waiters.push(waiter);
@@ -158,9 +161,9 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 }
 
-/** Who may take a kept part does not wait behind those who may not, and no tenant behind another one. */
-function queueId(limit: CompiledLimit, identity: string): string {
-  const own = limit.tenant?.id ?? limit.priority;
+/** Who may take a kept part, or what an adaptive limit lets in, does not wait behind those who may not; no tenant behind another one. */
+function queueId(limit: CompiledLimit, identity: string, asked: Priority = DEFAULT_PRIORITY): string {
+  const own = limit.tenant?.id ?? (limit.algorithm.adapting === undefined ? limit.priority : asked);
   return lineageId(limit, identity) + (own === undefined ? '' : `\t${own}`);
 }
 

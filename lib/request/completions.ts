@@ -42,7 +42,8 @@ export class Completions {
   }
 
   /** Ends a request that is refused with an error: where there is no connection, nothing else reports the end. */
-  refuse({ completion }: LimitedRequest, error: unknown): unknown {
+  refuse({ completion, earlier }: LimitedRequest, error: unknown): unknown {
+    for (const each of [completion, earlier?.completion]) if (each !== undefined) each.wasRefused = true;
     completion?.handlerEnded({ failed: true, error });
     return error;
   }
@@ -64,13 +65,14 @@ export class Completions {
     const { context, connection } = request;
     // Without a connection only a handler that runs reports the end.
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();
-    request.completion ??= new RequestCompletion(context, connection);
+    const completion = (request.completion ??= new RequestCompletion(context, connection));
     // Nothing waits for what follows: a store of the user's own that fails otherwise than stores do must not end the process.
-    request.completion.onOver((outcome) => {
-      const end = leaseEndOf(outcome);
+    completion.onOver((outcome) => {
+      // A refusal is answered with an error, which says nothing of how busy what it was kept from is.
+      const end = completion.wasRefused ? 'ignored' : leaseEndOf(outcome);
       for (const lease of leases) lease.release(end).catch(logFailure);
     });
-    request.completion.onEnd((outcome) => {
+    completion.onEnd((outcome) => {
       this.giveBackUncounted(waiting, outcome).catch(logFailure);
     });
   }

@@ -29,6 +29,8 @@ export class RequestCompletion {
   private outcome: Outcome | undefined;
   private running = 0;
   private isOver = false;
+  /** Whether a limit, or the app as it shuts down, keeps the request from its handler. */
+  wasRefused = false;
 
   /** Without a connection, only the handler says when the request is over. */
   constructor(

@@ -52,7 +52,7 @@ export class RequestDecision implements CheckResult {
         const settling = settle(charge.store, { ...charge }, actual);
         charge.settled = true;
         // No more than this was charged, if the request does not count in the end.
-        charge.units = Math.min(actual, 2 * charge.limit.quota);
+        charge.units = Math.min(actual, 2 * charge.limit.whole.quota);
         return settling;
       }),
     );

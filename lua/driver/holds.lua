@@ -1,7 +1,8 @@
 -- Units that are held until they are settled: they are charged when they are reserved, and what was really used replaces them later,
 -- where they were charged. Of limits with a hold only, which program.lua reads.
--- Stored at key .. ':holds', which is in KEYS, too: a sorted set with a member `id:units:time` for each hold, by when it lapses; once
--- its units were given back then, by that less 2^53. A state holds `lapsed` until it is saved: those whose units it counts no longer.
+-- Stored at key .. ':holds', which is in KEYS, too: a sorted set with a member `id:units:time:terms` for each hold, by when it lapses; once
+-- it was looked at after that, by that less 2^53. Its terms are twice the windows of the limit that reserved it, and 1 if its units are
+-- given back then. A state holds `lapsed` until it is saved: those whose units it counts no longer.
 --
 -- Uses: now, time_to_live
 -- Leaves: hold_units, release_lapsed, save_holds, settle_hold, until_lapsed
@@ -14,12 +15,15 @@ local RELEASED = 2 ^ 53
 
 local function as_text(number) return string.format('%.0f', number) end
 
-local function member_of(id, units, time) return as_text(id) .. ':' .. as_text(units) .. ':' .. as_text(time) end
+local function member_of(limit, id, units, time, releases)
+  return as_text(id) .. ':' .. as_text(units) .. ':' .. as_text(time) .. ':' .. as_text(2 * limit.hold_windows + releases)
+end
 
--- Units and time of a member; what is no hold holds nothing.
-local function read_member(member)
-  local units, time = string.match(member, '^%d+:(%d+):(%d+)$')
-  return tonumber(units or 0), tonumber(time or 0)
+-- Units that come back when a hold lapses, and when they were charged. None do of other windows, which they may have left long ago.
+local function read_member(limit, member)
+  local units, time, terms = string.match(member, '^%d+:(%d+):(%d+):(%d+)$')
+  if not terms or tonumber(terms) ~= 2 * limit.hold_windows + 1 then return 0, 0 end
+  return tonumber(units), tonumber(time)
 end
 
 -- Runs a command on the holds of a counter. What is no sorted set counts as none.
@@ -36,6 +40,8 @@ end
 
 -- Changes what counts where it was charged: never in a window behind that one.
 local function change(limit, state, difference, charged_at)
+  -- What is kept of the quota for others may have been used, too.
+  limit = limit.opened or limit
   local algorithm = limit.algorithm
   if not algorithm.counts(limit, state, charged_at, now) then
     if algorithm.correct then algorithm.correct(limit, state, charged_at, difference) end
@@ -54,9 +60,9 @@ local function release_lapsed(limit, state)
   if #lapsed == 0 then return end
   state.lapsed = {}
   for i = 1, #lapsed, 2 do
-    local units, time = read_member(lapsed[i])
+    local units, time = read_member(limit, lapsed[i])
     state.lapsed[lapsed[i]] = tonumber(lapsed[i + 1])
-    change(limit, state, -units, time)
+    if units > 0 then change(limit, state, -units, time) end
   end
   -- Those behind them are next.
   if #lapsed == 2 * MOST_AT_ONCE then state.migrated = true end
@@ -73,7 +79,7 @@ end
 local function hold_units(limit, state, units)
   local algorithm, id = limit.algorithm, limit.next_hold
   limit.next_hold = id + 1
-  ask_holds('ZADD', state, as_text(now + limit.hold), member_of(id, units, now))
+  ask_holds('ZADD', state, as_text(now + limit.hold), member_of(limit, id, units, now, limit.releases))
   local excess = ask_holds('ZCOUNT', state, '-inf', as_text(now)) - MOST_LAPSED
   if excess > 0 then ask_holds('ZREMRANGEBYRANK', state, '0', as_text(excess - 1)) end
   local micros = algorithm.reset_after(limit, state)
@@ -85,10 +91,17 @@ end
 
 -- Replaces units that are held by those that were really used, once. Says whether they were known.
 local function settle_hold(limit, state, units, id, time, actual)
-  local member = member_of(id, units, time)
+  local releases = limit.releases
+  local member = member_of(limit, id, units, time, releases)
   local lapses = tonumber(ask_holds('ZSCORE', state, member) or nil)
+  if not lapses then
+    -- It was reserved before `onLapse` was changed.
+    releases = 1 - releases
+    member = member_of(limit, id, units, time, releases)
+    lapses = tonumber(ask_holds('ZSCORE', state, member) or nil)
+  end
   if not lapses then return false end
-  local charged = (lapses < 0 or state.lapsed and state.lapsed[member]) and 0 or units
+  local charged = releases == 1 and (lapses < 0 or state.lapsed and state.lapsed[member]) and 0 or units
   change(limit, state, actual - charged, time)
   ask_holds('ZREM', state, member)
   return true
@@ -100,7 +113,7 @@ local function until_lapsed(limit, state, cost)
   local excess = cost - algorithm.remaining(limit, state)
   local running = ask_holds('ZRANGEBYSCORE', state, '(' .. as_text(now), '+inf', 'WITHSCORES', 'LIMIT', '0', tostring(MOST_AT_ONCE))
   for i = 1, #running, 2 do
-    local units, time = read_member(running[i])
+    local units, time = read_member(limit, running[i])
     local lapses = tonumber(running[i + 1])
     if algorithm.counts(limit, state, time, lapses) then excess = excess - units end
     if excess <= 0 then return lapses - now end

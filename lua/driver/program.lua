@@ -9,8 +9,9 @@ local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, R
 local NO_CARRY, PROPORTIONAL = 0, 1
 
 -- What follows the parameters of a limit with a hold: microseconds after which a hold lapses; whether its units are given back then
--- (0 or 1); for how long it is known at least; the identifier of the next one, which no other call uses.
-local HOLD_TERMS = { 'hold', 'releases', 'hold_known', 'next_hold' }
+-- (0 or 1); for how long it is known at least; the identifier of the next one, which no other call uses; what tells the windows in
+-- which its units count from those of other options.
+local HOLD_TERMS = { 'hold', 'releases', 'hold_known', 'next_hold', 'hold_windows' }
 
 -- The number that is read next.
 local position = 5

@@ -45,6 +45,12 @@ class WorkController {
     return 'done';
   }
 
+  @RateLimit({ name: 'narrow', algo: 'adaptive', scope: 'instance', min: 1, max: 1, initial: 1, key: 'global' })
+  @Get('narrow')
+  narrow(): Promise<string> {
+    return this.work();
+  }
+
   @Get('decision')
   decision(@RateLimitDecision() decision: RequestDecision) {
     return decision.decisions;
@@ -89,9 +95,9 @@ describe.each(frameworks)('an adaptive limit over %s', (framework) => {
   };
   const get = (priority: Priority, path = '/work') => app.get(path, { 'x-priority': priority });
   /** Begins a request, and waits until it is in the handler. */
-  const begin = async (priority: Priority) => {
+  const begin = async (priority: Priority, path = '/work') => {
     const before = work.reached;
-    const answer = get(priority);
+    const answer = get(priority, path);
     await until(() => work.reached > before);
     return answer;
   };
@@ -170,6 +176,16 @@ describe.each(frameworks)('an adaptive limit over %s', (framework) => {
     await start(limit);
     expect(await quotaAfter('/broken')).toBe(40);
     expect(await quotaAfter('/late')).toBeLessThan(40);
+  });
+
+  it('does not fall while another limit refuses', async () => {
+    await start({ ...three, max: 40, initial: 40 });
+    const first = begin('critical', '/narrow');
+    await until(() => work.reached === 1);
+    expect((await get('critical', '/narrow')).status).toBe(503);
+    expect(await quotaAfter('/narrow')).toBe(40);
+    work.leave();
+    await first;
   });
 
   it('is also a limit of one route, and of code', async () => {

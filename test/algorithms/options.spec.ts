@@ -129,6 +129,7 @@ describe('the options of an algorithm', () => {
       duration: 300e6,
       releases: false,
       known: 300e6,
+      windows: expect.any(Number),
     });
   });
 

@@ -222,6 +222,17 @@ describe.each(Object.entries(storeKinds))('%s, by example', (_, make) => {
     await store.close();
   });
 
+  it('charges all that was used, also beyond what others left', async () => {
+    const clock = new ManualClock();
+    const store = make(clock, redis);
+    const most = compile({ algo: 'token-bucket', rate: 10, interval: '10s' }, { reserveFor: { critical: 0.8 } });
+    await ask(store, most.forPriority('default'));
+    await ask(store, most.forPriority('critical'), { cost: 6 });
+    await store.penalize({ limit: most.forPriority('default'), identity, units: 3 });
+    expect(await ask(store, most, { peek: true })).toMatchObject({ allowed: false, remaining: 0 });
+    await store.close();
+  });
+
   it('lets each wait for its part', async () => {
     const clock = new ManualClock();
     const start = clock.micros;

@@ -21,6 +21,7 @@ const DEFINE = {
   queue: { algo: 'leaky-bucket', rate: 1, interval: '60ms', queue: 10 },
   window: { algo: 'fixed-window', rate: 2, interval: '200ms' },
   day: { algo: 'fixed-window', rate: 1, interval: '1d' },
+  kept: { algo: 'gcra', rate: 5, interval: '1h', reserveFor: { critical: 0.4 } },
   one: { algo: 'concurrency', limit: 1, ttl: '300ms' },
 } as const satisfies RateLimitModuleOptions['define'];
 type Name = keyof typeof DEFINE;
@@ -73,6 +74,13 @@ describe.each(Object.entries(versions))('jobs of %s', (version, load) => {
   const endOf = async (name: Name) => Date.now() + (await limiters.for(name).peek('shop:a')).resetAfterMs;
 
   const hoursOwed = async () => Math.round((await limiters.for('slow').peek('shop:a')).resetAfterMs / 3_600_000);
+
+  it('leave what is kept for others', async () => {
+    jobs.work(limit('kept'));
+    await jobs.add('a', 'a', 'a', 'a', 'a');
+    await until(async () => (await jobs.counts('completed')) === 3 && (await jobs.counts('delayed')) === 2);
+    expect(started).toHaveLength(3);
+  });
 
   it.each(['paced', 'bucket', 'queue'] as const)('wait for a time of their own by %s', async (name) => {
     const since = Date.now();

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import type { Refund, Store } from '../../lib/stores/store.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
@@ -141,6 +141,66 @@ export function holdsContract(make: (clock: ManualClock) => Store): void {
       await settle(held, 9);
       expect(await left(limit)).toBe(10);
     });
+  });
+
+  const longer: Record<string, AlgorithmOptions> = {
+    'fixed-window': { algo: 'fixed-window', rate: 10, interval: '1d', hold: '5m' },
+    'calendar-window': { algo: 'calendar-window', rate: 10, period: 'day', hold: '5m' },
+    'sliding-window': { algo: 'sliding-window', rate: 10, interval: '1d', hold: '5m' },
+    'sliding-log': { algo: 'sliding-log', rate: 10, interval: '1d', hold: '5m' },
+    budget: { algo: 'budget', limit: 10, period: 'year', hold: '5m' },
+  };
+
+  it.each(Object.entries(longer))(
+    '%s: takes nothing off the longer window that a new one is',
+    async (algo, options) => {
+      const short = 'interval' in options ? { interval: '1s' } : { period: 'second' };
+      // A log knows until when it was that its units count: those that it still has do so.
+      const units = algo === 'sliding-log' ? 3 : 8;
+      for (const onLapse of ['charge', 'release'] as const) {
+        const [first, then] = [
+          compile({ ...ten[algo]!(onLapse), ...short } as AlgorithmOptions, onLapse),
+          compile({ ...options, onLapse } as AlgorithmOptions, onLapse),
+        ];
+        at(0);
+        const [settled, lapsing] = [await reserve(first, 3), await reserve(first, 2)];
+        at(2 * SECOND);
+        expect((await reserve(then, units)).allowed).toBe(true);
+        await settle({ ...settled, limit: then }, 0);
+        at(10 * SECOND);
+        expect(await left(then)).toBe(algo === 'sliding-log' ? 2 : 10 - units);
+        await settle({ ...lapsing, limit: then }, 1);
+        expect(await left(then)).toBe(algo === 'sliding-log' ? 2 : 10 - units);
+      }
+    },
+  );
+
+  it.each(Object.entries(ten))('%s: gives back what is reserved after `onLapse` is changed', async (_, options) => {
+    const [charging, releasing] = [compile(options('charge')), compile(options('release'))];
+    const held = await reserve(charging, 6);
+    at(6 * SECOND);
+    expect(await left(releasing)).toBe(4);
+    await reserve(releasing, 3);
+    at(11 * SECOND);
+    expect(await left(releasing)).toBe(4);
+    await ask(store, releasing);
+    await settle({ ...held, limit: releasing }, 2);
+    expect(await left(releasing)).toBe(7);
+    const late = await reserve(releasing, 4);
+    at(16 * SECOND);
+    expect(await left(charging)).toBe(3);
+    await settle({ ...late, limit: charging }, 1);
+    expect(await left(charging)).toBe(6);
+  });
+
+  it('settles all that was used, whatever is kept for others', async () => {
+    for (const algo of Object.keys(ten)) {
+      const limit = new CompiledLimit(ten[algo]!('charge'), { location: 'test', reserveFor: { critical: 0.8 } });
+      const held = await reserve(limit.forPriority('default'), 1);
+      expect((await reserve(limit.forPriority('critical'), 6)).allowed).toBe(true);
+      await settle(held, 4);
+      expect(await left(limit)).toBe(0);
+    }
   });
 
   it('releases a few hundred holds at once, and the others with the next check', async () => {

@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { PRIORITIES } from '../../lib/limits/priority.js';
+import type { ReservedShares } from '../../lib/limits/reserve-terms.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
@@ -9,7 +12,7 @@ import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { clockStep, costOf, costShare } from '../support/arbitraries.js';
 import { holdOptions } from '../support/hold-arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
-import { compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
 const RUNS = propertyRuns(60);
 
@@ -34,9 +37,23 @@ const steps = fc.array(
     /** What was really used, as a share of what was reserved, and of which reservation. */
     actual: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })),
     which: fc.nat(20),
+    priority: fc.constantFrom(...PRIORITIES),
   }),
   { minLength: 1, maxLength: 25 },
 );
+
+/** What may be kept for others, and what becomes of units that were left under another quota. */
+const settings = fc.record(
+  {
+    reserveFor: fc.constantFrom<ReservedShares>({ critical: 0.3 }, { critical: 0.7 }, { critical: 0.2, default: 0.3 }),
+    carry: fc.record({
+      mode: fc.constantFrom('proportional' as const, 'additive' as const),
+      quotaBefore: fc.integer({ min: 1, max: 30 }),
+    }),
+  },
+  { requiredKeys: [] },
+);
+type Settings = typeof settings extends fc.Arbitrary<infer T> ? T : never;
 
 type Steps = typeof steps extends fc.Arbitrary<infer T> ? T : never;
 
@@ -50,7 +67,13 @@ describe('the stores hold alike, field by field, on any history', () => {
   });
   afterAll(() => redis.disconnect());
 
-  async function agree(options: AlgorithmOptions, other: AlgorithmOptions, isShared: boolean, history: Steps) {
+  async function agree(
+    options: AlgorithmOptions,
+    other: AlgorithmOptions,
+    isShared: boolean,
+    more: Settings,
+    history: Steps,
+  ) {
     const clock = new ManualClock();
     const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
     const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
@@ -59,7 +82,10 @@ describe('the stores hold alike, field by field, on any history', () => {
     const { rate, limit: most, hold, onLapse } = other as unknown as Record<string, unknown>;
     const changed = { ...options, ...('limit' in options ? { limit: most } : { rate }), hold, onLapse };
     const second = isShared ? changed : other;
-    const limits = [compile(options, 'one'), compile(second as AlgorithmOptions, isShared ? 'one' : 'two')];
+    const limits = [options, second as AlgorithmOptions].map(
+      (each, index) =>
+        new CompiledLimit(each, { location: 'test', name: index === 0 || isShared ? 'one' : 'two', ...more }),
+    );
     const held: { here: Refund; there: Refund }[] = [];
     const counted = () =>
       [memory, remote].map((store) =>
@@ -72,9 +98,9 @@ describe('the stores hold alike, field by field, on any history', () => {
         ),
       );
     try {
-      for (const { clock: share, kind, limits: numbers, cost, actual, which } of history) {
+      for (const { clock: share, kind, limits: numbers, cost, actual, which, priority } of history) {
         clock.advanceMs(share * limits[0]!.windowMs(clock.now() / 1000));
-        const chosen = numbers.map((number) => limits[number]!);
+        const chosen = numbers.map((number) => limits[number]!.forPriority(priority));
         const entries = (isShared ? chosen.slice(0, 1) : chosen).map((limit) => ({
           limit,
           identity: 'id',
@@ -94,9 +120,13 @@ describe('the stores hold alike, field by field, on any history', () => {
           // One that was settled can be settled again, which changes nothing.
           const one = held.at(-1 - (which % Math.max(1, held.length)));
           if (one === undefined) continue;
-          const more = kind === 'settle' ? { actual: Math.round(actual * one.here.units) } : {};
-          await memory.refund([{ ...one.here, ...more }]);
-          await remote.refund([{ ...one.there, ...more }]);
+          const end = {
+            // From another process it is settled as of all of the limit.
+            limit: which % 2 === 0 ? one.here.limit : one.here.limit.whole,
+            ...(kind === 'settle' && { actual: Math.round(actual * one.here.units) }),
+          };
+          await memory.refund([{ ...one.here, ...end }]);
+          await remote.refund([{ ...one.there, ...end }]);
         } else if (kind === 'refund') {
           for (const store of [memory, remote]) await store.refund([{ limit, identity, units }]);
         } else {
@@ -119,8 +149,8 @@ describe('the stores hold alike, field by field, on any history', () => {
         fc.record({ other: same, isShared: fc.constant(true) }),
         fc.record({ other: others, isShared: fc.constant(false) }),
       );
-      const property = fc.asyncProperty(same, second, steps, (first, { other, isShared }, history) =>
-        agree(first, other, isShared, history),
+      const property = fc.asyncProperty(same, second, settings, steps, (first, { other, isShared }, more, history) =>
+        agree(first, other, isShared, more, history),
       );
       await assertSideBySide(property, RUNS);
     },

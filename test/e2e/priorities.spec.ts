@@ -1,11 +1,19 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, type ExecutionContext, Get } from '@nestjs/common';
+import {
+  Controller,
+  type ExecutionContext,
+  Get,
+  type MiddlewareConsumer,
+  Module,
+  type NestModule,
+} from '@nestjs/common';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import type { Priority } from '../../lib/limits/priority.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { HttpApp, startUp } from './http-app.js';
+import { RateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
+import { HttpApp } from './http-app.js';
 
 const priorityOf = (context: ExecutionContext) =>
   context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-priority'] as Priority;
@@ -77,6 +85,17 @@ describe('priorities of requests', () => {
     expect(await app.statuses(3, '/a', critical)).toEqual([200, 200, 429]);
   });
 
+  it('are what a function says, too, where a middleware asks', async () => {
+    app = await HttpApp.start('express', {
+      controllers: [Plain],
+      imports: [EarlyModule],
+      limits: { limits: [{ ...kept, phase: 'middleware', priority: priorityOf }] },
+    });
+    expect(await app.statuses(4, '/a', { 'x-priority': 'sheddable' })).toEqual([200, 200, 200, 429]);
+    expect(await app.statuses(3, '/none', critical)).toEqual([404, 404, 429]);
+    expect((await app.get('/a')).status).toBe(500);
+  });
+
   it('hold with other rates, too, while the app runs', async () => {
     app = await HttpApp.start('express', {
       controllers: [Plain],
@@ -102,13 +121,6 @@ describe('priorities of requests', () => {
   });
 });
 
-it('a function of the request is refused where the middleware asks', async () => {
-  const limit: LimitDefinition = { ...kept, phase: 'middleware', priority: () => 'critical' };
-  await expect(startUp({ limits: [limit] })).rejects.toThrow(
-    "limits[0]: option 'priority' is [Function: priority], wants one of critical, default, sheddable in phase 'middleware'",
-  );
-});
-
 @Controller()
 class Plain {
   @Get('a')
@@ -116,4 +128,11 @@ class Plain {
 
   @Get('b')
   b() {}
+}
+
+@Module({})
+class EarlyModule implements NestModule {
+  configure(consumer: MiddlewareConsumer) {
+    consumer.apply(RateLimitMiddleware).forRoutes('{*path}');
+  }
 }

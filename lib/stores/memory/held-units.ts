@@ -2,6 +2,9 @@
 export interface HeldUnits {
   readonly id: number;
   readonly units: number;
+  /** Those of the limit by which they were reserved. */
+  readonly windows: number;
+  readonly releases: boolean;
   /** When they were reserved, and when the hold lapses; in microseconds. */
   readonly chargedAt: number;
   readonly end: number;
@@ -18,7 +21,7 @@ const HOLD_BYTES = 200;
 export class Holds {
   /** Those whose units are charged. */
   private charged: HeldUnits[] = [];
-  /** Those that have lapsed, and whose units were given back. */
+  /** Those that were looked at after they had lapsed: their units were given back, if they are to be. */
   private released: HeldUnits[] = [];
   /** Until when they are needed, in microseconds. */
   until = 0;
@@ -36,8 +39,14 @@ export class Holds {
     this.charged.splice(0, excess);
   }
 
-  find(id: number, units: number, chargedAt: number): { hold: HeldUnits; isReleased: boolean } | undefined {
-    const isIt = (hold: HeldUnits) => hold.id === id && hold.units === units && hold.chargedAt === chargedAt;
+  find(
+    id: number,
+    units: number,
+    chargedAt: number,
+    windows: number,
+  ): { hold: HeldUnits; isReleased: boolean } | undefined {
+    const isIt = (hold: HeldUnits) =>
+      hold.id === id && hold.units === units && hold.chargedAt === chargedAt && hold.windows === windows;
     const hold = this.charged.find(isIt);
     if (hold !== undefined) return { hold, isReleased: false };
     const released = this.released.find(isIt);

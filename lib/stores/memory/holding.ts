@@ -20,7 +20,7 @@ export function releaseLapsed(view: View): void {
   const lapsed = holds.lapsed(state.now);
   if (lapsed.length === 0) return;
   view.lapsed = lapsed;
-  for (const { units, chargedAt } of lapsed) change(view, -units, chargedAt);
+  for (const hold of lapsed) if (comesBack(view, hold)) change(view, -hold.units, hold.chargedAt);
   // Those behind them are next.
   if (lapsed.length === MOST_AT_ONCE) state.migrated = true;
 }
@@ -29,41 +29,54 @@ export function releaseLapsed(view: View): void {
 export function holdUnits(view: View): number {
   const { limit, state, cost } = view;
   const { algorithm, parameters } = limit;
-  const { duration, known } = parameters.hold!;
+  const { duration, known, windows, releases } = parameters.hold!;
   const { now } = state;
   const id = newIdentifier();
   const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
   view.holds ??= new Holds();
-  view.holds.add({ id, units: cost, chargedAt: now, end: now + duration }, now, now + Math.max(needed, known));
+  view.holds.add(
+    { id, units: cost, windows, releases, chargedAt: now, end: now + duration },
+    now,
+    now + Math.max(needed, known),
+  );
   return id;
 }
 
 /** Replaces units that are held by those that were really used, once. Says whether they were known. */
 export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }: Refund): boolean {
   const { holds } = view;
-  const found = holds?.find(ticket!, units, chargedAt!);
+  const found = holds?.find(ticket!, units, chargedAt!, view.limit.parameters.hold!.windows);
   if (holds === undefined || found === undefined) return false;
   const { hold, isReleased } = found;
-  change(view, actual - (isReleased || view.lapsed.includes(hold) ? 0 : units), hold.chargedAt);
+  const cameBack = comesBack(view, hold) && (isReleased || view.lapsed.includes(hold));
+  change(view, actual - (cameBack ? 0 : units), hold.chargedAt);
   holds.remove(hold);
   return true;
 }
 
 /** The wait until so many holds have lapsed that the cost of a view fits. */
-export function untilLapsed({ limit, state, cost, holds }: View): number {
+export function untilLapsed(view: View): number {
+  const { limit, state, cost, holds } = view;
   const { algorithm, parameters } = limit;
   if (holds === undefined || parameters.hold?.releases !== true) return Infinity;
   let excess = cost - algorithm.remaining(parameters, state);
-  for (const { units, chargedAt, end } of holds.running(state.now)) {
-    if (algorithm.holds!.counts(parameters, state, chargedAt, end)) excess -= units;
+  for (const hold of holds.running(state.now)) {
+    const { units, chargedAt, end } = hold;
+    if (comesBack(view, hold) && algorithm.holds!.counts(parameters, state, chargedAt, end)) excess -= units;
     if (excess <= 0) return end - state.now;
   }
   return Infinity;
 }
 
+/** Whether units come back when their hold lapses: not those of other windows, which they may have left long ago. */
+function comesBack({ limit }: View, { releases, windows }: HeldUnits): boolean {
+  return releases && windows === limit.parameters.hold!.windows;
+}
+
 /** Changes what counts where it was charged: never in a window behind that one. */
 function change({ limit, state }: View, difference: number, chargedAt: HeldUnits['chargedAt']): void {
-  const { algorithm, parameters, quota } = limit;
+  // What is kept of the quota for others may have been used, too.
+  const { algorithm, parameters, quota } = limit.whole;
   const { holds } = algorithm;
   if (!holds!.counts(parameters, state, chargedAt, state.now)) {
     holds!.correct?.(parameters, state, chargedAt, difference);

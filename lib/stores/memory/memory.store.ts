@@ -195,8 +195,10 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   penalize(charge: Charge): Promise<void> {
-    const view = viewOf(this.table, charge, this.clock());
-    const { algorithm, parameters } = charge.limit;
+    // Who may take less than all still owes all that was used.
+    const { whole } = charge.limit;
+    const view = viewOf(this.table, { ...charge, limit: whole }, this.clock());
+    const { algorithm, parameters } = whole;
     const room = parameters.quota + algorithm.remaining(parameters, view.state);
     algorithm.take(parameters, view.state, Math.max(0, Math.min(charge.units, room)));
     this.counters.store(view);

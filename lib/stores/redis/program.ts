@@ -166,7 +166,8 @@ export class Program {
   }
 
   penalize(charge: Charge): void {
-    this.operation(PENALIZE, charge, charge.units);
+    // Who may take less than all still owes all that was used.
+    this.operation(PENALIZE, { ...charge, limit: charge.limit.whole }, charge.units);
   }
 
   block(counter: Counter, durationMs: number): void {
