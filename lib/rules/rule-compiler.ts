@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { blockTerms } from '../limits/block-terms.js';
-import { PRIORITIES } from '../limits/priority.js';
 import { reserveTerms } from '../limits/reserve-terms.js';
 import { type CarryOver, CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
 import { givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
@@ -219,7 +218,7 @@ function earlyForms(): string {
 /** A middleware sees a request before anything is known of it but its address and its headers. */
 function refuseWhatNeedsARoute(
   key: BoundKey,
-  { cost, priority, skip, perRoute }: CommonLimitOptions,
+  { cost, skip, perRoute }: CommonLimitOptions,
   location: string,
   everywhere: boolean,
 ): void {
@@ -229,8 +228,6 @@ function refuseWhatNeedsARoute(
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   if (key.needsRoute) refuse('key', key.given, earlyForms());
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
-  if (typeof priority === 'function')
-    refuse('priority', priority, `one of ${PRIORITIES.join(', ')} in phase 'middleware'`);
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }
