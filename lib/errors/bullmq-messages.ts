@@ -3,7 +3,7 @@ import { show } from './messages.js';
 /** The messages of jobs of BullMQ. */
 export const bullmqMessages = {
   noLimiters: (got: unknown) =>
-    `rateLimited: option 'limiter' is ${show(got)}, wants a Limiter such as limiterService.for('api'), or a list of these`,
+    `rateLimited: option 'limiter' is ${show(got)}, wants a Limiter such as limiters.for('api'), or a list of these`,
   limitersOfTwoApps: (one: string, other: string) =>
     `rateLimited: option 'limiter' holds '${one}' and '${other}' of two apps, wants those of one LimiterService`,
   noProcessor: (got: unknown) => `rateLimited: got ${show(got)}, wants the function that processes jobs`,

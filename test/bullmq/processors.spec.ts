@@ -255,7 +255,7 @@ describe('rateLimited', () => {
       "rateLimited: got 'work', wants the function that processes jobs",
       'rateLimited: got undefined, wants an object of options',
       expect.stringContaining(
-        "rateLimited: option 'limiter' is undefined, wants a Limiter such as limiterService.for('api')",
+        "rateLimited: option 'limiter' is undefined, wants a Limiter such as limiters.for('api')",
       ),
       expect.stringContaining("rateLimited: option 'limiter' is [], wants a Limiter"),
       expect.stringContaining("rateLimited: option 'limiter' is 'slow', wants a Limiter"),
