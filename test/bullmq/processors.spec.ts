@@ -264,6 +264,17 @@ describe('rateLimited', () => {
       "rateLimited: option 'key' is 7, wants a string that is not empty, or a function of the job",
       "rateLimited: option 'wait' is unknown, wants only limiter, key, cost, recheck, keepFor",
     ]);
+    const limited = rateLimited(work, { limiter, key: 'all' });
+    const mistake = (value: unknown) => value as never;
+    await expect(limited.giveBack(mistake(undefined))).rejects.toThrow(
+      'rateLimited: giveBack got undefined, wants a job',
+    );
+    await expect(limited.giveBack(mistake('7'))).rejects.toThrow("rateLimited: giveBack got '7', wants a job");
+    for (const events of [undefined, {}, jobs.queue]) {
+      expect(() => limited.follow(mistake(events))).toThrow(
+        /^rateLimited: follow got .+, wants a QueueEvents of BullMQ/s,
+      );
+    }
     await one.app.close();
     await two.app.close();
   });
