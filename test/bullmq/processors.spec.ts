@@ -265,13 +265,12 @@ describe('rateLimited', () => {
       "rateLimited: option 'wait' is unknown, wants only limiter, key, cost, recheck, keepFor",
     ]);
     const limited = rateLimited(work, { limiter, key: 'all' });
-    const mistake = (value: unknown) => value as never;
-    await expect(limited.giveBack(mistake(undefined))).rejects.toThrow(
+    await expect(limited.giveBack(undefined as never)).rejects.toThrow(
       'rateLimited: giveBack got undefined, wants a job',
     );
-    await expect(limited.giveBack(mistake('7'))).rejects.toThrow("rateLimited: giveBack got '7', wants a job");
+    await expect(limited.giveBack('7' as never)).rejects.toThrow("rateLimited: giveBack got '7', wants a job");
     for (const events of [undefined, {}, jobs.queue]) {
-      expect(() => limited.follow(mistake(events))).toThrow(
+      expect(() => limited.follow(events as never)).toThrow(
         /^rateLimited: follow got .+, wants a QueueEvents of BullMQ/s,
       );
     }
