@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { isRecord } from '../config/option-checks.js';
 import { bullmqMessages } from '../errors/bullmq-messages.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
@@ -59,10 +60,12 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   }
 
   async giveBack(job: J): Promise<void> {
+    if (!isRecord(job)) throw new RateLimitArgumentError(bullmqMessages.noJob(this.settings.location, job));
     await this.claims.giveBack(await requestOf(job, this.limiters, this.settings));
   }
 
   follow(events: JobEvents): void {
+    if (!isEvents(events)) throw new RateLimitArgumentError(bullmqMessages.noEvents(this.settings.location, events));
     const ended = ({ jobId }: { jobId: string }) => {
       const request = this.delayed.take(events.qualifiedName, jobId);
       // If that fails, the time that was reserved passes unused.
@@ -170,4 +173,9 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
 /** Whether jobs that come now have waited for so long that those whose time has come wait behind them. */
 function hasWaited({ timestamp, opts: { delay = 0 }, priority = 0 }: LimitedJob): boolean {
   return priority === 0 && Date.now() - timestamp - delay > BACKLOG_MS;
+}
+
+/** Whether it tells of the jobs of a queue. A `Queue`, which adds them, tells of those of its own process alone. */
+function isEvents(given: unknown): boolean {
+  return isRecord(given) && typeof given['on'] === 'function' && !('add' in given);
 }

@@ -57,7 +57,7 @@ export interface JobUnits<J> {
   giveBack(job: J): Promise<void>;
   /**
    * Gives back what jobs have reserved that are removed, or fail without having been processed. It knows those that this process has
-   * delayed, the last 10,000 of them.
+   * delayed, the last 10,000 of them. Throws `RateLimitArgumentError`.
    *
    * @param events BullMQ's `QueueEvents` of the queue
    */

@@ -134,9 +134,9 @@ export const messages = {
   wrongKey: (got: unknown) => `key is ${show(got)}, wants a string that is not empty`,
   wrongResolvedKey: (limit: string, got: unknown) =>
     `the key of limit '${limit}' resolved to ${show(got)}, wants a string, a finite number, or nothing`,
-  notChecks: (got: unknown) => `check got ${show(got)}, wants a list of { limit, key }`,
-  emptyCheck: () => 'check got no limits, wants at least one { limit, key }',
-  tooManyLimits: (got: number, most: number) => `check got ${got} limits, wants at most ${most}`,
+  notChecks: (call: string, got: unknown) => `${call} got ${show(got)}, wants a list of { limit, key }`,
+  emptyCheck: (call: string) => `${call} got no limits, wants at least one { limit, key }`,
+  tooManyLimits: (call: string, got: number, most: number) => `${call} got ${got} limits, wants at most ${most}`,
   sameKeyTwice: (name: string, key: string) =>
     `check holds the limit '${name}' twice for the key ${show(key)}, wants it once, with the sum of the costs`,
   noHistory: (name: string, able: readonly string[]) =>

@@ -7,6 +7,8 @@ export const outboundMessages = {
     `${location}: the limit '${name}' is defined with a rate, wants its name '${name}', or another name for the limit that is learnt`,
   learnedWithoutLearn: (location: string, name: string) =>
     `${location}: the rate of the limit '${name}' is learnt, wants the option 'learn'`,
+  learnsOther: (location: string, got: string, names: readonly string[]) =>
+    `${location}: option 'learn' names the limit '${got}', wants names of the limits of the calls: ${names.map(show).join(', ')}`,
   wrongPriority: (location: string, got: unknown) =>
     `${location}: the function 'priority' gave ${show(got)}, wants a number`,
   noAxios: (got: unknown) =>

@@ -8,7 +8,11 @@ import { type CheckEntry, counterId } from '../limits/counter.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
 import { Limiter } from './limiter.js';
 
-const CHECK = { location: 'LimiterService.check', namespace: '' };
+const DECLARATIONS = {
+  check: { location: 'LimiterService.check', namespace: '' },
+  reserve: { location: 'LimiterService.reserve', namespace: '' },
+};
+type Call = keyof typeof DECLARATIONS;
 
 /** The most limits of one check. */
 const MAX_LIMITS = 1000;
@@ -24,12 +28,13 @@ export interface LimitCheck extends ConsumeOptions {
   key: string;
 }
 
-/** Reads what a check asks of each limit. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
-export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry): CheckEntry[] {
-  if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(checks));
-  if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck());
-  if (checks.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(checks.length, MAX_LIMITS));
-  const entries = (checks as readonly LimitCheck[]).map((check) => entryOf(check, registry));
+/** Reads what a check or a reservation asks of each limit. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
+export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry, call: Call = 'check'): CheckEntry[] {
+  if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(call, checks));
+  if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck(call));
+  if (checks.length > MAX_LIMITS)
+    throw new RateLimitArgumentError(messages.tooManyLimits(call, checks.length, MAX_LIMITS));
+  const entries = (checks as readonly LimitCheck[]).map((check) => entryOf(check, registry, call));
   const twice = repeated(entries);
   if (twice !== undefined) {
     throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, twice.identity));
@@ -45,11 +50,11 @@ export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
   }
 }
 
-function entryOf(check: LimitCheck, registry: LimitRegistry): CheckEntry {
-  if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(check));
+function entryOf(check: LimitCheck, registry: LimitRegistry, call: Call): CheckEntry {
+  if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(call, check));
   const { limit: given, key, cost, priority, share } = check;
   const limiter = given instanceof Limiter ? given : undefined;
-  const rule = limiter?.rule ?? registry.rule(given as LimitDefinition | string, CHECK);
+  const rule = limiter?.rule ?? registry.rule(given as LimitDefinition | string, DECLARATIONS[call]);
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);
   assertCost(units);

@@ -112,7 +112,7 @@ export class LimiterService {
    * as `check` does, and for a limit of `concurrency`.
    */
   async reserve(checks: readonly LimitCheck[]): Promise<ReservedCheck> {
-    const entries = entriesOf(checks, this.registry);
+    const entries = entriesOf(checks, this.registry, 'reserve');
     refuseHeldEntries(entries);
     const answers = await decidedEnforced(this.store, { entries, hold: true, refundable: true });
     return new ReservedCheck(entries, answers, this.store, this.queues);

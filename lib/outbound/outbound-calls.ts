@@ -63,6 +63,7 @@ export class OutboundCalls implements OnModuleDestroy {
   private caller<Sent, Answer>(limits: OutboundLimits, options: unknown, location: string) {
     const rules = this.rules(limits, location);
     const settings = readOptions<Sent, Answer>(options, location);
+    refuseOtherNames(settings.learn, rules, location);
     for (const rule of rules) {
       if (!(rule instanceof LearnedRule)) continue;
       if (settings.learn === false) {
@@ -83,4 +84,11 @@ export class OutboundCalls implements OnModuleDestroy {
     refuseWrongList(rules, location);
     return rules;
   }
+}
+
+/** Names of limits that no call asks would teach nobody. */
+function refuseOtherNames(learn: boolean | object, rules: readonly OutboundRule[], location: string): void {
+  const names = rules.map(({ name }) => name);
+  const other = Object.keys(learn).find((name) => !names.includes(name));
+  if (other !== undefined) throw new RateLimitConfigError(outboundMessages.learnsOther(location, other, names));
 }

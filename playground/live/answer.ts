@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 /** Whether a limit refused the request. */
-export function isRefusal({ status }: Answer): boolean {
+export function isRefusal({ status }: Pick<Answer, 'status'>): boolean {
   return status === 429 || status === 503;
 }
 
@@ -44,7 +44,7 @@ export async function send(route: Route, user: User): Promise<Answer> {
       body,
       told: toldBy(response.headers),
       retryAt: Number.isFinite(wait) ? Date.now() + wait * 1000 : undefined,
-      refusedBy: response.status === 429 ? limitsIn(body) : [],
+      refusedBy: isRefusal(response) ? limitsIn(body) : [],
     };
   } catch (error) {
     return { ...answer, at: Date.now(), took: performance.now() - sent, body: `${nameOf(route)}: ${String(error)}` };

@@ -12,6 +12,7 @@ import { MailController } from './mail/mail.controller.js';
 import { MailQueue } from './mail/mail-queue.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { PlaygroundController } from './playground/playground.controller.js';
+import { PreviewsController } from './previews/previews.controller.js';
 import { QuoteProvider } from './quotes/quote-provider.js';
 import { QuotesController } from './quotes/quotes.controller.js';
 import { RatesController } from './rates/rates.controller.js';
@@ -89,6 +90,7 @@ export const CONSOLE_PATH = 'ops/limits';
     RatesController,
     OrdersController,
     RecommendationsController,
+    PreviewsController,
     SyncsController,
     PlaygroundController,
   ],

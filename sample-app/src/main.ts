@@ -26,8 +26,14 @@ See it work: ${origin}/
 ${tour(origin)}
 
 Console: ${origin}/${CONSOLE_PATH}, with visitors that are made up (DEMO_TRAFFIC=off leaves them out).
+Jobs: ${settings.redisUrl === undefined ? 'set REDIS_URL to have a queue of BullMQ' : jobs(origin)}.
 Counters: ${await counters(app)}.
-Each line asks until the limit refuses: look for RateLimit, 429 and Retry-After.`);
+Each line asks until the limit refuses: look for RateLimit, 429 or 503, and Retry-After.`);
+}
+
+/** How to give the queue something to do. */
+function jobs(origin: string): string {
+  return `curl -d "shop=acme" ${origin}/syncs adds three of a shop, curl ${origin}/syncs shows when they were done`;
 }
 
 /** Where the counters live at the moment. */

@@ -111,6 +111,13 @@ export const STOPS: readonly Stop[] = [
     limit: 'token-bucket, 6 a minute that warms up: a cold request takes 4 tokens',
     requests: 4,
   },
+  {
+    method: 'GET',
+    path: '/previews',
+    limit: 'adaptive, as many at once as this instance can take, from 4 on; the others get 503',
+    requests: 8,
+    parallel: true,
+  },
 ];
 
 /** The routes, and a line to try for each. */

@@ -255,7 +255,7 @@ describe('rateLimited', () => {
       "rateLimited: got 'work', wants the function that processes jobs",
       'rateLimited: got undefined, wants an object of options',
       expect.stringContaining(
-        "rateLimited: option 'limiter' is undefined, wants a Limiter such as limiterService.for('api')",
+        "rateLimited: option 'limiter' is undefined, wants a Limiter such as limiters.for('api')",
       ),
       expect.stringContaining("rateLimited: option 'limiter' is [], wants a Limiter"),
       expect.stringContaining("rateLimited: option 'limiter' is 'slow', wants a Limiter"),
@@ -264,6 +264,16 @@ describe('rateLimited', () => {
       "rateLimited: option 'key' is 7, wants a string that is not empty, or a function of the job",
       "rateLimited: option 'wait' is unknown, wants only limiter, key, cost, recheck, keepFor",
     ]);
+    const limited = rateLimited(work, { limiter, key: 'all' });
+    await expect(limited.giveBack(undefined as never)).rejects.toThrow(
+      'rateLimited: giveBack got undefined, wants a job',
+    );
+    await expect(limited.giveBack('7' as never)).rejects.toThrow("rateLimited: giveBack got '7', wants a job");
+    for (const events of [undefined, {}, jobs.queue]) {
+      expect(() => limited.follow(events as never)).toThrow(
+        /^rateLimited: follow got .+, wants a QueueEvents of BullMQ/s,
+      );
+    }
     await one.app.close();
     await two.app.close();
   });

@@ -1,16 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Controller, Module, Post, StreamableFile } from '@nestjs/common';
+import { Controller, Injectable, Module, Post, StreamableFile } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { ReservedCheck } from '../../lib/limiter/reserved-check.js';
 import { usd } from '../../lib/limits/money.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
+import { untriedCode } from './rows.js';
 
 const PAGE = new URL('../../docs/algorithms/budget.md', `file://${process.cwd()}/test/docs/`);
 
@@ -22,47 +23,63 @@ const rows = readFileSync(PAGE, 'utf8')
 
 const clock = new TestClock();
 const store = createTestingStore({ clock });
-const define = {
-  requests: { algo: 'sliding-window', rate: 60, interval: '1m' },
-  tokens: { algo: 'sliding-window', rate: 1000, interval: '1m', hold: '5m' },
-  money: { algo: 'budget', limit: usd(1), period: 'month', timezone: 'Europe/Berlin', hold: '5m', onLapse: 'charge' },
-  example: { algo: 'budget', limit: 10, period: 'month', hold: '5m', onLapse: 'release' },
-} as const;
+/** The options of the guide. */
+const { define } = ((RateLimitModule: { forRoot: (given: RateLimitModuleOptions) => RateLimitModuleOptions }) =>
+  RateLimitModule.forRoot({
+    redis: 'redis://localhost:6379',
+    define: {
+      requests: { algo: 'sliding-window', rate: 60, interval: '1m' },
+      tokens: { algo: 'sliding-window', rate: 100_000, interval: '1m', hold: '5m' },
+      money: {
+        algo: 'budget',
+        limit: usd(50),
+        period: 'month',
+        timezone: 'Europe/Berlin',
+        hold: '5m',
+        onLapse: 'charge',
+      },
+    },
+  }))({ forRoot: (given) => given });
+const example = { algo: 'budget', limit: 10, period: 'month', hold: '5m', onLapse: 'release' } as const;
 
-const MOST = 100;
-const PRICE = usd(5000);
+const PRICE = usd('0.15'); // a million tokens
 const priceOf = (tokens: number) => Math.ceil((tokens * PRICE) / 1_000_000);
+
+const estimateOf = (prompt: string) => prompt.length + 94;
 
 /** After so many of its ten tokens the model says nothing more, and goes on until its client has gone. */
 let said = Infinity;
 
 /** Stands for a language model. */
-async function* model(): AsyncGenerator<string> {
-  for (let tokens = 0; tokens < 10; tokens += tokens < said ? 1 : 0)
-    yield Promise.resolve(tokens < said ? 'token ' : '');
-}
+const model = {
+  async *stream(
+    _prompt: string,
+    { signal }: { signal: AbortSignal },
+  ): AsyncGenerator<{ text: string; tokens: number }> {
+    for (let tokens = 0; tokens < 10 && !signal.aborted;) {
+      if (tokens < said) tokens++;
+      yield Promise.resolve({ text: tokens < said ? 'token ' : ' ', tokens });
+    }
+  },
+};
 
-@Controller()
+@Injectable()
 class Assistant {
   constructor(private readonly limiters: LimiterService) {}
 
-  @Post('answers')
-  async complete(): Promise<StreamableFile> {
+  async *answer(org: string, prompt: string, signal: AbortSignal): AsyncGenerator<string> {
+    const most = estimateOf(prompt); // prompt tokens, and the most that the answer may have
     const call = await this.limiters.reserve([
-      { limit: 'requests', key: 'org:1' },
-      { limit: 'tokens', key: 'org:1', cost: MOST },
-      { limit: 'money', key: 'org:1', cost: priceOf(MOST) },
+      { limit: 'requests', key: org },
+      { limit: 'tokens', key: org, cost: most },
+      { limit: 'money', key: org, cost: priceOf(most) },
     ]);
     if (!call.allowed) throw new RateLimitExceededException(call);
-    return new StreamableFile(Readable.from(this.stream(call)));
-  }
-
-  private async *stream(call: ReservedCheck): AsyncGenerator<string> {
     let used = 0;
     try {
-      for await (const token of model()) {
-        if (token !== '') used++;
-        yield token === '' ? ' ' : token;
+      for await (const { text, tokens } of model.stream(prompt, { signal })) {
+        used = tokens;
+        yield text;
       }
     } finally {
       await call.settle([1, used, priceOf(used)]);
@@ -70,7 +87,21 @@ class Assistant {
   }
 }
 
-@Module({ imports: [RateLimitModule.forRoot({ store, define })], controllers: [Assistant] })
+@Controller()
+class Answers {
+  constructor(private readonly assistant: Assistant) {}
+
+  @Post('answers')
+  complete(): StreamableFile {
+    return new StreamableFile(Readable.from(this.assistant.answer('org:1', 'prompt', new AbortController().signal)));
+  }
+}
+
+@Module({
+  imports: [RateLimitModule.forRoot({ store, define: { ...define, example } })],
+  controllers: [Answers],
+  providers: [Assistant],
+})
 class App {}
 
 describe('budgets', () => {
@@ -117,15 +148,39 @@ describe('budgets', () => {
     said = Infinity;
     const whole = await fetch(url, { method: 'POST' });
     await expect(whole.text()).resolves.toHaveLength(60);
-    await until(async () => (await left('money')) === usd('0.95'));
-    expect([await left('requests'), await left('tokens')]).toEqual([59, 990]);
+    const spent = async () => usd(50) - (await left('money'));
+    await until(async () => (await spent()) === priceOf(10));
+    expect([await left('requests'), await left('tokens')]).toEqual([59, 99_990]);
     said = 4;
     const client = new AbortController();
     const cut = await fetch(url, { method: 'POST', signal: client.signal });
     await cut.body!.getReader().read();
-    expect(await left('money')).toBe(usd('0.45'));
+    expect(await spent()).toBe(priceOf(10) + priceOf(100));
     client.abort();
-    await until(async () => (await left('money')) === usd('0.93'));
-    expect([await left('requests'), await left('tokens')]).toEqual([58, 986]);
+    await until(async () => (await spent()) === priceOf(10) + priceOf(4));
+    expect([await left('requests'), await left('tokens')]).toEqual([58, 99_986]);
   });
+
+  it('are settled elsewhere', async () => {
+    const [org, usage] = ['org:2', 1_000_000];
+    const queue: { data: { org: string; reservation: string | undefined } }[] = [];
+    const jobs = {
+      add: async (_name: string, data: { org: string; reservation: string | undefined }) =>
+        Promise.resolve(queue.push({ data })),
+    };
+    const { allowed, id } = await limiters.for('money').reserve(org, { cost: usd('0.40') });
+    if (allowed) await jobs.add('complete', { org, reservation: id });
+
+    await work(queue[0]!);
+    expect((await limiters.for('money').peek(org)).remaining).toBe(usd('49.85'));
+
+    async function work(job: { data: { org: string; reservation: string | undefined } }) {
+      // in the worker
+      const { org, reservation } = job.data;
+      if (reservation !== undefined) await limiters.for('money').settle(org, reservation, priceOf(usage));
+    }
+  });
+
+  it('have no other code in their guide', () =>
+    expect(untriedCode('docs/guides/budgets.md', 'test/docs/budgets.spec.ts')).toEqual([]));
 });

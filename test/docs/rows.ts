@@ -66,12 +66,15 @@ function squeeze(code: string): string {
   return code.replaceAll(/\s/g, '').replaceAll(/,(?=[\])}])/g, '');
 }
 
-/** The code of a guide that a spec does not hold word for word: what stands between blank lines, but for empty bodies. */
+/**
+ * The code of a guide that a spec does not hold word for word: what stands between blank lines, but for empty bodies, imports and
+ * what is exported.
+ */
 export function untriedCode(guide: string, spec: string): string[] {
   const source = squeeze(readFileSync(join(PACKAGE_FOLDER, spec), 'utf8'));
   const markdown = readFileSync(join(PACKAGE_FOLDER, guide), 'utf8');
   return [...markdown.matchAll(/^```ts\n(.*?)^```/gms)]
-    .flatMap(([, code]) => code!.split('\n\n'))
+    .flatMap(([, code]) => code!.replaceAll(/^import .*\n|^export /gm, '').split('\n\n'))
     .map((piece) => piece.trim().replace(/\w+\(\) \{\}$|[;,]$/, ''))
     .filter((piece) => !source.includes(squeeze(piece)));
 }

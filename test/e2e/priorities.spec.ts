@@ -4,6 +4,7 @@ import {
   Controller,
   type ExecutionContext,
   Get,
+  type INestApplication,
   type MiddlewareConsumer,
   Module,
   type NestModule,
@@ -12,8 +13,8 @@ import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import type { Priority } from '../../lib/limits/priority.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
-import { HttpApp } from './http-app.js';
+import { RateLimitMiddleware, rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
+import { frameworks, HttpApp } from './http-app.js';
 
 const priorityOf = (context: ExecutionContext) =>
   context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-priority'] as Priority;
@@ -119,6 +120,21 @@ describe('priorities of requests', () => {
       reason: expect.stringContaining('priority'),
     });
   });
+});
+
+const limitEarly = (nest: INestApplication) => nest.use(rateLimitMiddleware(nest));
+
+it.each(frameworks)('a function is asked where the middleware checks, over %s', async (framework) => {
+  const limits = { limits: [{ ...kept, phase: 'middleware', priority: priorityOf } as const] };
+  const app = await HttpApp.start(framework, { controllers: [Plain], limits, configure: limitEarly });
+  const to = (path: string, priority: Priority) => app.statuses(3, path, { 'x-priority': priority });
+  expect([await to('/a', 'default'), await to('/nowhere', 'sheddable')]).toEqual([
+    [200, 200, 200],
+    [429, 429, 429],
+  ]);
+  expect(await to('/b', 'critical')).toEqual([200, 200, 429]);
+  expect(await to('/a', 'high' as Priority)).toEqual([500, 500, 500]);
+  await app.close();
 });
 
 @Controller()

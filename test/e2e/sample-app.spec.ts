@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import { until } from '../support/until.js';
 import { type SampleApp, START_TIMEOUT_MS, startSample as startApp } from '../support/sample-app.js';
 
-const ROUTES = 18;
+const ROUTES = 19;
 /** Its lines are for curl, and are tried with it where it is installed. */
 const itWithCurl = spawnSync('curl', ['--version']).status === 0 ? it : it.skip;
 
@@ -101,6 +101,7 @@ describe('the sample app, counting in process', () => {
     const answer = await fetch(new URL('syncs', sample.url), { method: 'POST' });
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({ message: 'Jobs need Redis: set REDIS_URL' });
+    expect(sample.output).toContain('Jobs: set REDIS_URL to have a queue of BullMQ.');
   });
 
   it('says which port is taken, and ends', async () => {
@@ -166,6 +167,7 @@ describe('the sample app, counting on Redis', () => {
 
   it('gives each job of a queue a time of its own', async () => {
     const url = new URL('syncs', sample.url);
+    expect(sample.output).toContain(`Jobs: curl -d "shop=acme" ${url.href} adds three of a shop`);
     const since = Date.now();
     const body = new URLSearchParams({ shop: `shop-${since}` });
     expect((await fetch(url, { method: 'POST', body })).status).toBe(202);
@@ -191,7 +193,8 @@ function expectLimited(line: Line, responses: readonly Response[]): void {
     expect(headers.get('ratelimit-policy')).toMatch(/^"[^"]+";q=\d+;w=\d+/);
     expect(headers.get('ratelimit')).toMatch(/^"[^"]+";r=\d+;t=\d+/);
   }
-  const refused = responses.filter(({ status }) => status === 429);
+  // An overload is no fault of the client's.
+  const refused = responses.filter(({ status }) => status === (line.url.endsWith('/previews') ? 503 : 429));
   expect(refused).not.toEqual([]);
   if (!line.parallel) expect(responses.at(-1)?.status).toBe(429);
   for (const { headers } of refused) expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);

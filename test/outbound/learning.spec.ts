@@ -199,6 +199,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
   it.each<[string, unknown, string]>([
     ['learn', 5, "option 'learn' is 5, wants true, false, or the names of the upstream's limits"],
     ['learn', { api: 1 }, "option 'learn' is { api: 1 }, wants true, false, or the names"],
+    ['learn', { apy: 'tokens' }, "option 'learn' names the limit 'apy', wants names of the limits of the calls: 'api'"],
     ['parser', 'nobody', "option 'parser' is 'nobody', wants one of rate-limit, x-rate-limit, github, openai"],
     ['parser', 'toString', "option 'parser' is 'toString', wants one of"],
     ['parser', { parse: 5 }, "option 'parser' is { parse: 5 }, wants one of"],
