@@ -13,7 +13,7 @@ import { ACQUIRE_OPTIONS, type AcquireOptions, RESERVE_OPTIONS, type ReserveOpti
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
 import { readReservationId } from './reservation-id.js';
-import { type CheckEntry, type Counter, startsOf } from '../limits/counter.js';
+import { type CheckEntry, type Counter, withStarts } from '../limits/counter.js';
 import { decide, decided } from '../stores/decide.js';
 import type { Decision } from '../limits/decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
@@ -169,7 +169,7 @@ export class Limiter {
     const counter = this.counter(key);
     const ms = toMs('duration', duration);
     if (ms === 0) throw new RateLimitArgumentError(messages.wrongDuration('duration', duration));
-    await this.store.block(counter, ms);
+    await Promise.all(withStarts(counter).map((each) => this.store.block(each, ms)));
   }
 
   /**
@@ -178,16 +178,14 @@ export class Limiter {
    */
   async unblock(key: string): Promise<void> {
     const counter = this.counter(key);
-    await this.store.block(counter, 0);
+    await Promise.all(withStarts(counter).map((each) => this.store.block(each, 0)));
     this.queues.wake(counter);
   }
 
   /** Forgets all that a key has: counted units, held units, a block, and offences. */
   async reset(key: string): Promise<void> {
     const counter = this.counter(key);
-    const { reservation, queue } = counter.limit.algorithm;
-    const canReserve = reservation !== undefined || queue !== undefined;
-    await this.store.reset(canReserve ? [counter, startsOf(counter)] : [counter]);
+    await this.store.reset(withStarts(counter));
     this.queues.restart(counter);
   }
 

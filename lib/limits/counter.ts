@@ -21,9 +21,22 @@ export interface CheckEntry extends Counter {
   readonly priority?: Priority | undefined;
 }
 
+const STARTS = '\nstarts\n';
+
 /** The counter beside another one that counts when what was reserved starts. No identity of a user's is likely to be this one. */
 export function startsOf<C extends Counter>(counter: C): C {
-  return { ...counter, identity: `\nstarts\n${counter.identity}` };
+  return { ...counter, identity: STARTS + counter.identity };
+}
+
+/** Whether a counter is one of starts. */
+export function isOfStarts({ identity }: Counter): boolean {
+  return identity.startsWith(STARTS);
+}
+
+/** A counter, and that of the starts of what it reserves, if it can. */
+export function withStarts(counter: Counter): Counter[] {
+  const { reservation, queue } = counter.limit.algorithm;
+  return reservation === undefined && queue === undefined ? [counter] : [counter, startsOf(counter)];
 }
 
 /** Tells a counter from all others, in this process. Its length is bounded. */

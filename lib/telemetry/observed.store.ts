@@ -13,7 +13,7 @@ import type {
   Store,
   StoreDecision,
 } from '../stores/store.js';
-import type { CheckEntry, Counter } from '../limits/counter.js';
+import { isOfStarts, type CheckEntry, type Counter } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { eventOf } from './decision-event.js';
@@ -83,6 +83,8 @@ export class ObservedStore extends StoreLayer {
   }
 
   override block(counter: Counter, durationMs: number): Promise<void> {
+    // It is blocked together with the counter that it is beside.
+    if (isOfStarts(counter)) return this.inner.block(counter, durationMs);
     return this.timed('block', () => this.inner.block(counter, durationMs));
   }
 

@@ -125,6 +125,21 @@ describe('jobs of workers that are never busy', () => {
     expect(await take(second!, process)).toBe(true);
   });
 
+  it('do not start while their key is blocked, though they have reserved', async () => {
+    const process = processor('paced');
+    const [first, second, third] = jobs(3);
+    for (const job of [first!, second!, third!]) await take(job, process);
+    const limiter = app.get(LimiterService).for('paced');
+    await limiter.block('shop', '1m');
+    clock.advance('1s');
+    expect([await take(second!, process), second!.dueMs > 55_000]).toEqual([false, true]);
+    clock.advance('10s');
+    await limiter.unblock('shop');
+    expect(await take(third!, process)).toBe(true);
+    clock.advance('49s');
+    expect(await take(second!, process)).toBe(true);
+  });
+
   it.each<[Name, number]>([
     ['kept', 7],
     ['important', 10],
