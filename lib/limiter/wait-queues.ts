@@ -17,6 +17,8 @@ interface Suspension {
   readonly waiters: Waiter[];
 }
 
+const NO_QUEUES: readonly WaitQueue[] = [];
+
 /** The queues of all counters that calls of this process wait for. */
 @Injectable()
 export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
@@ -99,8 +101,9 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     await Promise.all(this.pendingRefunds);
   }
 
-  /** Those of all priorities. */
-  private queuesOf({ limit, identity }: Counter): WaitQueue[] {
+  /** Those of all priorities. Mostly nobody waits for a counter. */
+  private queuesOf({ limit, identity }: Counter): readonly WaitQueue[] {
+    if (this.queues.size === 0) return NO_QUEUES;
     const limits = limit.keepsUnits ? PRIORITIES.map((priority) => limit.forPriority(priority)) : [limit];
     return limits.flatMap((each) => this.queues.get(queueId(each, identity)) ?? []);
   }

@@ -2,6 +2,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
+import type { HoldTerms } from '../algorithms/hold-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
 import { type ReservedShares, shareKeptFrom } from './reserve-terms.js';
@@ -68,6 +69,10 @@ export class CompiledLimit {
    * more if it is a candidate's, a generation digits.
    */
   readonly id: string;
+  /** How units of it are held that are reserved; nothing if they cannot be. Each check reads it. */
+  readonly hold: HoldTerms | undefined;
+  /** Whether it learns how much fits. Each check reads it. */
+  readonly adapts: boolean;
   /** Its `id` without the generation. */
   readonly lineage: string;
   /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
@@ -107,6 +112,8 @@ export class CompiledLimit {
       const { kept } = part;
       this.parameters = { ...withQuota(algorithm, this.parameters, part.whole.quota - kept), kept };
     }
+    this.hold = this.declared.hold;
+    this.adapts = algorithm.adapting !== undefined;
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.namespace = namespace;
     this.off = rest.off ?? false;
@@ -117,11 +124,11 @@ export class CompiledLimit {
     this.escalation = rest.escalation;
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
     this.carry = rest.carry;
-    if (this.declared.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
+    if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
-    if (algorithm.adapting !== undefined && !this.instance) {
+    if (this.adapts && !this.instance) {
       throw new RateLimitConfigError(messages.notShared(location, algorithm.name, 'cluster'));
     }
     this.isCandidate = rest.isCandidate ?? false;

@@ -16,7 +16,7 @@ interface View {
 /** Gives back the units of holds that have lapsed, of a limit that releases them. `lua/driver/holds.lua` does the same. */
 export function releaseLapsed(view: View): void {
   const { limit, state, holds } = view;
-  if (holds === undefined || limit.parameters.hold?.releases !== true) return;
+  if (holds === undefined || limit.hold?.releases !== true) return;
   const lapsed = holds.lapsed(state.now);
   if (lapsed.length === 0) return;
   view.lapsed = lapsed;
@@ -29,7 +29,7 @@ export function releaseLapsed(view: View): void {
 export function holdUnits(view: View): number {
   const { limit, state, cost } = view;
   const { algorithm, parameters } = limit;
-  const { duration, known } = parameters.hold!;
+  const { duration, known } = limit.hold!;
   const { now } = state;
   const id = newIdentifier();
   const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
@@ -52,7 +52,7 @@ export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }:
 /** The wait until so many holds have lapsed that the cost of a view fits. */
 export function untilLapsed({ limit, state, cost, holds }: View): number {
   const { algorithm, parameters } = limit;
-  if (holds === undefined || parameters.hold?.releases !== true) return Infinity;
+  if (holds === undefined || limit.hold?.releases !== true) return Infinity;
   let excess = cost - algorithm.remaining(parameters, state);
   for (const { units, chargedAt, end } of holds.running(state.now)) {
     if (algorithm.holds!.counts(parameters, state, chargedAt, end)) excess -= units;
