@@ -8,7 +8,7 @@
 --            limits   each one's algorithm, quota, cost, and, of several, shadow, number of parameters; then the parameters
 --          They reply row by row; the only one of one limit that allows what it was asked, replies one number if that is below
 --          2^51: its first times 2^20, and its second. Of all others:
---            0
+--            kind     0; -1 if there are operations besides checks; -2 if any of them is 11 to 14
 --            now      0 for the server's clock; else the time in microseconds (tests)
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between

@@ -49,7 +49,7 @@ export class Lease implements AsyncDisposable {
   /** Renews the lease until it is released, for work that may take longer than `ttl`. */
   keepAlive(): this {
     // What an adaptive limit counts in flight for longer is a stream, or never ends.
-    if (this.#held === undefined || this.#held.limit.algorithm.adapting !== undefined) return this;
+    if (this.#held === undefined || this.#held.limit.adapts) return this;
     const { limit } = this.#held;
     const { candidate } = limit;
     const now = Date.now();
@@ -70,7 +70,7 @@ export class Lease implements AsyncDisposable {
     if (held === undefined) return;
     leaseEnded(held.limit, performance.now() - this.#heldSince);
     try {
-      await this.#store.refund([held.limit.algorithm.adapting === undefined ? held : { ...held, end }]);
+      await this.#store.refund([held.limit.adapts ? { ...held, end } : held]);
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }

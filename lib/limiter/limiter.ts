@@ -64,7 +64,7 @@ export class Limiter {
    * @param key the key of the counter
    * @param options the units, and the end of the wait
    */
-  async acquire(key: string, options: AcquireOptions = {}): Promise<LeasedDecision> {
+  async acquire(key: string, options?: AcquireOptions): Promise<LeasedDecision> {
     const asked = askedOf(options, this.rule, ACQUIRE_OPTIONS);
     const counter = this.counter(key, asked);
     const units = asked.cost;
@@ -81,13 +81,13 @@ export class Limiter {
    * @param key the key of the counter
    * @param options the units, and the longest wait for them
    */
-  async reserve(key: string, options: ReserveOptions = {}): Promise<Reservation> {
+  async reserve(key: string, options?: ReserveOptions): Promise<Reservation> {
     const asked = askedOf(options, this.rule, RESERVE_OPTIONS);
     const counter = this.counter(key, asked);
     const units = asked.cost;
-    const maxWaitMs = toMs('maxWait', options.maxWait ?? '1y');
-    const { algorithm, parameters } = counter.limit;
-    if (parameters.hold !== undefined) return this.reserveHeld({ ...counter, cost: units });
+    const maxWaitMs = toMs('maxWait', options?.maxWait ?? '1y');
+    const { algorithm, hold } = counter.limit;
+    if (hold !== undefined) return this.reserveHeld({ ...counter, cost: units });
     if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(this.name, algorithm.name));
     if (algorithm.reservation === undefined && algorithm.queue === undefined) {
       throw new RateLimitArgumentError(
@@ -109,10 +109,10 @@ export class Limiter {
    */
   async settle(key: string, id: string, actual: number): Promise<void> {
     const counter = this.counter(key);
-    const { algorithm, parameters } = counter.limit;
+    const { algorithm, hold } = counter.limit;
     const held = readReservationId(id);
     assertActual(actual);
-    if (parameters.hold === undefined) throw new RateLimitArgumentError(holdMessages.noHold(this.name, algorithm.name));
+    if (hold === undefined) throw new RateLimitArgumentError(holdMessages.noHold(this.name, algorithm.name));
     await this.store.refund([{ ...counter, ...held, actual }]);
     this.queues.wake(counter);
   }
@@ -232,7 +232,7 @@ export class Limiter {
   private async wait(
     counter: Counter,
     { cost, priority, share }: Asked,
-    { timeout, signal }: AcquireOptions,
+    { timeout, signal }: AcquireOptions = {},
   ): Promise<StoreDecision> {
     const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
     assertSignal(signal);

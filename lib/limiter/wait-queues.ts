@@ -17,6 +17,8 @@ interface Suspension {
   readonly waiters: Waiter[];
 }
 
+const NO_QUEUES: readonly WaitQueue[] = [];
+
 /** The queues of all counters that calls of this process wait for. */
 @Injectable()
 export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
@@ -99,16 +101,15 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     await Promise.all(this.pendingRefunds);
   }
 
-  /** Those of all priorities, or of all tenants that share the counter. */
-  private queuesOf({ limit, identity }: Counter): WaitQueue[] {
+  /** Those of all priorities, or of all tenants that share the counter. Mostly nobody waits for a counter. */
+  private queuesOf({ limit, identity }: Counter): readonly WaitQueue[] {
+    if (this.queues.size === 0) return NO_QUEUES;
     if (limit.isShared) {
       const id = `${lineageId(limit, identity)}\t`;
       return [...this.queues].flatMap(([key, queue]) => (key.startsWith(id) ? queue : []));
     }
-    if (!limit.keepsUnits && limit.algorithm.adapting === undefined) {
-      return [this.queues.get(queueId(limit, identity)) ?? []].flat();
-    }
-    const ids = PRIORITIES.map((priority) => queueId(limit.forPriority(priority), identity, priority));
+    const asked = limit.keepsUnits || limit.adapts ? PRIORITIES : [undefined];
+    const ids = asked.map((priority) => queueId(limit.forPriority(priority), identity, priority));
     return [...new Set(ids)].flatMap((id) => this.queues.get(id) ?? []);
   }
 

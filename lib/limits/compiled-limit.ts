@@ -4,6 +4,7 @@ import { messages } from '../errors/messages.js';
 import { shareMessages } from '../errors/share-messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { type ShareParameters, sharedBy, type Tenant } from '../algorithms/fair-share.js';
+import type { HoldTerms } from '../algorithms/hold-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { wholeShare } from '../algorithms/share.js';
 import { SHARE_SLICES } from '../algorithms/tenant-record.js';
@@ -85,6 +86,10 @@ export class CompiledLimit {
    * more if it is a candidate's, a generation digits.
    */
   readonly id: string;
+  /** How units of it are held that are reserved; nothing if they cannot be. Each check reads it. */
+  readonly hold: HoldTerms | undefined;
+  /** Whether it learns how much fits. Each check reads it. */
+  readonly adapts: boolean;
   /** Its `id` without the generation. */
   readonly lineage: string;
   /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
@@ -128,6 +133,8 @@ export class CompiledLimit {
       this.parameters = shareParameters(algorithm, this.declared, rest.shared, location);
       this.tenants = new RecentMap();
     }
+    this.hold = this.declared.hold;
+    this.adapts = algorithm.adapting !== undefined;
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.namespace = namespace;
     this.off = rest.off ?? false;
@@ -139,11 +146,11 @@ export class CompiledLimit {
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
     // What tenants used under another quota stays theirs.
     this.carry = rest.shared === undefined ? rest.carry : undefined;
-    if (this.declared.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
+    if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
-    if (algorithm.adapting !== undefined && !this.instance) {
+    if (this.adapts && !this.instance) {
       throw new RateLimitConfigError(messages.notShared(location, algorithm.name, 'cluster'));
     }
     this.isCandidate = rest.isCandidate ?? false;

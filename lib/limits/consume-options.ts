@@ -25,6 +25,8 @@ export interface ConsumeOptions {
 /** The options of every call that asks for units. */
 export const CONSUME_OPTIONS = ['cost', 'priority', 'share'] as const satisfies readonly (keyof ConsumeOptions)[];
 
+const NO_OTHERS: readonly string[] = [];
+
 /** What a call asks for. */
 export interface Asked {
   readonly cost: number;
@@ -41,14 +43,22 @@ export interface AskedByDefault {
 /** Reads what a call asks for: a number of units, or options, of which it may have `others`, too. */
 export function askedOf(
   given: number | ConsumeOptions | undefined,
-  { fixedCost, fixedPriority }: AskedByDefault,
-  others: readonly string[] = [],
+  byDefault: AskedByDefault,
+  others: readonly string[] = NO_OTHERS,
 ): Asked {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    const cost: unknown = given === undefined ? fixedCost : given;
-    assertCost(cost);
-    return { cost, priority: fixedPriority, share: undefined };
+  if (typeof given === 'object' && given !== null && !Array.isArray(given)) {
+    return readOptions(given, byDefault, others);
   }
+  const cost: unknown = given === undefined ? byDefault.fixedCost : given;
+  assertCost(cost);
+  return { cost, priority: byDefault.fixedPriority, share: undefined };
+}
+
+function readOptions(
+  given: ConsumeOptions,
+  { fixedCost, fixedPriority }: AskedByDefault,
+  others: readonly string[],
+): Asked {
   for (const option of Object.keys(given)) {
     if ((CONSUME_OPTIONS as readonly string[]).includes(option) || others.includes(option)) continue;
     throw new RateLimitArgumentError(priorityMessages.unknownMember(option, [...CONSUME_OPTIONS, ...others]));

@@ -27,6 +27,10 @@ export class Rule {
   /** Only while some identities have overrides of their own. */
   private keyed: KeyedLimits | undefined;
   private readonly listeners: (() => void)[] = [];
+  /** What a call costs from code, where there is no request to ask. */
+  readonly fixedCost: number;
+  /** The priority of a call from code, unless it says otherwise. */
+  readonly fixedPriority: Priority | undefined;
 
   constructor(
     /** The limit as it was configured. */
@@ -35,6 +39,9 @@ export class Rule {
     readonly ofAll?: Rule, // The rule of all routes, if this one is the part of one route.
   ) {
     this.effective = configured;
+    const { cost, priority } = settings;
+    this.fixedCost = typeof cost === 'number' ? cost : 1;
+    this.fixedPriority = typeof priority === 'function' ? undefined : priority;
   }
 
   /** The limit that decides now for all identities without overrides of their own. */
@@ -116,17 +123,6 @@ export class Rule {
     if (typeof count === 'function') return count(outcome);
     // A client that did not wait for the answer cannot choose which one it would have been.
     return count === 'all' || outcome.aborted || outcome.failed === (count === 'failed');
-  }
-
-  /** What a call costs from code, where there is no request to ask. */
-  get fixedCost(): number {
-    return typeof this.settings.cost === 'number' ? this.settings.cost : 1;
-  }
-
-  /** The priority of a call from code, unless it says otherwise. */
-  get fixedPriority(): Priority | undefined {
-    const { priority } = this.settings;
-    return typeof priority === 'function' ? undefined : priority;
   }
 
   /** Whether it calls no function of the user's: it always applies, costs the same, and its key looks only at the request. */

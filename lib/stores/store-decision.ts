@@ -12,7 +12,7 @@ export function refundOf({ limit, identity, units }: Charge, decision: StoreDeci
 
 /** Whether units are held until they are settled: then they are given back no other way. */
 export function isHold({ limit, ticket, chargedAt }: Refund): boolean {
-  return limit.parameters.hold !== undefined && ticket !== undefined && chargedAt !== undefined;
+  return limit.hold !== undefined && ticket !== undefined && chargedAt !== undefined;
 }
 
 /** What gives back all that a check of these entries charged. */

@@ -75,7 +75,7 @@ export function hashOf(identity: string): string {
 export function becameNear({ limit, cost }: CheckEntry, { quota, remaining, delayMs }: StoreDecision): boolean {
   if (delayMs > 0 && limit.algorithm.reservation !== undefined) return false;
   // What adapts is near where that share of what it lets in now is taken.
-  const adapts = limit.algorithm.adapting !== undefined;
+  const adapts = limit.adapts;
   const nearFrom = adapts ? Math.ceil((limit.nearFrom / limit.quota) * quota) : limit.nearFrom;
   const used = (adapts ? quota : limit.quota) - remaining;
   return used >= nearFrom && used - cost < nearFrom;

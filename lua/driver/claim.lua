@@ -2,19 +2,19 @@
 -- doubles: when the units can be used, when they were charged, their ticket or -1, how many they are, and 1 once they were asked for
 -- at a time when they could be used.
 --
--- Uses: PEEK, RESERVE, add, decide, entry_costs, entry_limits, entry_waits, milliseconds, mode_of, now, reply, size, time_to_live,
---   values
+-- Uses: PEEK, RESERVE, add, decide, entry_costs, entry_limits, entry_waits, learns_or_claims, milliseconds, mode_of, now, reply, size,
+--   time_to_live, values
 -- Leaves: claim_keys, claim_keeps, claims
-
--- What stands for decisions in the reply.
-local CLAIMED = -2
 
 -- The number of each entry's key of the claim, and for how many microseconds it is kept once its units can be used.
 local claim_keys, claim_keeps = {}, {}
 
-local made
+local claims
 
-local function make_claims()
+if learns_or_claims then
+  -- What stands for decisions in the reply.
+  local CLAIMED = -2
+
   local function read(number)
     local value = values[number]
     if value and #value == 40 then return unpack_doubles('<ddddd', value) end
@@ -39,7 +39,7 @@ local function make_claims()
     end
   end
 
-  return {
+  claims = {
     -- Replies how long it is until the units can be used, if they have been claimed; else claims them, or looks at them.
     claim = function(count)
       local usable_at, charged_at, ticket, units, is_used = read(claim_keys[1])
@@ -69,9 +69,4 @@ local function make_claims()
       return comes_back
     end,
   }
-end
-
-local function claims()
-  made = made or make_claims()
-  return made
 end

@@ -3,7 +3,7 @@
 -- A state holds what its fragment puts there, and `limit`, `number` (of its key), `kept_alive` and its envelope; and, if it
 -- `stays_open`, whether it was `changed`, and its `reset_after`.
 --
--- Uses: NO_CARRY, carry_over, now, release_lapsed, save_holds, states, time_to_live, unwrap, values, wrap, write_wrapped
+-- Uses: NO_CARRY, carry_over, holds, is_varied, now, states, time_to_live, unwrap, values, wrap, write_wrapped
 -- Leaves: close, open, save
 
 local function new_state(limit, number)
@@ -39,7 +39,7 @@ local function save(limit, state, reset_after, changed)
     end
   end
   if algorithm.save then algorithm.save(limit, state, key) end
-  if limit.hold then save_holds(state) end
+  if is_varied and state.lapsed then holds.save(state) end
 end
 
 local function close(state)
@@ -49,7 +49,7 @@ end
 
 -- Reads the state of a counter as it is stored. Says whether the limit is of another time.
 local function read(limit, number, state)
-  limit = limit.opened or limit
+  if is_varied then limit = limit.opened or limit end
   local algorithm, key, of_another_time = limit.algorithm, KEYS[number], nil
   local value, size = values[algorithm.own_type and number + 1 or number], algorithm.encoded_size
   local blocked_until, blocked_for, carried_to
@@ -62,7 +62,7 @@ local function read(limit, number, state)
     of_another_time = carry_over(limit, value, key, quota, state)
   end
   wrap(limit, state, blocked_until, blocked_for, carried_to)
-  if limit.releases == 1 and not of_another_time then release_lapsed(limit, state) end
+  if is_varied and limit.releases == 1 and not of_another_time then holds.release_lapsed(limit, state) end
   return of_another_time
 end
 
@@ -112,7 +112,7 @@ local function open(limit, number)
   if of_another_time then return nil end
   if state.stays_open then
     states[number] = state
-  elseif algorithm.reuses_state and not (limit.opened or limit.hold) then
+  elseif algorithm.reuses_state and not (is_varied and (limit.opened or limit.hold)) then
     limit.reused = state
   end
   return state

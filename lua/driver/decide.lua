@@ -1,6 +1,6 @@
 -- Decides a check: looks at all of its limits first, then charges all of them or none.
 --
--- Uses: add, add_undecided, answer, begin_block, can_reserve, hold_units, keep_alive, now, open, save, states, values
+-- Uses: add, add_undecided, answer, begin_block, can_reserve, holds, keep_alive, now, open, save, states, values
 -- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits
 
 -- The entries of the check that is being decided; and what was found of each.
@@ -10,6 +10,7 @@ local found, fitting, delays = {}, {}, {}
 -- Decides a check, or many of the same limits and costs, whose keys are `step` apart.
 local function decide(mode, count, times, step)
   local charges, reserves, begins_blocks, offset = mode.charges, mode.reserves, mode.begins_blocks, 0
+  local is_held = mode.holds
   for _ = 1, times do
     local allowed, decided = true, true
     local limit, cost, state, fits, algorithm
@@ -61,7 +62,7 @@ local function decide(mode, count, times, step)
           algorithm.take(limit, state, cost)
           changed = true
           if reserves and algorithm.debt_cleared_at then ticket = algorithm.debt_cleared_at(limit, state) end
-          if mode.holds and limit.hold then delay, ticket = 0, hold_units(limit, state, cost) end
+          if is_held and limit.hold then delay, ticket = 0, holds.hold_units(limit, state, cost) end
         end
       end
       save(limit, state, answer(limit, state, cost, fits, delay, ticket), changed)

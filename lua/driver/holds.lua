@@ -1,122 +1,134 @@
 -- Units that are held until they are settled: they are charged when they are reserved, and what was really used replaces them later,
--- where they were charged. Of limits with a hold only, which program.lua reads.
+-- where they were charged. Of limits with a hold only, which program.lua reads: most calls have none, and make none of these functions.
 -- Stored at key .. ':holds', which is in KEYS, too: a sorted set with a member `id:units:time:terms` for each hold, by when it lapses; once
 -- it was looked at after that, by that less 2^53. Its terms are twice the windows of the limit that reserved it, and 1 if its units are
 -- given back then. A state holds `lapsed` until it is saved: those whose units it counts no longer.
 --
--- Uses: now, time_to_live
--- Leaves: hold_units, release_lapsed, save_holds, settle_hold, until_lapsed
+-- Uses: is_varied, now, time_to_live
+-- Leaves: holds
 
--- So many that have lapsed are released in one step, and so many are looked at for a wait.
-local MOST_AT_ONCE = 256
--- So many that have lapsed are kept, so that they can still be settled; the oldest are forgotten first.
-local MOST_LAPSED = 1000
-local RELEASED = 2 ^ 53
+local holds
 
-local function as_text(number) return string.format('%.0f', number) end
+if is_varied then
+  -- So many that have lapsed are released in one step, and so many are looked at for a wait.
+  local MOST_AT_ONCE = 256
+  -- So many that have lapsed are kept, so that they can still be settled; the oldest are forgotten first.
+  local MOST_LAPSED = 1000
+  local RELEASED = 2 ^ 53
 
-local function member_of(limit, id, units, time, releases)
-  return as_text(id) .. ':' .. as_text(units) .. ':' .. as_text(time) .. ':' .. as_text(2 * limit.hold_windows + releases)
-end
+  local function as_text(number) return string.format('%.0f', number) end
 
--- Units that come back when a hold lapses, and when they were charged. None do of other windows, which they may have left long ago.
-local function read_member(limit, member)
-  local units, time, terms = string.match(member, '^%d+:(%d+):(%d+):(%d+)$')
-  if not terms or tonumber(terms) ~= 2 * limit.hold_windows + 1 then return 0, 0 end
-  return tonumber(units), tonumber(time)
-end
-
--- Runs a command on the holds of a counter. What is no sorted set counts as none.
-local function ask_holds(command, state, ...)
-  local key = KEYS[state.number] .. ':holds'
-  local reply = redis.pcall(command, key, ...)
-  if type(reply) == 'table' and reply.err then
-    if not string.find(reply.err, 'WRONGTYPE') then error(reply.err, 0) end
-    redis.call('DEL', key)
-    reply = redis.call(command, key, ...)
+  local function member_of(limit, id, units, time, releases)
+    return as_text(id) .. ':' .. as_text(units) .. ':' .. as_text(time) .. ':' .. as_text(2 * limit.hold_windows + releases)
   end
-  return reply
-end
 
--- Changes what counts where it was charged: never in a window behind that one.
-local function change(limit, state, difference, charged_at)
-  -- What is kept of the quota for others may have been used, too.
-  limit = limit.opened or limit
-  local algorithm = limit.algorithm
-  if not algorithm.counts(limit, state, charged_at, now) then
-    if algorithm.correct then algorithm.correct(limit, state, charged_at, difference) end
-  elseif difference < 0 then
-    algorithm.give(limit, state, -difference, -1, charged_at)
-  elseif difference > 0 then
-    local most = algorithm.most and algorithm.most(limit) or MAX_OWED
-    local counted = limit.quota - algorithm.remaining(limit, state)
-    algorithm.take(limit, state, max(0, min(difference, most - counted)))
+  -- Units that come back when a hold lapses, and when they were charged. None do of other windows, which they may have left long ago.
+  local function read_member(limit, member)
+    local units, time, terms = string.match(member, '^%d+:(%d+):(%d+):(%d+)$')
+    if not terms or tonumber(terms) ~= 2 * limit.hold_windows + 1 then return 0, 0 end
+    return tonumber(units), tonumber(time)
   end
-end
 
--- Gives back the units of holds that have lapsed.
-local function release_lapsed(limit, state)
-  local lapsed = ask_holds('ZRANGEBYSCORE', state, '(0', as_text(now), 'WITHSCORES', 'LIMIT', '0', tostring(MOST_AT_ONCE))
-  if #lapsed == 0 then return end
-  state.lapsed = {}
-  for i = 1, #lapsed, 2 do
-    local units, time = read_member(limit, lapsed[i])
-    state.lapsed[lapsed[i]] = tonumber(lapsed[i + 1])
-    if units > 0 then change(limit, state, -units, time) end
+  -- Runs a command on the holds of a counter. What is no sorted set counts as none.
+  local function ask_holds(command, state, ...)
+    local key = KEYS[state.number] .. ':holds'
+    local reply = redis.pcall(command, key, ...)
+    if type(reply) == 'table' and reply.err then
+      if not string.find(reply.err, 'WRONGTYPE') then error(reply.err, 0) end
+      redis.call('DEL', key)
+      reply = redis.call(command, key, ...)
+    end
+    return reply
   end
-  -- Those behind them are next.
-  if #lapsed == 2 * MOST_AT_ONCE then state.migrated = true end
-end
 
-local function save_holds(state)
-  if not state.lapsed then return end
-  -- Those that were settled meanwhile are gone.
-  for member, lapses in pairs(state.lapsed) do ask_holds('ZADD', state, 'XX', as_text(lapses - RELEASED), member) end
-  state.lapsed = nil
-end
-
--- Holds what was charged, and returns the identifier of the hold.
-local function hold_units(limit, state, units)
-  local algorithm, id = limit.algorithm, limit.next_hold
-  limit.next_hold = id + 1
-  ask_holds('ZADD', state, as_text(now + limit.hold), member_of(limit, id, units, now, limit.releases))
-  local excess = ask_holds('ZCOUNT', state, '-inf', as_text(now)) - MOST_LAPSED
-  if excess > 0 then ask_holds('ZREMRANGEBYRANK', state, '0', as_text(excess - 1)) end
-  local micros = algorithm.reset_after(limit, state)
-  if algorithm.keep_for then micros = max(micros, algorithm.keep_for(limit, state, micros)) end
-  local text = time_to_live(max(micros, limit.hold_known))
-  if tonumber(text) > ask_holds('PTTL', state) then ask_holds('PEXPIRE', state, text) end
-  return id
-end
-
--- Replaces units that are held by those that were really used, once. Says whether they were known.
-local function settle_hold(limit, state, units, id, time, actual)
-  local releases = limit.releases
-  local member = member_of(limit, id, units, time, releases)
-  local lapses = tonumber(ask_holds('ZSCORE', state, member) or nil)
-  if not lapses then
-    -- It was reserved before `onLapse` was changed.
-    releases = 1 - releases
-    member = member_of(limit, id, units, time, releases)
-    lapses = tonumber(ask_holds('ZSCORE', state, member) or nil)
+  -- Changes what counts where it was charged: never in a window behind that one.
+  local function change(limit, state, difference, charged_at)
+    -- What is kept of the quota for others may have been used, too.
+    limit = limit.opened or limit
+    local algorithm = limit.algorithm
+    if not algorithm.counts(limit, state, charged_at, now) then
+      if algorithm.correct then algorithm.correct(limit, state, charged_at, difference) end
+    elseif difference < 0 then
+      algorithm.give(limit, state, -difference, -1, charged_at)
+    elseif difference > 0 then
+      local most = algorithm.most and algorithm.most(limit) or MAX_OWED
+      local counted = limit.quota - algorithm.remaining(limit, state)
+      algorithm.take(limit, state, max(0, min(difference, most - counted)))
+    end
   end
-  if not lapses then return false end
-  local charged = releases == 1 and (lapses < 0 or state.lapsed and state.lapsed[member]) and 0 or units
-  change(limit, state, actual - charged, time)
-  ask_holds('ZREM', state, member)
-  return true
-end
 
--- Microseconds until so many holds have lapsed that a cost fits.
-local function until_lapsed(limit, state, cost)
-  local algorithm = limit.algorithm
-  local excess = cost - algorithm.remaining(limit, state)
-  local running = ask_holds('ZRANGEBYSCORE', state, '(' .. as_text(now), '+inf', 'WITHSCORES', 'LIMIT', '0', tostring(MOST_AT_ONCE))
-  for i = 1, #running, 2 do
-    local units, time = read_member(limit, running[i])
-    local lapses = tonumber(running[i + 1])
-    if algorithm.counts(limit, state, time, lapses) then excess = excess - units end
-    if excess <= 0 then return lapses - now end
+  -- Gives back the units of holds that have lapsed.
+  local function release_lapsed(limit, state)
+    local lapsed = ask_holds('ZRANGEBYSCORE', state, '(0', as_text(now), 'WITHSCORES', 'LIMIT', '0', tostring(MOST_AT_ONCE))
+    if #lapsed == 0 then return end
+    state.lapsed = {}
+    for i = 1, #lapsed, 2 do
+      local units, time = read_member(limit, lapsed[i])
+      state.lapsed[lapsed[i]] = tonumber(lapsed[i + 1])
+      if units > 0 then change(limit, state, -units, time) end
+    end
+    -- Those behind them are next.
+    if #lapsed == 2 * MOST_AT_ONCE then state.migrated = true end
   end
-  return math.huge
+
+  local function save(state)
+    if not state.lapsed then return end
+    -- Those that were settled meanwhile are gone.
+    for member, lapses in pairs(state.lapsed) do ask_holds('ZADD', state, 'XX', as_text(lapses - RELEASED), member) end
+    state.lapsed = nil
+  end
+
+  -- Holds what was charged, and returns the identifier of the hold.
+  local function hold_units(limit, state, units)
+    local algorithm, id = limit.algorithm, limit.next_hold
+    limit.next_hold = id + 1
+    ask_holds('ZADD', state, as_text(now + limit.hold), member_of(limit, id, units, now, limit.releases))
+    local excess = ask_holds('ZCOUNT', state, '-inf', as_text(now)) - MOST_LAPSED
+    if excess > 0 then ask_holds('ZREMRANGEBYRANK', state, '0', as_text(excess - 1)) end
+    local micros = algorithm.reset_after(limit, state)
+    if algorithm.keep_for then micros = max(micros, algorithm.keep_for(limit, state, micros)) end
+    local text = time_to_live(max(micros, limit.hold_known))
+    if tonumber(text) > ask_holds('PTTL', state) then ask_holds('PEXPIRE', state, text) end
+    return id
+  end
+
+  -- Replaces units that are held by those that were really used, once. Says whether they were known.
+  local function settle(limit, state, units, id, time, actual)
+    local releases = limit.releases
+    local member = member_of(limit, id, units, time, releases)
+    local lapses = tonumber(ask_holds('ZSCORE', state, member) or nil)
+    if not lapses then
+      -- It was reserved before `onLapse` was changed.
+      releases = 1 - releases
+      member = member_of(limit, id, units, time, releases)
+      lapses = tonumber(ask_holds('ZSCORE', state, member) or nil)
+    end
+    if not lapses then return false end
+    local charged = releases == 1 and (lapses < 0 or state.lapsed and state.lapsed[member]) and 0 or units
+    change(limit, state, actual - charged, time)
+    ask_holds('ZREM', state, member)
+    return true
+  end
+
+  -- Microseconds until so many holds have lapsed that a cost fits.
+  local function until_lapsed(limit, state, cost)
+    local algorithm = limit.algorithm
+    local excess = cost - algorithm.remaining(limit, state)
+    local running = ask_holds('ZRANGEBYSCORE', state, '(' .. as_text(now), '+inf', 'WITHSCORES', 'LIMIT', '0', tostring(MOST_AT_ONCE))
+    for i = 1, #running, 2 do
+      local units, time = read_member(limit, running[i])
+      local lapses = tonumber(running[i + 1])
+      if algorithm.counts(limit, state, time, lapses) then excess = excess - units end
+      if excess <= 0 then return lapses - now end
+    end
+    return math.huge
+  end
+
+  holds = {
+    hold_units = hold_units,
+    release_lapsed = release_lapsed,
+    save = save,
+    settle = settle,
+    until_lapsed = until_lapsed,
+  }
 end

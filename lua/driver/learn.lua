@@ -3,105 +3,109 @@
 -- stands a note, made of doubles: the tag and the end of the upstream's window, the least that was left in it, how many units were
 -- charged for it, and when; then of each instance its number, the units that it has in flight, and when it told so.
 --
--- Uses: now, set_block, time_to_live, values
+-- Uses: learns_or_claims, now, set_block, time_to_live, values
 -- Leaves: learn
 
--- An instance that tells nothing for so long has gone, or its calls have arrived; and so have those of a window that is over.
-local FLIGHT = 60000000
--- More instances than these are not noted.
-local MOST_FLIGHTS = 256
+local learn
 
-local function read_note(value)
-  local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0 }
-  if not value or #value < 40 or #value % 24 ~= 16 then return note end
-  local tag, window_end, least, charged, charged_at = unpack_doubles('<ddddd', value)
-  if now - window_end < FLIGHT then
-    note.tag, note.window_end, note.least, note.charged, note.charged_at = tag, window_end, least, charged, charged_at
-  end
-  for at = 41, #value, 24 do
-    local instance, units, told = unpack_doubles('<ddd', value, at)
-    if now - told < FLIGHT then note[#note + 1] = { instance, units, min(told, now) } end
-  end
-  return note
-end
+if learns_or_claims then
+  -- An instance that tells nothing for so long has gone, or its calls have arrived; and so have those of a window that is over.
+  local FLIGHT = 60000000
+  -- More instances than these are not noted.
+  local MOST_FLIGHTS = 256
 
-local function write_note(note, number)
-  if note.tag < 0 and #note == 0 then
-    if values[number] then redis.call('DEL', KEYS[number]) end
-    values[number] = false
-    return
+  local function read_note(value)
+    local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0 }
+    if not value or #value < 40 or #value % 24 ~= 16 then return note end
+    local tag, window_end, least, charged, charged_at = unpack_doubles('<ddddd', value)
+    if now - window_end < FLIGHT then
+      note.tag, note.window_end, note.least, note.charged, note.charged_at = tag, window_end, least, charged, charged_at
+    end
+    for at = 41, #value, 24 do
+      local instance, units, told = unpack_doubles('<ddd', value, at)
+      if now - told < FLIGHT then note[#note + 1] = { instance, units, min(told, now) } end
+    end
+    return note
   end
-  local parts = { pack('<ddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at) }
-  for i, flight in ipairs(note) do parts[i + 1] = pack('<ddd', flight[1], flight[2], flight[3]) end
-  values[number] = table.concat(parts)
-  redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(max(note.window_end - now, 0) + FLIGHT))
-end
 
--- Notes what an instance has in flight, and what it is about to ask for; tells how much all of them have in flight.
-local function note_flight(note, instance, units, asking)
-  for i = #note, 1, -1 do
-    if note[i][1] == instance then table.remove(note, i) end
+  local function write_note(note, number)
+    if note.tag < 0 and #note == 0 then
+      if values[number] then redis.call('DEL', KEYS[number]) end
+      values[number] = false
+      return
+    end
+    local parts = { pack('<ddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at) }
+    for i, flight in ipairs(note) do parts[i + 1] = pack('<ddd', flight[1], flight[2], flight[3]) end
+    values[number] = table.concat(parts)
+    redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(max(note.window_end - now, 0) + FLIGHT))
   end
-  if units + asking > 0 then note[#note + 1] = { instance, units + asking, now } end
-  while #note > MOST_FLIGHTS do table.remove(note, 1) end
-  local sum = -asking
-  for _, flight in ipairs(note) do sum = sum + flight[2] end
-  return sum
-end
 
--- Whether an answer may be of a window that is over. `age` microseconds ago the call was sent.
-local function is_late(note, reset, age, tag)
-  if reset >= 0 and reset <= age then return true end
-  return tag >= 0 and note.tag == tag and note.window_end <= now and now - age < note.window_end
-end
+  -- Notes what an instance has in flight, and what it is about to ask for; tells how much all of them have in flight.
+  local function note_flight(note, instance, units, asking)
+    for i = #note, 1, -1 do
+      if note[i][1] == instance then table.remove(note, i) end
+    end
+    if units + asking > 0 then note[#note + 1] = { instance, units + asking, now } end
+    while #note > MOST_FLIGHTS do table.remove(note, 1) end
+    local sum = -asking
+    for _, flight in ipairs(note) do sum = sum + flight[2] end
+    return sum
+  end
 
--- Takes over what is left of a window, and when it ends: what is told in whole seconds is narrowed down by each answer, and the
--- order of answers does not matter.
-local function follow_window(note, remaining, reset, tag)
-  local runs = note.tag == tag and note.window_end > now
-  note.tag = tag
-  note.window_end = runs and min(note.window_end, now + reset) or now + reset
-  note.least = runs and min(note.least, remaining) or remaining
-end
+  -- Whether an answer may be of a window that is over. `age` microseconds ago the call was sent.
+  local function is_late(note, reset, age, tag)
+    if reset >= 0 and reset <= age then return true end
+    return tag >= 0 and note.tag == tag and note.window_end <= now and now - age < note.window_end
+  end
 
--- Charges what is more than the room that the upstream has.
-local function charge_excess(limit, state, room)
-  local excess = limit.algorithm.remaining(limit, state) - room
-  if excess <= 0 then return 0 end
-  limit.algorithm.take(limit, state, excess)
-  return excess
-end
+  -- Takes over what is left of a window, and when it ends: what is told in whole seconds is narrowed down by each answer, and the
+  -- order of answers does not matter.
+  local function follow_window(note, remaining, reset, tag)
+    local runs = note.tag == tag and note.window_end > now
+    note.tag = tag
+    note.window_end = runs and min(note.window_end, now + reset) or now + reset
+    note.least = runs and min(note.least, remaining) or remaining
+  end
 
--- Says whether the counter was changed. `tag` tells windows of different limits apart, -1 where units come back little by little;
--- `remaining`, `reset` and `block` are -1 where nothing is known.
-local function learn(limit, state, number, remaining, reset, age, tag, units, instance, block, asking)
-  local note, algorithm, changed = read_note(values[number]), limit.algorithm, false
-  local flying, block_until = note_flight(note, instance, units, asking), block > 0 and now + block or 0
-  local is_told = remaining >= 0 and not is_late(note, reset, age, tag)
-  if is_told and tag >= 0 and reset >= 0 then
-    follow_window(note, remaining, reset, tag)
-    is_told = false
+  -- Charges what is more than the room that the upstream has.
+  local function charge_excess(limit, state, room)
+    local excess = limit.algorithm.remaining(limit, state) - room
+    if excess <= 0 then return 0 end
+    limit.algorithm.take(limit, state, excess)
+    return excess
   end
-  -- What was charged for the upstream's window is charged anew, as is right by now. Places in a queue have been told, and stay.
-  if note.charged > 0 and not algorithm.delay then
-    algorithm.give(limit, state, note.charged, -1, note.charged_at)
-    changed = true
+
+  -- Says whether the counter was changed. `tag` tells windows of different limits apart, -1 where units come back little by little;
+  -- `remaining`, `reset` and `block` are -1 where nothing is known.
+  function learn(limit, state, number, remaining, reset, age, tag, units, instance, block, asking)
+    local note, algorithm, changed = read_note(values[number]), limit.algorithm, false
+    local flying, block_until = note_flight(note, instance, units, asking), block > 0 and now + block or 0
+    local is_told = remaining >= 0 and not is_late(note, reset, age, tag)
+    if is_told and tag >= 0 and reset >= 0 then
+      follow_window(note, remaining, reset, tag)
+      is_told = false
+    end
+    -- What was charged for the upstream's window is charged anew, as is right by now. Places in a queue have been told, and stay.
+    if note.charged > 0 and not algorithm.delay then
+      algorithm.give(limit, state, note.charged, -1, note.charged_at)
+      changed = true
+    end
+    note.charged = 0
+    local runs = note.window_end > now
+    if runs and note.least == 0 then
+      -- A block ends with the upstream's window, and units that were charged would end with the limit's own.
+      block_until = max(block_until, note.window_end)
+    elseif (runs or is_told) and not algorithm.renew then
+      local left = is_told and remaining or note.least
+      local excess = charge_excess(limit, state, max(0, left - flying))
+      if excess > 0 then changed = true end
+      if not is_told then note.charged, note.charged_at = excess, now end
+    end
+    if block_until > max(now, state.blocked_until or 0) then
+      set_block(state, block_until - now, state.envelope and state.envelope.offences)
+      changed = true
+    end
+    write_note(note, number)
+    return changed
   end
-  note.charged = 0
-  local runs = note.window_end > now
-  if runs and note.least == 0 then
-    -- A block ends with the upstream's window, and units that were charged would end with the limit's own.
-    block_until = max(block_until, note.window_end)
-  elseif (runs or is_told) and not algorithm.renew then
-    local left = is_told and remaining or note.least
-    local excess = charge_excess(limit, state, max(0, left - flying))
-    if excess > 0 then changed = true end
-    if not is_told then note.charged, note.charged_at = excess, now end
-  end
-  if block_until > max(now, state.blocked_until or 0) then
-    set_block(state, block_until - now, state.envelope and state.envelope.offences)
-    changed = true
-  end
-  write_note(note, number)
-  return changed
 end

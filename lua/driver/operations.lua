@@ -1,14 +1,14 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims, learn,
---   learn_rate, milliseconds, now, open, save, set_block, settle_hold
+-- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims,
+--   has_operations, holds, learn, learn_rate, milliseconds, now, open, save, set_block
 -- Leaves: operate
 
--- Each says whether it changed the counter.
-local operations
+local operate
 
-local function make_operations()
-  return {
+if has_operations then
+  -- Each says whether it changed the counter.
+  local operations = {
     [REFUND] = function(limit, state, units, ticket, charged_at)
       limit.algorithm.give(limit, state, units, ticket, charged_at)
       add(1)
@@ -45,10 +45,10 @@ local function make_operations()
       add(state.blocked_until and milliseconds(state.blocked_until - now) or 0)
     end,
 
-    [RELEASE] = function(...) return claims().release(...) end,
+    [RELEASE] = function(...) return claims.release(...) end,
 
     [SETTLE] = function(limit, state, units, ticket, charged_at, actual)
-      local is_known = settle_hold(limit, state, units, ticket, charged_at, actual)
+      local is_known = holds.settle(limit, state, units, ticket, charged_at, actual)
       add(is_known and 1 or 0)
       return is_known
     end,
@@ -65,12 +65,11 @@ local function make_operations()
       return learn_rate(limit, state, rate_number, remaining, reset, age, at_once, block, ...) or changed
     end,
   }
-end
 
-local function operate(operation, limit, number, ...)
-  local state = open(limit, number)
-  if not state then return add_undecided() end
-  operations = operations or make_operations()
-  local changed = operations[operation](limit, state, ...)
-  save(limit, state, limit.algorithm.reset_after(limit, state), changed)
+  function operate(operation, limit, number, ...)
+    local state = open(limit, number)
+    if not state then return add_undecided() end
+    local changed = operations[operation](limit, state, ...)
+    save(limit, state, limit.algorithm.reset_after(limit, state), changed)
+  end
 end

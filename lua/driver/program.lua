@@ -2,11 +2,19 @@
 --
 -- Uses: fair_share, make_algorithm, now, program, time_to_live_slack, values
 -- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, HOLD, LEARN, LEARN_RATE, NO_CARRY, PEEK,
---   PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, limits, position, states
+--   PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, has_operations, is_varied, learns_or_claims, limits, position,
+--   states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
 local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
 local NO_CARRY, PROPORTIONAL = 0, 1
+
+-- Whether any limit of the call has a hold, or is met by requests from which a part of its quota is kept: one that is neither is asked
+-- for nothing of these.
+local is_varied = false
+
+-- Whether the call has operations besides checks, and whether any of these learns or claims: what it does not need is not made.
+local has_operations, learns_or_claims = program[1] < 0, program[1] < -1
 
 -- What follows the parameters of a limit with a hold: microseconds after which a hold lapses; whether its units are given back then
 -- (0 or 1); for how long it is known at least; the identifier of the next one, which no other call uses; what tells the windows in
@@ -62,6 +70,7 @@ for number = 1, program[4] do
     limit.opened = setmetatable({ quota = limit.whole }, { __index = limit })
     limit.plain_size = nil
   end
+  is_varied = is_varied or limit.whole ~= nil or limit.hold ~= nil
   position = position + 1 + program[position]
   if limit.block_for < 0 then
     local steps = {}

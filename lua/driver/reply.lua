@@ -1,6 +1,6 @@
 -- What the call replies: decisions, and the outcomes of operations.
 --
--- Uses: milliseconds, now, reply, size, until_lapsed
+-- Uses: holds, is_varied, milliseconds, now, reply, size
 -- Leaves: add, add_undecided, answer
 
 reply = reply or {}
@@ -19,7 +19,7 @@ end
 local function retry_after(limit, state, cost)
   if cost > limit.quota then return -1 end
   local micros = limit.algorithm.fits(limit, state, cost) and 0 or limit.algorithm.retry_after(limit, state, cost)
-  if limit.releases == 1 and micros > 0 then micros = min(micros, until_lapsed(limit, state, cost)) end
+  if is_varied and limit.releases == 1 and micros > 0 then micros = min(micros, holds.until_lapsed(limit, state, cost)) end
   if state.blocked_until then micros = max(micros, state.blocked_until - now) end
   return milliseconds(micros)
 end

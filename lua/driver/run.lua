@@ -29,7 +29,7 @@ while program[position] do
       end
     end
     if operation == CLAIM then
-      claims().claim(count)
+      claims.claim(count)
     else
       decide(mode_of(operation), count, 1, 0)
     end

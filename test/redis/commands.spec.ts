@@ -18,9 +18,12 @@ interface Call {
 /** A node of what the server tells of its commands. */
 type Docs = ReadonlyMap<string, unknown>;
 
+/** What calls a command: its name comes first, but where it is handed on. */
+const CALL = /(?:redis\.p?call|ask_holds)\((?!command\b)/;
+
 /** Every command that a script calls, with the options that it gives it: the words among its own arguments. */
 function callsOf(script: string): Call[] {
-  return script.split('redis.call(').slice(1).map(argumentsOf);
+  return script.split(CALL).slice(1).map(argumentsOf);
 }
 
 function argumentsOf(text: string): Call {

@@ -52,7 +52,7 @@ export class Counters {
       const entry = entries[i]!;
       const view = viewOf(this.table, entry, now, views[i]);
       view.cost = entry.cost;
-      if (entry.limit.algorithm.adapting !== undefined) tellAsker(view, entry, this.load, peek);
+      if (entry.limit.adapts) tellAsker(view, entry, this.load, peek);
       view.allowed = view.block === undefined && fits(view);
       if (isRefusal(entry.limit, view)) charges = false;
     }
@@ -76,10 +76,10 @@ export class Counters {
       algorithm.take(parameters, state, cost);
       reset = algorithm.resetAfter(parameters, state);
       decision.remaining = Math.max(0, algorithm.remaining(parameters, state));
-      if (algorithm.adapting !== undefined) decision.inFlight = algorithm.adapting.inFlight(parameters, state);
+      if (limit.adapts) decision.inFlight = algorithm.adapting!.inFlight(parameters, state);
       decision.resetAfterMs = toMs(reset);
     }
-    if (holds && charged && parameters.hold !== undefined) decision.ticket = holdUnits(view);
+    if (holds && charged && limit.hold !== undefined) decision.ticket = holdUnits(view);
     const noted = !view.allowed && !peek && noteRefusal(view);
     if (charged || refusedFirst || noted || (state.migrated && !peek)) this.store(view, reset);
     else {

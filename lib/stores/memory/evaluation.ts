@@ -12,7 +12,7 @@ export function tellAsker(
   peek: boolean,
 ): void {
   const { algorithm, parameters } = view.limit;
-  algorithm.adapting?.asked(parameters, view.state, { cost, priority, load, peek });
+  algorithm.adapting!.asked(parameters, view.state, { cost, priority, load, peek });
 }
 
 /** Whether the cost of a view fits, blocked or not. */
@@ -57,9 +57,9 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     delayMs: view.allowed && algorithm.queue ? toMs(algorithm.queue.delay(parameters, state, cost)) : 0,
     source: 'memory',
   };
-  if (algorithm.adapting !== undefined) {
-    decision.quota = algorithm.adapting.quota(parameters, state);
-    decision.inFlight = algorithm.adapting.inFlight(parameters, state);
+  if (limit.adapts) {
+    decision.quota = algorithm.adapting!.quota(parameters, state);
+    decision.inFlight = algorithm.adapting!.inFlight(parameters, state);
   }
   const tickets = view.allowed ? (algorithm.queue ?? algorithm.holding) : undefined;
   if (escalation !== undefined) decision.offences = (block ?? view.past)?.offences ?? 0;

@@ -16,7 +16,7 @@ interface View {
 /** Gives back the units of holds that have lapsed, of a limit that releases them. `lua/driver/holds.lua` does the same. */
 export function releaseLapsed(view: View): void {
   const { limit, state, holds } = view;
-  if (holds === undefined || limit.parameters.hold?.releases !== true) return;
+  if (holds === undefined || limit.hold?.releases !== true) return;
   const lapsed = holds.lapsed(state.now);
   if (lapsed.length === 0) return;
   view.lapsed = lapsed;
@@ -29,7 +29,7 @@ export function releaseLapsed(view: View): void {
 export function holdUnits(view: View): number {
   const { limit, state, cost } = view;
   const { algorithm, parameters } = limit;
-  const { duration, known, windows, releases } = parameters.hold!;
+  const { duration, known, windows, releases } = limit.hold!;
   const { now } = state;
   const id = newIdentifier();
   const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
@@ -45,7 +45,7 @@ export function holdUnits(view: View): number {
 /** Replaces units that are held by those that were really used, once. Says whether they were known. */
 export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }: Refund): boolean {
   const { holds } = view;
-  const found = holds?.find(ticket!, units, chargedAt!, view.limit.parameters.hold!.windows);
+  const found = holds?.find(ticket!, units, chargedAt!, view.limit.hold!.windows);
   if (holds === undefined || found === undefined) return false;
   const { hold, isReleased } = found;
   const cameBack = comesBack(view, hold) && (isReleased || view.lapsed.includes(hold));
@@ -58,7 +58,7 @@ export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }:
 export function untilLapsed(view: View): number {
   const { limit, state, cost, holds } = view;
   const { algorithm, parameters } = limit;
-  if (holds === undefined || parameters.hold?.releases !== true) return Infinity;
+  if (holds === undefined || limit.hold?.releases !== true) return Infinity;
   let excess = cost - algorithm.remaining(parameters, state);
   for (const hold of holds.running(state.now)) {
     const { units, chargedAt, end } = hold;
@@ -70,7 +70,7 @@ export function untilLapsed(view: View): number {
 
 /** Whether units come back when their hold lapses: not those of other windows, which they may have left long ago. */
 function comesBack({ limit }: View, { releases, windows }: HeldUnits): boolean {
-  return releases && windows === limit.parameters.hold!.windows;
+  return releases && windows === limit.hold!.windows;
 }
 
 /** Changes what counts where it was charged: never in a window behind that one. */

@@ -156,7 +156,7 @@ export class MemoryStore extends DirectStore implements Store {
   private viewFor(reservation: ReserveEntry, now: number): View {
     const view = viewOf(this.table, reservation, now);
     view.cost = reservation.cost;
-    tellAsker(view, reservation, this.load, false);
+    if (reservation.limit.adapts) tellAsker(view, reservation, this.load, false);
     evaluateReservation(view, Math.floor(reservation.maxWaitMs * 1000));
     return view;
   }
@@ -181,8 +181,8 @@ export class MemoryStore extends DirectStore implements Store {
       const { claim } = refund;
       if (isHold(refund)) {
         if (!settleHold(view, refund)) continue;
-      } else if (algorithm.adapting !== undefined && refund.ticket !== undefined) {
-        algorithm.adapting.ended(parameters, view.state, refund.ticket, refund.end ?? 'ignored');
+      } else if (refund.limit.adapts && refund.ticket !== undefined) {
+        algorithm.adapting!.ended(parameters, view.state, refund.ticket, refund.end ?? 'ignored');
       } else {
         const taken =
           claim === undefined ? refund : this.claims.release(claimKeyOf(refund, claim.id), now, !claim.isSpent);

@@ -124,14 +124,13 @@ export class OperationJob<T> extends Job {
 const HOLDS_WORK = 4;
 
 /** The most keys that a limit needs. */
-function keysOf({ algorithm, parameters, tenant }: CompiledLimit): number {
-  const more = parameters.hold === undefined && tenant === undefined ? 0 : 1;
-  return 1 + (algorithm.extraKeys?.length ?? 0) + more;
+function keysOf({ algorithm, hold, tenant }: CompiledLimit): number {
+  return 1 + (algorithm.extraKeys?.length ?? 0) + (hold === undefined && tenant === undefined ? 0 : 1);
 }
 
 /** How much a limit asks of the server, in checks of a plain counter. */
-function workOf({ algorithm, parameters }: CompiledLimit): number {
-  return (algorithm.work?.(parameters) ?? 1) + (parameters.hold === undefined ? 0 : HOLDS_WORK);
+function workOf({ algorithm, parameters, hold }: CompiledLimit): number {
+  return (algorithm.work?.(parameters) ?? 1) + (hold === undefined ? 0 : HOLDS_WORK);
 }
 
 /** A reservation is of a limit and its candidate. */

@@ -25,7 +25,12 @@ const RELEASE = 14;
 const ONLY_LOOK = -1;
 const SETTLE = 15;
 const HOLD = 16;
+const LEARNT_OR_CLAIMED: readonly number[] = [LEARN, LEARN_RATE, RELEASE];
 const UNKNOWN = -1;
+/** What the program is of, which the script makes no more for than it needs. */
+const CHECKS = 0;
+const OPERATIONS = -1;
+const LESSONS_AND_CLAIMS = -2;
 const NO_TICKET = -1;
 const NO_TIME = -1;
 /** Each operation on one counter has so many numbers or more. */
@@ -72,6 +77,7 @@ export class Program {
   private limits = '';
   private body = '';
   private run: Run | undefined;
+  private kind = CHECKS;
 
   /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
   constructor(
@@ -144,6 +150,7 @@ export class Program {
     this.endPlain();
     this.endRun();
     const entries = reservedEntries(reservation);
+    this.kind = LESSONS_AND_CLAIMS;
     this.body += `,${CLAIM},${entries.length}`;
     for (const entry of entries) {
       const micros = looks ? ONLY_LOOK : Math.floor(entry.maxWaitMs * 1000);
@@ -227,6 +234,7 @@ export class Program {
     this.endPlain();
     this.endRun();
     while (numbers.length < LEAST_NUMBERS) numbers.push(0);
+    this.kind = Math.min(this.kind, LEARNT_OR_CLAIMED.includes(operation) ? LESSONS_AND_CLAIMS : OPERATIONS);
     this.body += `,${operation},1,${this.limit(counter.limit)},${this.key(counter)},${numbers.join(',')}`;
   }
 
@@ -237,7 +245,7 @@ export class Program {
     this.endRun();
     const limits = `${this.limitNumbers.size}${this.limits}`;
     const open = `${this.openKeyCount}${this.openKeys}`;
-    return [`[0,${(time ?? USUAL_TIME).join(',')},${limits},${open}${this.body}]`];
+    return [`[${this.kind},${(time ?? USUAL_TIME).join(',')},${limits},${open}${this.body}]`];
   }
 
   private limit(limit: CompiledLimit): number {
@@ -259,9 +267,9 @@ export class Program {
     return number;
   }
 
-  private parametersOf({ algorithm, parameters }: CompiledLimit): number[] {
+  private parametersOf({ algorithm, parameters, hold }: CompiledLimit): number[] {
     const numbers = algorithm.scriptParameters(parameters, this.now);
-    return parameters.hold === undefined ? numbers : [...numbers, ...holdNumbers(parameters.hold)];
+    return hold === undefined ? numbers : [...numbers, ...holdNumbers(hold)];
   }
 
   private key(counter: Counter): number {
@@ -281,8 +289,8 @@ export class Program {
   }
 
   /** What is held of a counter has a key of its own beside it, and so has each of its tenants. */
-  private declareBeside(key: string, { limit: { parameters, tenant } }: Counter): void {
-    if (parameters.hold !== undefined) this.keyNumber(holdsKeyOf(key));
+  private declareBeside(key: string, { limit: { hold, tenant } }: Counter): void {
+    if (hold !== undefined) this.keyNumber(holdsKeyOf(key));
     if (tenant !== undefined) this.keyNumber(shareKeyOf(key, tenant));
   }
 

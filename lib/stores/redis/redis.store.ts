@@ -196,7 +196,7 @@ export class RedisStore extends DirectStore implements Store {
     const calls = counters.map((counter) => {
       const key = keyOf(this.prefix, counter);
       const keys = [key, ...extraKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
-      if (counter.limit.parameters.hold !== undefined) keys.push(holdsKeyOf(key));
+      if (counter.limit.hold !== undefined) keys.push(holdsKeyOf(key));
       return this.calls.guarded(() => this.client.del(...keys));
     });
     await Promise.all(calls);
