@@ -342,7 +342,7 @@ describe('start-up errors', () => {
     [{ ...slots, ttl: '0s' }, `option 'ttl' is '0s', wants ${time}`],
     [{ ...slots, ttl: 'soon' }, `option 'ttl' is 'soon', wants ${time}`],
     [{ ...slots, rate: 5 }, "option 'rate' is not one of 'concurrency' (it belongs to"],
-    [{ ...window, ttl: '30s' }, "option 'ttl' is not one of 'fixed-window' (it belongs to concurrency)"],
+    [{ ...window, ttl: '30s' }, "option 'ttl' is not one of 'fixed-window' (it belongs to concurrency, adaptive)"],
   ])('%p', async (definition, message) => {
     const places: [string, Promise<void>][] = [
       ['@RateLimit on ReportsController.list', startUp({}, [controllerWith(definition)])],
