@@ -163,7 +163,7 @@ export const messages = {
   notReservable: (name: string, algo: string, able: readonly string[]) =>
     `limit '${name}' of algo '${algo}' cannot be reserved, wants ${listOf(able, 'or')}`,
   notHeld: (name: string, algo: string, able: readonly string[]) =>
-    `limit '${name}' of algo '${algo}' holds nothing, wants algo ${listOf(able.map(quoted), 'or')}`,
+    `limit '${name}' of algo '${algo}' gives no lease to hold, wants algo ${listOf(able.map(quoted), 'or')}`,
   onlyHeld: (name: string, algo: string, what: string) =>
     `limit '${name}' of algo '${algo}' cannot be ${what}; release its leases instead`,
   wrongActual: (got: unknown) => `the actual cost is ${show(got)}, wants a whole number >= 0`,

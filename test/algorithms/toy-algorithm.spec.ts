@@ -56,8 +56,8 @@ const kinds: Record<string, (clock: ManualClock) => Store> = {
 
 describe('the algorithms of the package', () => {
   it('have a name and keys of their own', () => {
-    expect(new Set(ownNames).size).toBe(9);
-    expect(new Set(ownNames.map((name) => algorithms.get(name)!.code)).size).toBe(9);
+    expect(new Set(ownNames).size).toBe(10);
+    expect(new Set(ownNames.map((name) => algorithms.get(name)!.code)).size).toBe(10);
   });
 
   it.each([
@@ -152,14 +152,14 @@ describe.each(Object.entries(kinds))('an algorithm that a test adds, on a %s', (
   it('cannot do what it says nothing of', async () => {
     const limiter = limits.for('named');
     await expect(limiter.reserve('a')).rejects.toThrow(
-      "limit 'named' of algo 'cool-down' cannot be reserved, wants token-bucket, gcra or leaky-bucket",
+      "limit 'named' of algo 'cool-down' cannot be reserved, wants fixed-window, calendar-window, budget, sliding-window, sliding-log, token-bucket, gcra or leaky-bucket",
     );
     await expect(limiter.hold('a', () => 1)).rejects.toThrow(
-      "of algo 'cool-down' holds nothing, wants algo 'concurrency'",
+      "of algo 'cool-down' gives no lease to hold, wants algo 'concurrency'",
     );
     const other = limits.for({ name: 'other', algo: 'gcra', rate: 1, interval: '1s' });
     await expect(other.history('a')).rejects.toThrow(
-      "keeps no history, wants algo 'calendar-window', 'sliding-window' or 'cool-down'",
+      "keeps no history, wants algo 'calendar-window', 'budget', 'sliding-window' or 'cool-down'",
     );
   });
 });

@@ -393,7 +393,11 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       ['a block of nothing', () => limiter.block(KEY, 0), 'duration is 0, wants milliseconds or a duration'],
       ['a block', () => limiter.block(KEY, NaN), 'duration is NaN'],
       ['work', () => held.hold(KEY, wrong('work')), "hold got 'work', wants a function"],
-      ['a limit to hold', () => limiter.hold(KEY, () => 1), "of algo 'gcra' holds nothing, wants algo 'concurrency'"],
+      [
+        'a limit to hold',
+        () => limiter.hold(KEY, () => 1),
+        "of algo 'gcra' gives no lease to hold, wants algo 'concurrency'",
+      ],
       [
         'a limit to reserve',
         () => held.reserve(KEY),
