@@ -138,6 +138,8 @@ export function simulateQueue(given: Simulated): Second[] {
 /** Some seconds together. */
 export function summed(seconds: readonly Second[]) {
   const sum = (of: (second: Second) => number) => seconds.reduce((total, each) => total + of(each), 0);
+  // In a second without a request nobody is told the limit.
+  const limits = seconds.filter(({ offered }) => offered > 0).map(({ limit }) => limit);
   const latencies = seconds.flatMap((each) => each.latencies).toSorted((one, other) => one - other);
   const shares = PRIORITIES.map((rank) => [
     rank,
@@ -153,9 +155,9 @@ export function summed(seconds: readonly Second[]) {
     meanMs: latencies.reduce((total, each) => total + each, 0) / latencies.length,
     p99Ms: latencies[Math.floor(latencies.length * 0.99)]!,
     mostInFlight: Math.max(...seconds.map(({ mostInFlight }) => mostInFlight)),
-    meanLimit: sum(({ limit }) => limit) / seconds.length,
-    largest: Math.max(...seconds.map(({ limit }) => limit)),
-    smallest: Math.min(...seconds.map(({ limit }) => limit)),
+    meanLimit: limits.reduce((total, each) => total + each, 0) / limits.length,
+    largest: Math.max(...limits),
+    smallest: Math.min(...limits),
   };
 }
 
