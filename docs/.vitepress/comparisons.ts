@@ -7,6 +7,9 @@ const TELLING = 'fixed-window,sliding-window,gcra,leaky-bucket';
 /** Requests around the edge of a window show these best, bursts all others. */
 const WINDOWS = ['fixed-window', 'calendar-window', 'sliding-window', 'sliding-log'];
 
+/** The comparison knows neither: one learns of what it lets in, the other decides as a calendar window does. */
+export const NOT_COMPARED = ['adaptive', 'budget'];
+
 /**
  * Shows what algorithms do, without a word of it in the pages' files: each of them on its own page, before the example, and some
  * of them on the page that is about all.
@@ -15,7 +18,7 @@ export function comparisons(md: MarkdownRenderer): void {
   md.core.ruler.push('comparisons', (state) => {
     const file = fileOf(state.env);
     const [, algorithm] = /^docs\/algorithms\/([\w-]+)\.md$/.exec(file) ?? [];
-    if (algorithm === undefined) return;
+    if (algorithm === undefined || NOT_COMPARED.includes(algorithm)) return;
     const headings = state.tokens.flatMap(({ type, tag }, index) =>
       type === 'heading_open' && tag === 'h2' ? index : [],
     );
