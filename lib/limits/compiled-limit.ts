@@ -86,7 +86,7 @@ export class CompiledLimit {
    * more if it is a candidate's, a generation digits.
    */
   readonly id: string;
-  /** How units of it are held that are reserved; nothing if they cannot be. Each check reads it. */
+  /** @internal How units of it are held that are reserved; nothing if they cannot be. Each check reads it. */
   readonly hold: HoldTerms | undefined;
   /** Whether it learns how much fits. Each check reads it. */
   readonly adapts: boolean;

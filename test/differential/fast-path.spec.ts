@@ -79,7 +79,7 @@ afterAll(() => {
   redis.disconnect();
 });
 
-const isPlain = (program: string) => !program.startsWith('[0,');
+const isPlain = (program: string) => !/^\[(?:0|-1|-2),/.test(program);
 
 /** A store, and what its keys are called. */
 class Side {

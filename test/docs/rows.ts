@@ -71,10 +71,14 @@ function squeeze(code: string): string {
  * what is exported.
  */
 export function untriedCode(guide: string, spec: string): string[] {
-  const source = squeeze(readFileSync(join(PACKAGE_FOLDER, spec), 'utf8'));
+  const source = squeeze(withoutModules(readFileSync(join(PACKAGE_FOLDER, spec), 'utf8')));
   const markdown = readFileSync(join(PACKAGE_FOLDER, guide), 'utf8');
   return [...markdown.matchAll(/^```ts\n(.*?)^```/gms)]
-    .flatMap(([, code]) => code!.replaceAll(/^import .*\n|^export /gm, '').split('\n\n'))
+    .flatMap(([, code]) => withoutModules(code!).split('\n\n'))
     .map((piece) => piece.trim().replace(/\w+\(\) \{\}$|[;,]$/, ''))
     .filter((piece) => !source.includes(squeeze(piece)));
+}
+
+function withoutModules(code: string): string {
+  return code.replaceAll(/^import .*\n|^export /gm, '');
 }

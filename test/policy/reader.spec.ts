@@ -600,7 +600,8 @@ describe('any object', () => {
         const { limits: read, overrides: keys } = reading.policy;
         const wholes = [...read].map(([name, { options: own, mode }]) => [name, { ...own, ...(mode && { mode }) }]);
         // A candidate that is not wanted is none.
-        const given = Object.entries(written.limits ?? {}).map(([name, { candidate, ...own }]) => [
+        const defined = Object.entries(written.limits ?? {}).filter(([, each]) => each !== undefined);
+        const given = defined.map(([name, { candidate, ...own }]) => [
           name,
           { ...own, candidate: candidate ?? undefined },
         ]);

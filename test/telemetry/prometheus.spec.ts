@@ -35,6 +35,10 @@ describe('what Prometheus is told', () => {
     const limiters = testing.get(LimiterService);
     const limiter = limiters.for({ name: 'one', algo: 'fixed-window', rate: 1, interval: '1m' });
     await limiter.consume('a');
+    const adaptive = limiters.for({ name: 'many', algo: 'adaptive', scope: 'instance', min: 1, max: 1, initial: 1 });
+    const { lease } = await adaptive.consume('a');
+    expect(await adaptive.consume('a')).toMatchObject({ allowed: false });
+    await lease!.release();
     // The first refusals may come before the instance hears of units that others give back.
     await until(async () => (await limiter.consume('a')).source, 'cache');
     await server.stop();
