@@ -63,6 +63,12 @@ export class AlgorithmRegistry {
     return given === undefined ? algorithm : (given[1] as Algorithm);
   }
 
+  /** The option of limits that this counts in the place of their algorithm; nothing if it is that algorithm itself. */
+  optionOf(algorithm: Algorithm): string | undefined {
+    const { variants = {} } = this.get(algorithm.name)!;
+    return Object.keys(variants).find((option) => variants[option] === algorithm);
+  }
+
   /** The names of those that have one of these capabilities. */
   withAny(...capabilities: readonly Capability[]): string[] {
     return this.all

@@ -164,7 +164,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
 /** Who may take a kept part, or what an adaptive limit lets in, does not wait behind those who may not; no tenant behind another one. */
 function queueId(limit: CompiledLimit, identity: string, asked: Priority = DEFAULT_PRIORITY): string {
-  const own = limit.tenant?.id ?? (limit.algorithm.adapting === undefined ? limit.priority : asked);
+  const own = limit.tenant?.id ?? (limit.adapts ? asked : limit.priority);
   return lineageId(limit, identity) + (own === undefined ? '' : `\t${own}`);
 }
 

@@ -285,8 +285,7 @@ function shareParameters(
   location: string,
 ): ShareParameters {
   // What counts in the place of its algorithm where an option is given has no shares.
-  const { variants = {} } = algorithms.get(algorithm.name)!;
-  const option = Object.keys(variants).find((each) => variants[each] === algorithm);
+  const option = algorithms.optionOf(algorithm);
   if (option !== undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, option));
   if (algorithm.sharing === undefined) {
     throw new RateLimitConfigError(shareMessages.notShareable(location, algorithm.name, algorithms.withAny('sharing')));
@@ -302,8 +301,7 @@ function shareParameters(
 function prefetched(algorithm: Algorithm, declared: Parameters, { ttl }: PrefetchTerms, location: string): Parameters {
   if (algorithm.prefetch === undefined) {
     // What counts in its place where an option is given may not be able to.
-    const { prefetch, variants = {} } = algorithms.get(algorithm.name)!;
-    const option = prefetch && Object.keys(variants).find((each) => variants[each] === algorithm);
+    const option = algorithms.get(algorithm.name)!.prefetch && algorithms.optionOf(algorithm);
     if (option !== undefined) throw new RateLimitConfigError(messages.prefetchWith(location, option));
     throw new RateLimitConfigError(messages.notPrefetchable(location, algorithm.name, algorithms.withAny('prefetch')));
   }
