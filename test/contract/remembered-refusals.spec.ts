@@ -278,6 +278,19 @@ describe('a store that remembers refusals', () => {
     expect(await deaf.check([{ entries: [entryOf(limit)] }])).toMatchObject([[{ source: 'redis' }]]);
   });
 
+  it('remembers nothing of a limit that learns of an upstream, from its first lesson on', async () => {
+    const other = limitOf('other');
+    await refuse(limit);
+    await refuse(other);
+    const lesson = { ageMs: 0, inFlight: 0, instance: 1, window: 1 };
+    await store.learn!({ limit, identity: IDENTITY }, { ...lesson, remaining: 1, resetAfterMs: 30_000 });
+    await store.learn!({ limit: other.withOptions({ ...other.options, rate: 3 }), identity: 'user:2' }, lesson);
+    for (const each of [limit, other, limit, other]) expect(await isAsked(each)).toBe(true);
+    const none = limitOf('none');
+    await refuse(none);
+    expect(await isAsked(none)).toBe(false);
+  });
+
   it('forgets all when it is closed', async () => {
     await refuse(limit);
     await store.close();

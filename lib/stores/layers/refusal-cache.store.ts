@@ -4,6 +4,7 @@ import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
 import { decide, tell } from '../decide.js';
+import type { LearntRate, Lesson } from '../lesson.js';
 import type { Check, CheckAnswer, Refund, Store, StoreDecision } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
@@ -33,10 +34,13 @@ const DECISION_BYTES = 300;
 
 /**
  * Remembers refusals: the same check is refused again without a call until its wait is over. Units come back sooner only by
- * a refund, a reset or an unblock, of which every instance tells all others; while it cannot hear them, it asks.
+ * a refund, a reset or an unblock, of which every instance tells all others; while it cannot hear them, it asks. What is learnt of an
+ * upstream gives units back with each answer: of limits that learn nothing is remembered.
  */
 export class RefusalCacheStore extends StoreLayer implements Listener {
   private readonly refusals = new BoundedMap<Refusal>(MAX_REFUSALS, MAX_BYTES);
+  /** The lineages of limits that learn. */
+  private readonly learning = new Set<string>();
   private hears = false;
   /** Grows whenever what was asked before may be refused no longer. */
   private epoch = 0;
@@ -69,7 +73,7 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
-    if (!this.hears || check.peek === true || !isRemembered(check)) {
+    if (!this.hears || check.peek === true || !this.isRemembered(check)) {
       decide(this.inner, check, answer);
       return;
     }
@@ -121,6 +125,23 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     const since = performance.now();
     await this.inner.reset(counters);
     await this.tell(counters, since);
+  }
+
+  protected override learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
+    const { limit } = counter;
+    if (limit.remembersRefusals && !this.learning.has(limit.lineage)) {
+      this.learning.add(limit.lineage);
+      this.forget();
+    }
+    return super.learnt(counter, lesson);
+  }
+
+  /** Whether refusals of a check may be remembered. */
+  private isRemembered({ entries }: Check): boolean {
+    for (const { limit } of entries) {
+      if (!limit.remembersRefusals || (this.learning.size > 0 && this.learning.has(limit.lineage))) return false;
+    }
+    return true;
   }
 
   private recall(check: Check, now: number): StoreDecision[] | undefined {
@@ -175,12 +196,6 @@ class RememberedAnswer implements CheckAnswer {
 
 function isAllowed({ allowed }: StoreDecision): boolean {
   return allowed;
-}
-
-/** Whether refusals of a check may be remembered. */
-function isRemembered({ entries }: Check): boolean {
-  for (const { limit } of entries) if (!limit.remembersRefusals) return false;
-  return true;
 }
 
 /** Tells checks apart, also those of other priorities: the length of each counter's id says where it ends. */
