@@ -1,7 +1,8 @@
 -- What an upstream said of the limit that a counter follows. It only ever tightens: units are charged, or a block is begun or made
 -- longer; and units that were charged so for calls in flight are given back once less is. Beside the counter, in a key of its own,
 -- stands a note, made of doubles: the tag and the end of the upstream's window, the least that was left in it, how many units were
--- charged for it, and when; then of each instance its number, the units that it has in flight, and when it told so.
+-- charged for it, and when; after when the window ends for sure; then of each instance its number, the units that it has in flight,
+-- and when it told so. Notes of before do not have the sixth one.
 --
 -- Uses: learns_or_claims, now, set_block, time_to_live, values
 -- Leaves: learn
@@ -13,17 +14,25 @@ if learns_or_claims then
   local FLIGHT = 60000000
   -- More instances than these are not noted.
   local MOST_FLIGHTS = 256
+  -- What is told in whole seconds was less than this one shorter.
+  local SECOND = 1000000
+
+  -- Any key may hold something else.
+  local function is_number(value) return value > -MAX_OWED and value < MAX_OWED end
 
   local function read_note(value)
-    local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0 }
-    if not value or #value < 40 or #value % 24 ~= 16 then return note end
+    local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0, ends_after = 0 }
+    local size = value and #value % 24 == 16 and 40 or 48
+    if not value or #value < size or (#value - size) % 24 ~= 0 then return note end
     local tag, window_end, least, charged, charged_at = unpack_doubles('<ddddd', value)
+    if not (is_number(tag) and is_number(window_end) and is_number(least) and is_number(charged)) then return note end
     if now - window_end < FLIGHT then
       note.tag, note.window_end, note.least, note.charged, note.charged_at = tag, window_end, least, charged, charged_at
+      if size == 48 then note.ends_after = unpack_doubles('<d', value, 41) end
     end
-    for at = 41, #value, 24 do
+    for at = size + 1, #value, 24 do
       local instance, units, told = unpack_doubles('<ddd', value, at)
-      if now - told < FLIGHT then note[#note + 1] = { instance, units, min(told, now) } end
+      if now - told < FLIGHT and is_number(units) then note[#note + 1] = { instance, units, min(told, now) } end
     end
     return note
   end
@@ -34,7 +43,7 @@ if learns_or_claims then
       values[number] = false
       return
     end
-    local parts = { pack('<ddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at) }
+    local parts = { pack('<dddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at, note.ends_after) }
     for i, flight in ipairs(note) do parts[i + 1] = pack('<ddd', flight[1], flight[2], flight[3]) end
     values[number] = table.concat(parts)
     redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(max(note.window_end - now, 0) + FLIGHT))
@@ -59,12 +68,17 @@ if learns_or_claims then
   end
 
   -- Takes over what is left of a window, and when it ends: what is told in whole seconds is narrowed down by each answer, and the
-  -- order of answers does not matter.
-  local function follow_window(note, remaining, reset, tag)
+  -- order of answers does not matter. An answer whose window ends later for sure is of the next one, which has begun: the end was
+  -- told up to a second late. One whose window ended before for sure says nothing.
+  local function follow_window(note, remaining, reset, age, tag)
+    local first, last = now - age + reset - SECOND, now + reset
     local runs = note.tag == tag and note.window_end > now
+    if runs and last <= note.ends_after then return end
+    local is_same = runs and first < note.window_end
     note.tag = tag
-    note.window_end = runs and min(note.window_end, now + reset) or now + reset
-    note.least = runs and min(note.least, remaining) or remaining
+    note.window_end = is_same and min(note.window_end, last) or last
+    note.ends_after = is_same and max(note.ends_after, first) or first
+    note.least = is_same and min(note.least, remaining) or remaining
   end
 
   -- Charges what is more than the room that the upstream has.
@@ -82,7 +96,7 @@ if learns_or_claims then
     local flying, block_until = note_flight(note, instance, units, asking), block > 0 and now + block or 0
     local is_told = remaining >= 0 and not is_late(note, reset, age, tag)
     if is_told and tag >= 0 and reset >= 0 then
-      follow_window(note, remaining, reset, tag)
+      follow_window(note, remaining, reset, age, tag)
       is_told = false
     end
     -- What was charged for the upstream's window is charged anew, as is right by now. Places in a queue have been told, and stay.

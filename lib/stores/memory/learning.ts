@@ -8,6 +8,8 @@ import { blockFor } from './block.js';
 const FLIGHT = 60_000_000;
 /** More instances than these are not noted. */
 const MOST_FLIGHTS = 256;
+/** What is told in whole seconds was less than this one shorter. */
+const SECOND = 1_000_000;
 /** How many notes are kept, and how many bytes they may take; the least recently used goes first. */
 const MAX_NOTES = 10_000;
 const MAX_BYTES = 10_000_000;
@@ -29,6 +31,8 @@ class Note extends Kept {
   /** How many units were charged for it, and when. */
   charged = 0;
   chargedAt = 0;
+  /** The window ends after this time for sure. */
+  endsAfter = 0;
   flights: Flight[] = [];
 }
 
@@ -52,7 +56,7 @@ export class Learning {
     let changed = false;
     let told = remaining !== undefined && !isLate(note, reset, age, tag, now) ? remaining : undefined;
     if (told !== undefined && tag !== NO_WINDOW && reset !== undefined) {
-      followWindow(note, told, reset, tag, now);
+      followWindow(note, told, reset, age, tag, now);
       told = undefined;
     }
     // What was charged for the upstream's window is charged anew, as is right by now. Places in a queue have been told, and stay.
@@ -99,7 +103,7 @@ export class Learning {
     const note = this.notes.get(key) ?? new Note(key);
     if (now - note.windowEnd >= FLIGHT) {
       note.tag = NO_WINDOW;
-      note.windowEnd = note.least = note.charged = note.chargedAt = 0;
+      note.windowEnd = note.least = note.charged = note.chargedAt = note.endsAfter = 0;
     }
     note.flights = note.flights
       .filter(({ told }) => now - told < FLIGHT)
@@ -124,13 +128,18 @@ function noteFlight(note: Note, { instance, inFlight, asking = 0 }: Lesson, now:
 
 /**
  * Takes over what is left of a window, and when it ends: what is told in whole seconds is narrowed down by each answer, and the order
- * of answers does not matter.
+ * of answers does not matter. An answer whose window ends later for sure is of the next one, which has begun: the end was told up to a
+ * second late. One whose window ended before for sure says nothing.
  */
-function followWindow(note: Note, remaining: number, reset: number, tag: number, now: number): void {
+function followWindow(note: Note, remaining: number, reset: number, age: number, tag: number, now: number): void {
+  const [first, last] = [now - age + reset - SECOND, now + reset];
   const runs = note.tag === tag && note.windowEnd > now;
+  if (runs && last <= note.endsAfter) return;
+  const isSame = runs && first < note.windowEnd;
   note.tag = tag;
-  note.windowEnd = runs ? Math.min(note.windowEnd, now + reset) : now + reset;
-  note.least = runs ? Math.min(note.least, remaining) : remaining;
+  note.windowEnd = isSame ? Math.min(note.windowEnd, last) : last;
+  note.endsAfter = isSame ? Math.max(note.endsAfter, first) : first;
+  note.least = isSame ? Math.min(note.least, remaining) : remaining;
 }
 
 /** Whether an answer may be of a window that is over. */

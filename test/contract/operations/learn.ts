@@ -125,6 +125,39 @@ export function learnContract(stage: OperationsStage): void {
     describe('the window of the upstream', () => {
       const limit = compile(five['fixed-window']);
 
+      it('is the next one as soon as an answer says so, though the end was told up to a second late', async () => {
+        await learn(limit, { remaining: 1, resetAfterMs: 1000 });
+        at(100);
+        await learn(limit, { remaining: 3, resetAfterMs: 5000, ageMs: 40 });
+        expect(await peek(limit)).toMatchObject({ remaining: 3 });
+        at(1500);
+        expect(await peek(limit)).toMatchObject({ remaining: 3 });
+        // The window before may have ended later than so.
+        await stage.store.reset([counterOf(limit)]);
+        at(2000);
+        await learn(limit, { remaining: 1, resetAfterMs: 1000 });
+        at(2100);
+        await learn(limit, { remaining: 3, resetAfterMs: 1899, ageMs: 0 });
+        expect(await peek(limit)).toMatchObject({ remaining: 1 });
+      });
+
+      it('is not ended by an answer of the one before', async () => {
+        await learn(limit, { remaining: 4, resetAfterMs: 5000, ageMs: 40 });
+        at(10);
+        await learn(limit, { remaining: 0, resetAfterMs: 1000, ageMs: 60 });
+        expect(await peek(limit)).toMatchObject({ allowed: true, remaining: 4 });
+        at(4000);
+        await learn(limit, { inFlight: 1 });
+        expect(await peek(limit)).toMatchObject({ remaining: 3 });
+      });
+
+      it('that is told again within a second less is the same', async () => {
+        await learn(limit, { remaining: 3, resetAfterMs: 5000, ageMs: 40 });
+        at(10);
+        await learn(limit, { remaining: 2, resetAfterMs: 4000, ageMs: 50 });
+        expect(await peek(limit)).toMatchObject({ remaining: 2 });
+      });
+
       it('goes on where that of the limit ends', async () => {
         await take(limit, 2);
         at(9000);
