@@ -1,8 +1,8 @@
 -- What an upstream said of the limit that a counter follows. It only ever tightens: units are charged, or a block is begun or made
 -- longer; and units that were charged so for calls in flight are given back once less is. Beside the counter, in a key of its own,
 -- stands a note, made of doubles: the tag and the end of the upstream's window, the least that was left in it, how many units were
--- charged for it, and when; after when the window ends for sure; then of each instance its number, the units that it has in flight,
--- and when it told so. Notes of before do not have the sixth one.
+-- charged for it, and when; after when the window ends for sure, and the most that was left in it; then of each instance its number,
+-- the units that it has in flight, and when it told so. Notes of before do not have the sixth and the seventh one.
 --
 -- Uses: learns_or_claims, now, set_block, time_to_live, values
 -- Leaves: learn
@@ -16,19 +16,21 @@ if learns_or_claims then
   local MOST_FLIGHTS = 256
   -- What is told in whole seconds was less than this one shorter.
   local SECOND = 1000000
+  -- One unit of so many is left to consumers of whom nobody tells: they may ask while the last calls of a window are on their way.
+  local LEFT_TO_OTHERS = 50
 
   -- Any key may hold something else.
   local function is_number(value) return value > -MAX_OWED and value < MAX_OWED end
 
   local function read_note(value)
-    local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0, ends_after = 0 }
-    local size = value and #value % 24 == 16 and 40 or 48
+    local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0, ends_after = 0, most = 0 }
+    local size = value and #value % 24 == 16 and 40 or 56
     if not value or #value < size or (#value - size) % 24 ~= 0 then return note end
     local tag, window_end, least, charged, charged_at = unpack_doubles('<ddddd', value)
     if not (is_number(tag) and is_number(window_end) and is_number(least) and is_number(charged)) then return note end
     if now - window_end < FLIGHT then
       note.tag, note.window_end, note.least, note.charged, note.charged_at = tag, window_end, least, charged, charged_at
-      if size == 48 then note.ends_after = unpack_doubles('<d', value, 41) end
+      if size == 56 then note.ends_after, note.most = unpack_doubles('<dd', value, 41) end
     end
     for at = size + 1, #value, 24 do
       local instance, units, told = unpack_doubles('<ddd', value, at)
@@ -43,7 +45,9 @@ if learns_or_claims then
       values[number] = false
       return
     end
-    local parts = { pack('<dddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at, note.ends_after) }
+    local parts = {
+      pack('<ddddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at, note.ends_after, note.most),
+    }
     for i, flight in ipairs(note) do parts[i + 1] = pack('<ddd', flight[1], flight[2], flight[3]) end
     values[number] = table.concat(parts)
     redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(max(note.window_end - now, 0) + FLIGHT))
@@ -79,6 +83,12 @@ if learns_or_claims then
     note.window_end = is_same and min(note.window_end, last) or last
     note.ends_after = is_same and max(note.ends_after, first) or first
     note.least = is_same and min(note.least, remaining) or remaining
+    note.most = is_same and max(note.most, remaining) or remaining
+  end
+
+  -- What is left in the window, for calls that are on their way and others. While there are none, all of it may be asked for.
+  local function room_of(note)
+    return #note == 0 and note.least or note.least - floor(note.most / LEFT_TO_OTHERS)
   end
 
   -- Charges what is more than the room that the upstream has.
@@ -110,7 +120,7 @@ if learns_or_claims then
       -- A block ends with the upstream's window, and units that were charged would end with the limit's own.
       block_until = max(block_until, note.window_end)
     elseif (runs or is_told) and not algorithm.renew then
-      local left = is_told and remaining or note.least
+      local left = is_told and remaining or room_of(note)
       local excess = charge_excess(limit, state, max(0, left - flying))
       if excess > 0 then changed = true end
       if not is_told then note.charged, note.charged_at = excess, now end

@@ -10,6 +10,8 @@ const FLIGHT = 60_000_000;
 const MOST_FLIGHTS = 256;
 /** What is told in whole seconds was less than this one shorter. */
 const SECOND = 1_000_000;
+/** One unit of so many is left to consumers of whom nobody tells: they may ask while the last calls of a window are on their way. */
+const LEFT_TO_OTHERS = 50;
 /** How many notes are kept, and how many bytes they may take; the least recently used goes first. */
 const MAX_NOTES = 10_000;
 const MAX_BYTES = 10_000_000;
@@ -33,6 +35,8 @@ class Note extends Kept {
   chargedAt = 0;
   /** The window ends after this time for sure. */
   endsAfter = 0;
+  /** The most that was left in it. */
+  most = 0;
   flights: Flight[] = [];
 }
 
@@ -70,7 +74,7 @@ export class Learning {
       // A block ends with the upstream's window, and units that were charged would end with the limit's own.
       blockUntil = Math.max(blockUntil, note.windowEnd);
     } else if ((runs || told !== undefined) && algorithm.holding === undefined) {
-      const room = Math.max(0, (told ?? note.least) - flying);
+      const room = Math.max(0, (told ?? roomOf(note)) - flying);
       const excess = Math.max(0, algorithm.remaining(parameters, state) - room);
       if (excess > 0) {
         algorithm.take(parameters, state, excess);
@@ -103,7 +107,7 @@ export class Learning {
     const note = this.notes.get(key) ?? new Note(key);
     if (now - note.windowEnd >= FLIGHT) {
       note.tag = NO_WINDOW;
-      note.windowEnd = note.least = note.charged = note.chargedAt = note.endsAfter = 0;
+      note.windowEnd = note.least = note.charged = note.chargedAt = note.endsAfter = note.most = 0;
     }
     note.flights = note.flights
       .filter(({ told }) => now - told < FLIGHT)
@@ -140,6 +144,12 @@ function followWindow(note: Note, remaining: number, reset: number, age: number,
   note.windowEnd = isSame ? Math.min(note.windowEnd, last) : last;
   note.endsAfter = isSame ? Math.max(note.endsAfter, first) : first;
   note.least = isSame ? Math.min(note.least, remaining) : remaining;
+  note.most = isSame ? Math.max(note.most, remaining) : remaining;
+}
+
+/** What is left in the window, for calls that are on their way and others. While there are none, all of it may be asked for. */
+function roomOf({ least, most, flights }: Note): number {
+  return flights.length === 0 ? least : least - Math.floor(most / LEFT_TO_OTHERS);
 }
 
 /** Whether an answer may be of a window that is over. */

@@ -179,6 +179,18 @@ export function learnContract(stage: OperationsStage): void {
       });
     });
 
+    it('leaves a fiftieth of a window to others while calls are on their way', async () => {
+      const limit = compile({ algo: 'fixed-window', rate: 300, interval: 10_000 });
+      await learn(limit, { remaining: 249, resetAfterMs: 5000 });
+      expect(await peek(limit)).toMatchObject({ remaining: 249 });
+      await learn(limit, { remaining: 149, resetAfterMs: 5000, inFlight: 10 });
+      expect(await peek(limit)).toMatchObject({ remaining: 135 });
+      await learn(limit, { remaining: 4, resetAfterMs: 5000, asking: 1 });
+      expect(await peek(limit)).toMatchObject({ allowed: false, remaining: 0 });
+      await learn(limit, { remaining: 4, resetAfterMs: 5000 });
+      expect(await peek(limit)).toMatchObject({ remaining: 4 });
+    });
+
     describe('units in flight', () => {
       const limit = compile(five['fixed-window']);
 
