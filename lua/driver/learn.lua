@@ -1,8 +1,9 @@
 -- What an upstream said of the limit that a counter follows. It only ever tightens: units are charged, or a block is begun or made
 -- longer; and units that were charged so for calls in flight are given back once less is. Beside the counter, in a key of its own,
 -- stands a note, made of doubles: the tag and the end of the upstream's window, the least that was left in it, how many units were
--- charged for it, and when; after when the window ends for sure, and the most that was left in it; then of each instance its number,
--- the units that it has in flight, and when it told so. Notes of before do not have the sixth and the seventh one.
+-- charged for it, and when; after when the window ends for sure, the most that was left in it, when an answer told of it last, and when
+-- somebody was let through to find out; then of each instance its number, the units that it has in flight, and when it told so. Notes
+-- of before have the first five.
 --
 -- Uses: learns_or_claims, now, set_block, time_to_live, values
 -- Leaves: learn
@@ -18,19 +19,25 @@ if learns_or_claims then
   local SECOND = 1000000
   -- One unit of so many is left to consumers of whom nobody tells: they may ask while the last calls of a window are on their way.
   local LEFT_TO_OTHERS = 50
+  -- Where less than this part of a window is left, and nobody has told of it for a second, one ask at a time finds out.
+  local FEW = 4
 
   -- Any key may hold something else.
   local function is_number(value) return value > -MAX_OWED and value < MAX_OWED end
 
   local function read_note(value)
-    local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0, ends_after = 0, most = 0 }
-    local size = value and #value % 24 == 16 and 40 or 56
+    local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0 }
+    note.ends_after, note.most, note.told_at, note.probed_at = 0, 0, 0, 0
+    local size = value and #value % 24 == 16 and 40 or 72
     if not value or #value < size or (#value - size) % 24 ~= 0 then return note end
     local tag, window_end, least, charged, charged_at = unpack_doubles('<ddddd', value)
     if not (is_number(tag) and is_number(window_end) and is_number(least) and is_number(charged)) then return note end
     if now - window_end < FLIGHT then
       note.tag, note.window_end, note.least, note.charged, note.charged_at = tag, window_end, least, charged, charged_at
-      if size == 56 then note.ends_after, note.most = unpack_doubles('<dd', value, 41) end
+      if size == 72 then
+        local ends_after, most, told_at, probed_at = unpack_doubles('<dddd', value, 41)
+        note.ends_after, note.most, note.told_at, note.probed_at = ends_after, most, min(told_at, now), min(probed_at, now)
+      end
     end
     for at = size + 1, #value, 24 do
       local instance, units, told = unpack_doubles('<ddd', value, at)
@@ -46,7 +53,8 @@ if learns_or_claims then
       return
     end
     local parts = {
-      pack('<ddddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at, note.ends_after, note.most),
+      pack('<ddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at)
+        .. pack('<dddd', note.ends_after, note.most, note.told_at, note.probed_at),
     }
     for i, flight in ipairs(note) do parts[i + 1] = pack('<ddd', flight[1], flight[2], flight[3]) end
     values[number] = table.concat(parts)
@@ -84,6 +92,12 @@ if learns_or_claims then
     note.ends_after = is_same and max(note.ends_after, first) or first
     note.least = is_same and min(note.least, remaining) or remaining
     note.most = is_same and max(note.most, remaining) or remaining
+    note.told_at = now
+  end
+
+  -- Whether others may have taken what seems to be left.
+  local function is_stale(note)
+    return note.least * FEW < note.most and now - note.told_at > SECOND
   end
 
   -- What is left in the window, for calls that are on their way and others. While there are none, all of it may be asked for.
@@ -109,6 +123,7 @@ if learns_or_claims then
       follow_window(note, remaining, reset, age, tag)
       is_told = false
     end
+    local before = algorithm.remaining(limit, state)
     -- What was charged for the upstream's window is charged anew, as is right by now. Places in a queue have been told, and stay.
     if note.charged > 0 and not algorithm.delay then
       algorithm.give(limit, state, note.charged, -1, note.charged_at)
@@ -120,8 +135,13 @@ if learns_or_claims then
       -- A block ends with the upstream's window, and units that were charged would end with the limit's own.
       block_until = max(block_until, note.window_end)
     elseif (runs or is_told) and not algorithm.renew then
-      local left = is_told and remaining or room_of(note)
-      local excess = charge_excess(limit, state, max(0, left - flying))
+      local room = max(0, (is_told and remaining or room_of(note)) - flying)
+      if not is_told and is_stale(note) then
+        local probes = asking > 0 and asking <= algorithm.remaining(limit, state) and now - note.probed_at >= SECOND
+        if probes then note.probed_at = now end
+        room = min(room, probes and asking or before)
+      end
+      local excess = charge_excess(limit, state, room)
       if excess > 0 then changed = true end
       if not is_told then note.charged, note.charged_at = excess, now end
     end

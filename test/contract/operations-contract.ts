@@ -4,6 +4,7 @@ import { reserveContract } from './operations/reserve.js';
 import { refundContract } from './operations/refund.js';
 import { penalizeContract } from './operations/penalize.js';
 import { learnContract } from './operations/learn.js';
+import { learnWindowContract } from './operations/learn-window.js';
 import { learnRateContract } from './operations/learn-rate.js';
 import { blockContract } from './operations/block.js';
 import { blockForContract } from './operations/block-for.js';
@@ -20,6 +21,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
   penalizeContract(stage);
   blockContract(stage);
   learnContract(stage);
+  learnWindowContract(stage);
   learnRateContract(stage);
   blockForContract(stage);
   escalatingBlocksContract(stage);

@@ -101,13 +101,13 @@ describe('what is learnt, on Redis', () => {
     expect(await left()).toBe(39);
     const [key] = await redis.keys('*:learnt');
     const note = (await redis.getBuffer(key!))!;
-    expect(note).toHaveLength(56 + 24);
-    await redis.set(key!, Buffer.concat([note.subarray(0, 40), note.subarray(56)]));
+    expect(note).toHaveLength(72 + 24);
+    await redis.set(key!, Buffer.concat([note.subarray(0, 40), note.subarray(72)]));
     await store.learn!(counter, lesson({ instance: 2 }));
     expect(await left()).toBe(40);
     await store.learn!(counter, lesson());
     expect(await left()).toBe(60);
-    expect(await redis.getBuffer(key!)).toHaveLength(56);
+    expect(await redis.getBuffer(key!)).toHaveLength(72);
   });
 
   it('has keys that all run out, and that reset deletes', async () => {

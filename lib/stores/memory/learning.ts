@@ -12,6 +12,8 @@ const MOST_FLIGHTS = 256;
 const SECOND = 1_000_000;
 /** One unit of so many is left to consumers of whom nobody tells: they may ask while the last calls of a window are on their way. */
 const LEFT_TO_OTHERS = 50;
+/** Where less than this part of a window is left, and nobody has told of it for a second, one ask at a time finds out. */
+const FEW = 4;
 /** How many notes are kept, and how many bytes they may take; the least recently used goes first. */
 const MAX_NOTES = 10_000;
 const MAX_BYTES = 10_000_000;
@@ -37,6 +39,9 @@ class Note extends Kept {
   endsAfter = 0;
   /** The most that was left in it. */
   most = 0;
+  /** When an answer told of it last, and when somebody was let through to find out. */
+  toldAt = 0;
+  probedAt = 0;
   flights: Flight[] = [];
 }
 
@@ -52,7 +57,7 @@ export class Learning {
     const { limit, state } = view;
     const { algorithm, parameters } = limit;
     const { now } = state;
-    const { remaining, window: tag = NO_WINDOW } = lesson;
+    const { remaining, window: tag = NO_WINDOW, asking = 0 } = lesson;
     const [reset, age, block] = [micros(lesson.resetAfterMs), micros(lesson.ageMs)!, micros(lesson.blockMs)];
     const note = this.noteOf(key, now);
     const flying = noteFlight(note, lesson, now);
@@ -63,6 +68,7 @@ export class Learning {
       followWindow(note, told, reset, age, tag, now);
       told = undefined;
     }
+    const before = algorithm.remaining(parameters, state);
     // What was charged for the upstream's window is charged anew, as is right by now. Places in a queue have been told, and stay.
     if (note.charged > 0 && !issuesTickets(algorithm)) {
       algorithm.give(parameters, state, note.charged, undefined, note.chargedAt);
@@ -74,8 +80,14 @@ export class Learning {
       // A block ends with the upstream's window, and units that were charged would end with the limit's own.
       blockUntil = Math.max(blockUntil, note.windowEnd);
     } else if ((runs || told !== undefined) && algorithm.holding === undefined) {
-      const room = Math.max(0, (told ?? roomOf(note)) - flying);
-      const excess = Math.max(0, algorithm.remaining(parameters, state) - room);
+      const left = algorithm.remaining(parameters, state);
+      let room = Math.max(0, (told ?? roomOf(note)) - flying);
+      if (told === undefined && isStale(note, now)) {
+        const probes = asking > 0 && asking <= left && now - note.probedAt >= SECOND;
+        if (probes) note.probedAt = now;
+        room = Math.min(room, probes ? asking : before);
+      }
+      const excess = Math.max(0, left - room);
       if (excess > 0) {
         algorithm.take(parameters, state, excess);
         changed = true;
@@ -107,8 +119,11 @@ export class Learning {
     const note = this.notes.get(key) ?? new Note(key);
     if (now - note.windowEnd >= FLIGHT) {
       note.tag = NO_WINDOW;
-      note.windowEnd = note.least = note.charged = note.chargedAt = note.endsAfter = note.most = 0;
+      note.windowEnd = note.least = note.charged = note.chargedAt = 0;
+      note.endsAfter = note.most = note.toldAt = note.probedAt = 0;
     }
+    note.toldAt = Math.min(note.toldAt, now);
+    note.probedAt = Math.min(note.probedAt, now);
     note.flights = note.flights
       .filter(({ told }) => now - told < FLIGHT)
       .map((flight) => ({ ...flight, told: Math.min(flight.told, now) }));
@@ -145,6 +160,12 @@ function followWindow(note: Note, remaining: number, reset: number, age: number,
   note.endsAfter = isSame ? Math.max(note.endsAfter, first) : first;
   note.least = isSame ? Math.min(note.least, remaining) : remaining;
   note.most = isSame ? Math.max(note.most, remaining) : remaining;
+  note.toldAt = now;
+}
+
+/** Whether others may have taken what seems to be left. */
+function isStale({ least, most, toldAt }: Note, now: number): boolean {
+  return least * FEW < most && now - toldAt > SECOND;
 }
 
 /** What is left in the window, for calls that are on their way and others. While there are none, all of it may be asked for. */
