@@ -29,10 +29,14 @@ async function sluice({ quota, windowMs, redisUrl, prefix, packagePath }, limit)
     ],
   };
   const app = await NestFactory.createApplicationContext(module, { logger: ['error'] });
-  const call = app.get(LimiterService).fetch(limit, { learn: true, retry: { attempts: 20 } });
+  const limiters = app.get(LimiterService);
+  let fallback = 0;
+  limiters.decisions$.subscribe(({ source }) => (fallback += source === 'fallback' ? 1 : 0));
+  const call = limiters.fetch(limit, { learn: true, retry: { attempts: 20 } });
   return {
     send: async (url, headers) => void (await (await call(url, { headers })).arrayBuffer()),
     close: () => app.close(),
+    fallback: () => fallback,
   };
 }
 

@@ -4,11 +4,11 @@
  */
 import { createServer } from 'node:http';
 
-const { quota, windowMs, latencyMs, otherShare, atOnce, tells } = JSON.parse(process.argv[2]);
+const { quota, windowMs, latencyMs, otherShare, atOnce, tells, phaseMs } = JSON.parse(process.argv[2]);
 
 let used = 0;
 let other = 0;
-let windowEnd = 0;
+let windowEnd = phaseMs === undefined ? 0 : windowMs * Math.ceil(Date.now() / windowMs) + phaseMs;
 let total = { allowed: 0, refused: 0, possible: 0, order: 0 };
 /** The last number of each client that was let through. */
 let last = new Map();

@@ -2,7 +2,7 @@
 import { contenders } from './contenders.mjs';
 
 const terms = JSON.parse(process.argv[2]);
-const { send, close } = await contenders[terms.contender](terms);
+const { send, close, fallback = () => 0 } = await contenders[terms.contender](terms);
 
 const state = { running: true, number: 0, failed: 0 };
 
@@ -18,7 +18,7 @@ async function callAgainAndAgain() {
 
 process.on('message', () => {
   state.running = false;
-  process.send({ failed: state.failed }, () => {
+  process.send({ failed: state.failed, fallback: fallback() }, () => {
     void Promise.resolve(close()).finally(() => process.exit());
   });
 });
