@@ -284,7 +284,8 @@ describe('a store that remembers refusals', () => {
     await refuse(other);
     const lesson = { ageMs: 0, inFlight: 0, instance: 1, window: 1 };
     await store.learn!({ limit, identity: IDENTITY }, { ...lesson, remaining: 1, resetAfterMs: 30_000 });
-    await store.learn!({ limit: other.withOptions({ ...other.options, rate: 3 }), identity: 'user:2' }, lesson);
+    const faster = other.withOptions({ algo: 'sliding-log', rate: 3, interval: 60_000 });
+    await store.learn!({ limit: faster, identity: 'user:2' }, lesson);
     for (const each of [limit, other, limit, other]) expect(await isAsked(each)).toBe(true);
     const none = limitOf('none');
     await refuse(none);
