@@ -231,7 +231,7 @@ export class Limiter {
   /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */
   private async wait(
     counter: Counter,
-    { cost, priority, share }: Asked,
+    { cost, priority }: Asked,
     { timeout, signal }: AcquireOptions = {},
   ): Promise<StoreDecision> {
     const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
@@ -241,7 +241,9 @@ export class Limiter {
       if (counter.limit.off) return openDecision(counter.limit);
       return this.store.reserve({ ...counter, cost, priority, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
-    return this.queues.wait(this.rule, counter.identity, { cost, priority, share, timeoutMs, signal });
+    // Whose units it waits for is said once: a function of weights may have another answer later, or fail.
+    const { identity, limit } = counter;
+    return this.queues.wait(this.rule, identity, { cost, priority, tenant: limit.tenant, timeoutMs, signal });
   }
 
   /** Makes the caller's decision, with a lease if units are held. */
