@@ -234,8 +234,7 @@ function saveShares(parameters: ShareParameters, asking: Asking): SharedState['s
   const record = { newest, weight, expected, used, asked };
   tenants.delete(id);
   tenants.set(id, record);
-  forgetIdle(tenants, newest);
-  return { sums: withRecord(sums, record, 1), tenants };
+  return { sums: forgetIdle(tenants, withRecord(sums, record, 1)), tenants };
 }
 
 function wholeMillis(micros: number): number {

@@ -14,6 +14,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
+const done = (outcomes: readonly { value?: unknown }[]) => outcomes.filter(({ value }) => value !== undefined).length;
 const advance = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
 /** Takes a turn of the event loop for each call. */
@@ -37,7 +38,6 @@ describe('tenants that wait', () => {
     await advance(0);
     const modest = of('modest', 5);
     await advance(3000);
-    const done = (outcomes: { value?: unknown }[]) => outcomes.filter(({ value }) => value !== undefined).length;
     expect(done(modest)).toBe(5);
     expect(done(greedy)).toBeGreaterThanOrEqual(30);
     expect(done(greedy)).toBeLessThanOrEqual(35);
