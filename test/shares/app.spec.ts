@@ -5,6 +5,7 @@ import { defineLimit, defineLimits } from '../../lib/config/define-limit.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { headerIdentity } from '../../lib/key-resolvers/header.js';
 import { readSettings } from '../../lib/config/settings.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 
@@ -27,6 +28,18 @@ class GpuController {
   @Get('strict')
   @RateLimit({ ...gpu, name: 'strict', onMissingKey: 'refuse' })
   strict() {}
+
+  @Get('named')
+  @RateLimit({
+    ...gpu,
+    name: 'named',
+    share: {
+      by: 'header:x-tenant',
+      weight: { acme: 2, [headerIdentity('X-Tenant', 'globex')]: 1 },
+      unlisted: 'together',
+    },
+  })
+  named() {}
 
   @Get('weighed')
   @RateLimit({ ...gpu, name: 'weighed', share: { by: () => 'acme', weight: () => 0.5 } })
@@ -67,6 +80,36 @@ describe('a limit with shares', () => {
   it('fails for a weight that is none', async () => {
     const { app } = await start();
     expect((await app.get('/weighed')).status).toBe(500);
+  });
+
+  it('fails for the promise of a weight, whatever becomes of it', async () => {
+    const { limiter } = await start();
+    const weight = (() => Promise.reject(new Error('no plan'))) as never;
+    const limit = limiter.for({ ...gpu, name: 'promised', share: { by: 'user', weight } });
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    try {
+      await expect(limit.consume('k', { share: 'user:1' })).rejects.toThrow(
+        "the weight of tenant 'user:1' for limit 'promised' is Promise",
+      );
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  });
+
+  it('names the tenants of a header by its values, and counts all others together', async () => {
+    const { app } = await start();
+    const ask = async (tenant: string) => (await app.get('/named', { 'x-tenant': tenant })).status;
+    // All four are known, and ask for more than there is.
+    for (const tenant of ['acme', 'acme', 'acme', 'globex', 'acme', 'globex', 'made up', 'also']) await ask(tenant);
+    app.clock.advanceMs(66_000);
+    const got = [];
+    for (const tenant of ['one', 'two', 'three', 'globex', 'globex', 'acme', 'acme', 'acme'])
+      got.push(await ask(tenant));
+    expect(got).toEqual([200, 429, 429, 200, 429, 200, 200, 429]);
   });
 
   it('is asked from code for a tenant', async () => {
@@ -117,8 +160,8 @@ describe('at start-up', () => {
   const bucket = { name: 'x', algo: 'gcra', rate: 10, interval: '1s' };
   const by = 'user';
   it.each<[object, string]>([
-    [{ share: null }, "option 'share' is null, wants { by, weight?, floor? }"],
-    [{ share: 'user' }, "option 'share' is 'user', wants { by, weight?, floor? }"],
+    [{ share: null }, "option 'share' is null, wants { by, weight?, unlisted?, floor? }"],
+    [{ share: 'user' }, "option 'share' is 'user', wants { by, weight?, unlisted?, floor? }"],
     [{ share: {} }, "option 'by'"],
     [{ share: { by: 'tenant' } }, "option 'by' is 'tenant'"],
     [{ share: { by, weights: {} } }, "'weights'"],
@@ -126,10 +169,22 @@ describe('at start-up', () => {
     [{ share: { by, weight: { a: 0 } } }, "option 'weight'"],
     [{ share: { by, weight: { a: 1.5 } } }, "option 'weight'"],
     [{ share: { by, weight: 2 } }, "option 'weight' is 2"],
+    [{ share: { by, weight: { 42: 3 } } }, "wants names of tenants as 'user' finds them, such as 'user:42'"],
+    [{ share: { by: 'ip', weight: { 'user:1': 3 } } }, "wants names of tenants as 'ip' finds them"],
+    [
+      { share: { by, unlisted: 'together' } },
+      "option 'unlisted' is 'together', wants 'each' or 'together', beside an object",
+    ],
+    [{ share: { by, weight: () => 1, unlisted: 'together' } }, "option 'unlisted' is 'together'"],
+    [{ share: { by, unlisted: 'none' } }, "option 'unlisted' is 'none'"],
+    [
+      { share: { by, floor: 0.3, unlisted: 'together', weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
+      "option 'floor' is 0.3, wants a number of which 4 tenants",
+    ],
     [{ share: { by, floor: -0.1 } }, "option 'floor' is -0.1, wants a number >= 0 and <= 1"],
     [{ share: { by, floor: '5%' } }, "option 'floor'"],
     [
-      { share: { by, floor: 0.4, weight: { a: 1, b: 1, c: 2 } } },
+      { share: { by, floor: 0.4, weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
       "option 'floor' is 0.4, wants a number of which 3 tenants",
     ],
     [{ algo: 'fixed-window', share: { by } }, 'units of fixed-window cannot be shared'],
