@@ -189,6 +189,8 @@ local function fair_share(algorithm)
     if state.sums then give_back(limit, state, units, charged_at) end
   end
 
+  shared.remaining_for_all = total.remaining
+
   shared.remaining = function(limit, state)
     local left = total.remaining(limit, state)
     if not state.sums then return left end

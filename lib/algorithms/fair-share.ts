@@ -130,6 +130,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
       return Math.max(needed, (newest + ACTIVE_SLICES + 1) * parameters.shareLength - now);
     },
     bytes: (state) => (total.bytes?.(state) ?? 0) + BYTES_OF_TENANT * (state.shares?.tenants.size ?? 0),
+    remainingForAll: (parameters, state) => total.remaining(parameters, state),
     remaining(parameters, state) {
       const left = total.remaining(parameters, state);
       if (state.asking === undefined) return left;
