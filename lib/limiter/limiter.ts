@@ -2,7 +2,7 @@ import type { WindowCount } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { assertActual, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
-import { type Asked, askedOf, type ConsumeOptions } from '../limits/consume-options.js';
+import { type Asked, askedOf, type ConsumeOptions, type OfTenant, tenantOf } from '../limits/consume-options.js';
 import { openDecision, refundOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
@@ -145,17 +145,29 @@ export class Limiter {
     }
   }
 
-  /** Gives consumed `units` back; never more than are counted. */
-  async refund(key: string, units: number): Promise<void> {
-    const counter = this.counter(key);
+  /**
+   * Gives consumed `units` back; never more than are counted.
+   *
+   * @param key the key of the counter
+   * @param units units: a whole number >= 1
+   * @param of whose they were, where tenants share them
+   */
+  async refund(key: string, units: number, of?: OfTenant): Promise<void> {
+    const counter = this.counterOf(key, of);
     assertUnits(units);
     this.refuseHeld(counter, 'refunded');
     await this.queues.refund({ ...counter, units });
   }
 
-  /** Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed. */
-  async penalize(key: string, units: number): Promise<void> {
-    const counter = this.counter(key);
+  /**
+   * Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed.
+   *
+   * @param key the key of the counter
+   * @param units units: a whole number >= 1
+   * @param of whom they are charged to, where tenants share them
+   */
+  async penalize(key: string, units: number, of?: OfTenant): Promise<void> {
+    const counter = this.counterOf(key, of);
     assertUnits(units);
     this.refuseHeld(counter, 'penalized');
     await this.store.penalize({ ...counter, units });
@@ -257,6 +269,13 @@ export class Limiter {
     const { rule } = this;
     if (asked === undefined) return { limit: rule.limitFor(key), identity: key };
     return { limit: rule.limitForShare(key, asked.share).forPriority(asked.priority), identity: key };
+  }
+
+  /** The counter of a key, as a tenant meets it if one is named. */
+  private counterOf(key: string, of: OfTenant | undefined): Counter {
+    assertKey(key);
+    const tenant = tenantOf(of);
+    return tenant === undefined ? this.counter(key) : { limit: this.rule.limitForShare(key, tenant), identity: key };
   }
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {

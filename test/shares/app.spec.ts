@@ -7,6 +7,7 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { headerIdentity } from '../../lib/key-resolvers/header.js';
 import { readSettings } from '../../lib/config/settings.js';
+import { exhaust } from '../../lib/testing/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 
 type Asked = { headers: Record<string, unknown> };
@@ -126,6 +127,41 @@ describe('a limit with shares', () => {
     expect(both).toMatchObject({ allowed: true });
     await limit.reset('k');
     expect(await limit.peek('k', { share: 'c', cost: 4 })).toMatchObject({ allowed: true, remaining: 4 });
+  });
+
+  it('gives back and charges units of a tenant from code', async () => {
+    const { app, limiter } = await start();
+    const limit = limiter.for({ ...gpu, name: 'ten', rate: 10 });
+    const left = async (share: string) => (await limit.peek('k', { share })).remaining;
+    // Both ask for more than there is: 5 are the part of each.
+    await limit.consume('k', { share: 'a', cost: 10 });
+    await limit.consume('k', { share: 'b', cost: 10 });
+    app.clock.advanceMs(66_000);
+    await limit.consume('k', { share: 'a', cost: 5 });
+    expect([await left('a'), await left('b')]).toEqual([0, 5]);
+    await limit.refund('k', 2, { share: 'a' });
+    expect([await left('a'), await left('b')]).toEqual([2, 7]);
+    await limit.penalize('k', 1, { share: 'a' });
+    expect([await left('a'), await left('b')]).toEqual([1, 6]);
+    await limit.penalize('k', 1);
+    expect([await left('a'), await left('b')]).toEqual([1, 5]);
+    await exhaust(limit, 'k', { share: 'a' });
+    expect(await left('a')).toBe(0);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['gpu', 'a', "got 'a', wants { share: 'the tenant' } or nothing"],
+    ['gpu', null, "got null, wants { share: 'the tenant' } or nothing"],
+    ['gpu', { tenant: 'a' }, "got the option 'tenant', wants only share"],
+    ['gpu', { share: '' }, "share is '', wants the tenant"],
+    ['plain', { share: 'a' }, "limit 'plain' got a share, wants none"],
+  ])('of %s gives back nothing of %j', async (name, of, reason) => {
+    const { limiter } = await start();
+    const limit = limiter.for(name);
+    for (const changed of [limit.refund('k', 1, of as never), limit.penalize('k', 1, of as never)]) {
+      await expect(changed).rejects.toThrow(RateLimitArgumentError);
+      await expect(changed).rejects.toThrow(reason);
+    }
   });
 
   it.each<[string, unknown, string]>([
