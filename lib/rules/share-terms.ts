@@ -11,7 +11,7 @@ import { isPromise } from '../util/awaitable.js';
 const OPTIONS = ['by', 'weight', 'unlisted', 'floor'] as const satisfies readonly (keyof ShareOptions)[];
 /** What excludes shares: it decides for all tenants at once, or takes units in advance. */
 const EXCLUDED = ['prefetch', 'blockFor', 'candidate', 'reserveFor'] as const;
-const MAX_WEIGHT = 1_000_000;
+export const MAX_WEIGHT = 1_000_000;
 /** All tenants that count together; no tenant's own name has a star. */
 const UNLISTED: Tenant = { id: '*', weight: 1 };
 
@@ -23,7 +23,10 @@ export interface SharePlan {
 }
 
 /** Reads a limit's `share`. */
-export function shareTerms(options: CommonLimitOptions & SharedLimitOptions, location: string): SharePlan | undefined {
+export function shareTerms(
+  options: Pick<CommonLimitOptions, 'prefetch' | 'blockFor' | 'candidate' | 'reserveFor'> & SharedLimitOptions,
+  location: string,
+): SharePlan | undefined {
   const { share } = options;
   if (share === undefined) return undefined;
   if (typeof share !== 'object' || share === null || Array.isArray(share)) {

@@ -192,6 +192,20 @@ describe('a limit with shares', () => {
   });
 });
 
+it('is defined by a policy, tenants of a header by its values', async () => {
+  const share = { by: 'header:x-tenant', weight: { acme: 3 }, floor: 0.1 };
+  const source = () => ({ limits: { gpu: { algo: 'gcra', rate: 8, interval: '1m', key: 'global', share } } });
+  app = await HttpApp.start('express', { limits: { policy: { source }, define: { gpu } } });
+  const limit = app.nest.get(LimiterService).for('gpu');
+  const acme = headerIdentity('x-tenant', 'acme');
+  await limit.consume('global', { share: acme, cost: 8 });
+  await limit.consume('global', { share: 'other', cost: 8 });
+  app.clock.advanceMs(60_000);
+  // Three quarters of it, and what is left of that.
+  await limit.consume('global', { share: acme });
+  expect(await limit.peek('global', { share: acme })).toMatchObject({ quota: 8, remaining: 5 });
+});
+
 describe('at start-up', () => {
   const bucket = { name: 'x', algo: 'gcra', rate: 10, interval: '1s' };
   const by = 'user';
