@@ -88,6 +88,7 @@ export type {
   ExplainedMode,
   ExplainedOutcome,
   ExplainedRate,
+  ExplainedShare,
   ExplainedSubject,
   Explanation,
   LeftOutLimit,
