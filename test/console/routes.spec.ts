@@ -40,6 +40,21 @@ describe.each([
     ]);
   });
 
+  it('looks units that tenants share up as a whole, and says so', async () => {
+    const gpu = { algo: 'gcra', rate: 10, interval: '1h', key: 'global', share: { by: 'header:x-tenant' } } as const;
+    await start({ limits: { define: { gpu } } });
+    const limit = app.service.for('gpu');
+    for (const share of ['a', 'b']) await limit.consume('global', { share, cost: 3 });
+    const answer = await app.post('lookup', { identity: 'global' }, { 'x-user': 'ops' });
+    const { limits } = (await answer.json()) as Lookup;
+    expect(limits.find(({ limit: name }) => name === 'gpu')).toMatchObject({
+      used: 6,
+      remaining: 4,
+      sharedBy: 'header:x-tenant',
+      explanation: expect.stringContaining('what is left is that of all tenants together'),
+    });
+  });
+
   it('says what it has not', async () => {
     await start();
     const response = await app.get('ops/limits/assets/console.0.js');

@@ -40,6 +40,8 @@ class RendersController {
 const acme = headerIdentity('x-tenant', 'acme');
 const other = headerIdentity('x-tenant', 'other');
 
+const ofLimit = (explanation: Explanation) => explanation.limits[0]!;
+
 describe('of a limit whose units tenants share', () => {
   let app: HttpApp;
   let limiters: LimiterService;
@@ -57,8 +59,6 @@ describe('of a limit whose units tenants share', () => {
     for (const tenant of [acme, other]) await limiters.for('gpu').consume('global', { share: tenant });
   });
   afterEach(() => app.close());
-
-  const ofLimit = (explanation: Explanation) => explanation.limits[0]!;
 
   it('tells what a tenant is left, if it is named', async () => {
     const { limits, outcome } = await limiters.explain({ limit: 'gpu', key: 'global', share: other, cost: 2 });

@@ -7,6 +7,7 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { headerIdentity } from '../../lib/key-resolvers/header.js';
 import { readSettings } from '../../lib/config/settings.js';
+import { rateLimited } from '../../lib/bullmq/rate-limited.js';
 import { exhaust } from '../../lib/testing/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 
@@ -184,8 +185,11 @@ describe('a limit with shares', () => {
     await expect(shared.reserve('k', { share: 'a' })).rejects.toThrow(RateLimitArgumentError);
   });
 
-  it('is not for calls to others, which say no tenant', async () => {
+  it('is not for calls to others and jobs, which say no tenant', async () => {
     const { limiter } = await start();
+    expect(() => rateLimited(async () => undefined, { limiter: limiter.for('gpu'), key: () => 'global' })).toThrow(
+      "rateLimited: limit 'gpu' shares its units among tenants, wants a limit without 'share': nothing says here whose they are",
+    );
     expect(() => limiter.fetch('gpu')).toThrow(
       "limit 'gpu' shares its units among tenants, wants a limit without 'share'",
     );
