@@ -57,7 +57,9 @@ afterEach(async () => {
 const start = async () => {
   app = await HttpApp.start('express', {
     controllers: [GpuController],
-    limits: { define: defineLimits({ gpu, plain: { algo: 'gcra', rate: 5, interval: '1m' } }) },
+    limits: {
+      define: defineLimits({ gpu, rated: { ...gpu, rate: 10 }, plain: { algo: 'gcra', rate: 5, interval: '1m' } }),
+    },
   });
   return { app, limiter: app.nest.get(LimiterService) };
 };
@@ -194,6 +196,25 @@ describe('a limit with shares', () => {
       "limit 'gpu' shares its units among tenants, wants a limit without 'share'",
     );
   });
+});
+
+it('follows its rate while it runs, for all keys and for one', async () => {
+  const { app, limiter } = await start();
+  const rated = limiter.for('rated');
+  const of = async (share: string, cost: number, key = 'global') => (await rated.consume(key, { share, cost })).allowed;
+  for (const key of ['global', 'other']) {
+    expect([await of('a', 10, key), await of('b', 10, key)]).toEqual([true, false]);
+  }
+  app.clock.advanceMs(66_000);
+  await limiter.setRate('rated', { rate: 4 });
+  await limiter.setRate('rated', { rate: 20 }, { key: 'other' });
+  // Half of it is kept for each.
+  expect([await of('a', 2), await of('a', 1), await of('b', 2), await of('b', 1)]).toEqual([true, false, true, false]);
+  expect([await of('a', 10, 'other'), await of('b', 10, 'other')]).toEqual([true, true]);
+  expect([await of('a', 1, 'other'), await of('b', 1, 'other')]).toEqual([false, false]);
+  await expect(limiter.setRate('rated', { algo: 'fixed-window', rate: 4, interval: '1m' } as never)).rejects.toThrow();
+  await limiter.clearRate('rated');
+  expect((await rated.peek('global', { share: 'c' })).quota).toBe(10);
 });
 
 it('is defined by a policy, tenants of a header by its values', async () => {
