@@ -192,6 +192,7 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
   shares: {
     wants: '{ sheddable, default } of numbers > 0 and <= 1, such as { sheddable: 0.6, default: 0.9 }',
     isRight: isAdaptiveShares,
+    named: fraction,
     schema: {
       type: 'object',
       properties: { sheddable: fraction.schema, default: fraction.schema },
