@@ -35,6 +35,8 @@ export interface ShareParameters extends Parameters {
 
 /** What a state of a shared limit holds besides what its algorithm does. */
 interface SharedState extends State {
+  /** Nothing of the total is stored: it equals a fresh one. */
+  isFresh?: boolean;
   shares?: { readonly sums: ShareSums; readonly tenants: Tenants } | undefined;
   /** Those of the tenant that asks; what stands in `sums` are all others. */
   asking?: Asking | undefined;
@@ -90,7 +92,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
       parameters.floor,
     ],
     open(parameters, stored, now) {
-      const state: SharedState = { ...total.open(parameters, stored, now) };
+      const state: SharedState = { ...total.open(parameters, stored?.isFresh === true ? undefined : stored, now) };
       state.shares = stored?.shares;
       state.asking = undefined;
       const { tenant, shareLength } = parameters;
@@ -120,6 +122,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
       const saved: SharedState = { ...total.save(parameters, state) };
       saved.shares = asking?.changed === true ? saveShares(parameters, asking) : shares;
       saved.asking = undefined;
+      saved.isFresh = (total.keepFor?.(parameters, state) ?? total.resetAfter(parameters, state)) <= 0;
       return saved;
     },
     keepFor(parameters, state) {

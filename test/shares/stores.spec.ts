@@ -145,4 +145,17 @@ describe('shares', () => {
       }
     },
   );
+
+  it('leave nothing of a total that is fresh, also if the clock steps back then', async () => {
+    const clock = new ManualClock();
+    const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
+    const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+    const limit = sharedLimit({ algo: 'token-bucket', rate: 1, interval: '1s' });
+    const own = { limit: limit.forTenant({ id: 'a', weight: 1 }), identity: 'global' };
+    for (const store of [memory, remote]) await store.refund([{ ...own, units: 2 }]);
+    clock.micros--;
+    const checks = [{ entries: [{ ...own, cost: 1 }] }];
+    expectEqual(comparable(await remote.check(checks)), comparable(await memory.check(checks)));
+    await Promise.all([memory.close(), remote.close()]);
+  });
 });
