@@ -88,6 +88,7 @@ export type {
   ExplainedMode,
   ExplainedOutcome,
   ExplainedRate,
+  ExplainedShare,
   ExplainedSubject,
   Explanation,
   LeftOutLimit,
@@ -158,7 +159,7 @@ export type {
   Store,
   StoreDecision,
 } from './stores/store.js';
-export type { ConsumeOptions } from './limits/consume-options.js';
+export type { ConsumeOptions, OfTenant } from './limits/consume-options.js';
 export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';

@@ -24,6 +24,7 @@ local function fair_share(algorithm)
   end
 
   local function later(counts, by)
+    if by == 0 then return counts end
     local moved = {}
     for i = 1, #counts do moved[i] = i > by and counts[i - by] or 0 end
     return moved
@@ -125,6 +126,7 @@ local function fair_share(algorithm)
 
   -- The tenant's part, the units that it used, and those that are kept for others, so many slices later.
   local function standing(limit, state, by)
+    if by == 0 and state.part then return state.part, state.used, state.kept_for_others end
     local sums, ages, active = state.sums, AGES - by, ACTIVE - by
     local weights = limit.weight + total_of(sums.weights, 1, active)
     local units, quota = limit.share_units, limit.quota
@@ -132,7 +134,10 @@ local function fair_share(algorithm)
     -- Never so much that a tenant alone could not ask for its part of what can be there at once.
     local most = quota - min(quota, units == quota and part or in_proportion(quota, limit.weight, weights))
     local kept = max(0, min(total_of(sums.expected, 1, active) - total_of(sums.used, 1, ages), most))
-    return part, total_of(state.own_used, 1, ages), kept
+    local used = total_of(state.own_used, 1, ages)
+    -- What others have in common does not change before the state is saved.
+    if by == 0 then state.part, state.used, state.kept_for_others = part, used, kept end
+    return part, used, kept
   end
 
   -- Units that have to be free for a request to fit. A tenant that has used nothing may ask for more than its part at once.
@@ -145,6 +150,7 @@ local function fair_share(algorithm)
   local function ask(limit, state, cost, taken)
     if not state.sums then return false end
     state.own_used[1] = state.own_used[1] + taken
+    if state.part then state.used = state.used + taken end
     state.own_asked[1] = min(limit.share_units, state.own_asked[1] + cost)
     state.asked_now = true
     return true
@@ -154,7 +160,7 @@ local function fair_share(algorithm)
   local function give_back(limit, state, units, charged_at)
     local used, asked = state.own_used, state.own_asked
     if charged_at >= 0 and state.sums.newest - floor(charged_at / limit.share_length) > SLICES then return end
-    state.asked_now = true
+    state.asked_now, state.part = true, nil
     for age = 1, AGES do
       local given = min(units, used[age])
       used[age], asked[age] = used[age] - given, max(0, asked[age] - given)
@@ -166,7 +172,7 @@ local function fair_share(algorithm)
 
   shared.open = function(limit, stored, now, key, state)
     local of_another_time = total.open(limit, stored, now, key, state)
-    state.sums, state.asked_now = nil, false
+    state.sums, state.asked_now, state.part = nil, false, nil
     if limit.tenant ~= '' then open_shares(limit, state, key, now) end
     return of_another_time
   end
@@ -188,6 +194,8 @@ local function fair_share(algorithm)
     total.give(limit, state, units, ticket, charged_at)
     if state.sums then give_back(limit, state, units, charged_at) end
   end
+
+  shared.remaining_for_all = total.remaining
 
   shared.remaining = function(limit, state)
     local left = total.remaining(limit, state)
@@ -219,8 +227,8 @@ local function fair_share(algorithm)
     if save_total then save_total(limit, state, key) end
     if not state.sums or not state.asked_now then return end
     local sums, used, asked = state.sums, state.own_used, state.own_asked
-    local part = standing(limit, state, 0)
-    local expected = min(part, max(total_of(asked, 1, AGES), total_of(asked, 2, AGES + 1)))
+    local part, between = standing(limit, state, 0), total_of(asked, 2, AGES)
+    local expected = min(part, between + max(asked[1], asked[AGES + 1]))
     add_record(sums, { newest = sums.newest, weight = limit.weight, expected = expected, used = used }, 1)
     local numbers = { sums.epoch, limit.share_length, sums.newest }
     for _, counts in ipairs({ sums.weights, sums.expected, sums.used }) do

@@ -210,6 +210,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
 
   /** The whole units that would fit now; less than none if more was charged than fits. */
   remaining(parameters: P, state: S): number;
+  /** The same whoever asks, where `remaining` depends on that. */
+  remainingForAll?(parameters: P, state: S): number;
   /** The shortest wait after which `cost` units fit, which do not fit now. */
   retryAfter(parameters: P, state: S, cost: number): number;
   /** The wait until the state equals a fresh one. */

@@ -35,6 +35,8 @@ export interface ShareParameters extends Parameters {
 
 /** What a state of a shared limit holds besides what its algorithm does. */
 interface SharedState extends State {
+  /** Nothing of the total is stored: it equals a fresh one. */
+  isFresh?: boolean;
   shares?: { readonly sums: ShareSums; readonly tenants: Tenants } | undefined;
   /** Those of the tenant that asks; what stands in `sums` are all others. */
   asking?: Asking | undefined;
@@ -90,7 +92,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
       parameters.floor,
     ],
     open(parameters, stored, now) {
-      const state: SharedState = { ...total.open(parameters, stored, now) };
+      const state: SharedState = { ...total.open(parameters, stored?.isFresh === true ? undefined : stored, now) };
       state.shares = stored?.shares;
       state.asking = undefined;
       const { tenant, shareLength } = parameters;
@@ -120,6 +122,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
       const saved: SharedState = { ...total.save(parameters, state) };
       saved.shares = asking?.changed === true ? saveShares(parameters, asking) : shares;
       saved.asking = undefined;
+      saved.isFresh = (total.keepFor?.(parameters, state) ?? total.resetAfter(parameters, state)) <= 0;
       return saved;
     },
     keepFor(parameters, state) {
@@ -130,6 +133,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
       return Math.max(needed, (newest + ACTIVE_SLICES + 1) * parameters.shareLength - now);
     },
     bytes: (state) => (total.bytes?.(state) ?? 0) + BYTES_OF_TENANT * (state.shares?.tenants.size ?? 0),
+    remainingForAll: (parameters, state) => total.remaining(parameters, state),
     remaining(parameters, state) {
       const left = total.remaining(parameters, state);
       if (state.asking === undefined) return left;
@@ -234,8 +238,7 @@ function saveShares(parameters: ShareParameters, asking: Asking): SharedState['s
   const record = { newest, weight, expected, used, asked };
   tenants.delete(id);
   tenants.set(id, record);
-  forgetIdle(tenants, newest);
-  return { sums: withRecord(sums, record, 1), tenants };
+  return { sums: forgetIdle(tenants, withRecord(sums, record, 1)), tenants };
 }
 
 function wholeMillis(micros: number): number {

@@ -27,6 +27,7 @@ const ABSENT: OptionalParts = {
   scaleUsed: undefined,
   keepFor: undefined,
   refuse: undefined,
+  remainingForAll: undefined,
   sharing: undefined,
   reservation: undefined,
   queue: undefined,

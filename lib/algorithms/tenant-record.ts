@@ -79,10 +79,13 @@ export type Tenants = Map<string, TenantRecord>;
 /** The most tenants of a counter that are known in process; the ones that asked longest ago are forgotten. */
 const MAX_TENANTS = 10_000;
 
-/** Forgets tenants that are active no longer, and those that are too many. */
-export function forgetIdle(tenants: Tenants, newest: number): void {
+/** Forgets tenants that are active no longer, and those that are too many. Returns the sums over those that are left. */
+export function forgetIdle(tenants: Tenants, sums: ShareSums): ShareSums {
+  let left = sums;
   for (const [id, record] of tenants) {
-    if (newest - record.newest < ACTIVE_SLICES && tenants.size <= MAX_TENANTS) return;
+    if (sums.newest - record.newest < ACTIVE_SLICES && tenants.size <= MAX_TENANTS) break;
     tenants.delete(id);
+    left = withRecord(left, record, -1);
   }
+  return left;
 }

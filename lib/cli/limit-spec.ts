@@ -109,6 +109,7 @@ function readOptions(spec: string, list: string, known: readonly string[] | unde
   for (const part of list.split(',').slice(1)) {
     const [, option = '', value = ''] = /^([^=]*)=(.*)$/s.exec(part) ?? [];
     if (option === '') throw new UsageError(cliMessages.wrongLimit(spec, FORM));
+    if (option === 'share') throw new UsageError(cliMessages.sharesNotSaid(spec));
     if (known?.includes(option) === false) {
       throw new UsageError(cliMessages.unknownLimitOption(spec, option, known));
     }

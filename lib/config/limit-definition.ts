@@ -51,10 +51,17 @@ export interface ShareOptions {
   by: LimitKey;
   /**
    * The weights of tenants, whole numbers >= 1 and <= 1,000,000: by tenant, where all others have 1, or a function of the tenant. A
-   * tenant is named as `by` finds it: `user:42` for `'user'`.
+   * tenant is named as `by` finds it: `user:42` for `'user'`. An object may name the tenants of a header by its values; a function
+   * is given `headerIdentity` of them.
    * @default 1 for each
    */
   weight?: Readonly<Record<string, number>> | ((tenant: string) => number);
+  /**
+   * Whether `'each'` tenant that the object `weight` does not name counts for itself, or they count `'together'` as one tenant of
+   * weight 1: then names that somebody makes up take nothing from those that it names.
+   * @default 'each'
+   */
+  unlisted?: 'each' | 'together';
   /**
    * The share of the quota that each active tenant may use at least, whatever the weights of others: 0 to 1. Parts may then be more
    * than the quota together; the total never is.
@@ -70,7 +77,8 @@ type SharingAlgorithm = 'sliding-window' | 'token-bucket' | 'gcra';
 export interface SharedLimitOptions {
   /**
    * Shares the units of a counter fairly among tenants. While there is room anyone may take it; under contention each active tenant
-   * gets a part of the quota in proportion to its weight. Only for `sliding-window`, `token-bucket` and `gcra`; not with
+   * gets a part of the quota in proportion to its weight. A `sliding-window` that is always full lets slices / (slices + 1) of its
+   * rate pass, 91 % with its 10 slices. Only for `sliding-window`, `token-bucket` and `gcra`; not with
    * refill `'intervally'`, `prefetch`, `blockFor` or `candidate`.
    * @default whoever comes first
    */

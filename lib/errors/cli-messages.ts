@@ -30,6 +30,9 @@ export const cliMessages = {
     `--limit ${show(spec)}: option '${option}' is ${show(got)}, wants ${wants}`,
   unknownLimitOption: (spec: string, option: string, known: readonly string[]) =>
     `--limit ${show(spec)}: option ${show(option)} is unknown, wants one of ${known.join(', ')}`,
+  sharesNotSaid: (spec: string) =>
+    `--limit ${show(spec)}: option 'share' is no one value, wants the limit without it: then the total is counted as with it, ` +
+    'and what each tenant gets is not',
   limitOptionTwice: (spec: string, option: string) =>
     `--limit ${show(spec)}: option '${option}' is given twice, wants it once`,
   notSimulated: (spec: string, algo: string) =>

@@ -2,11 +2,13 @@ import { listOf, show } from './messages.js';
 
 /** The messages of limits whose units tenants share. */
 export const shareMessages = {
-  wants: () => "{ by, weight?, floor? } such as { by: 'header:x-tenant', floor: 0.05 }",
+  wants: () => "{ by, weight?, unlisted?, floor? } such as { by: 'header:x-tenant', floor: 0.05 }",
   weightWants: () => 'a function of the tenant, or an object of whole numbers >= 1 and <= 1000000 by tenant',
+  neverFound: (names: readonly string[], by: string) =>
+    `names of tenants as '${by}' finds them, such as '${by}:${names[0]}'`,
+  unlistedWants: () => "'each' or 'together', beside an object 'weight' that names the others",
   floorWants: () => 'a number >= 0 and <= 1',
-  floorsTooMany: (weights: number) =>
-    `a number of which ${weights} tenants, those of 'weight', have at most 1 together`,
+  floorsTooMany: (tenants: number) => `a number of which ${tenants} tenants have at most 1 together`,
   notShareable: (location: string, algo: string, able: readonly string[]) =>
     `${location}: units of ${algo} cannot be shared, wants 'share' with ${listOf(able, 'or')}`,
   shareWith: (location: string, other: string) =>
@@ -14,6 +16,7 @@ export const shareMessages = {
   wrongWeight: (limit: string, tenant: string, got: unknown) =>
     `the weight of tenant ${show(tenant)} for limit '${limit}' is ${show(got)}, wants a whole number >= 1 and <= 1000000`,
   wrongTenant: (got: unknown) => `share is ${show(got)}, wants the tenant: a string that is not empty`,
+  notOfTenant: (got: unknown) => `got ${show(got)}, wants { share: 'the tenant' } or nothing`,
   noTenant: (limit: string) => `limit '${limit}' shares its units among tenants, wants { share: 'the tenant' }`,
   noTenantHere: (location: string, limit: string) =>
     `${location}: limit '${limit}' shares its units among tenants, wants a limit without 'share': nothing says here whose they are`,

@@ -9,6 +9,8 @@ import type { Rule } from '../rules/rule.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { LimitStatus } from './explanation.js';
 import type { Identities } from './identities.js';
+import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
+import type { RouteQuery } from './question.js';
 import { reasons } from './reasons.js';
 
 /** What a limit would be asked for a request. */
@@ -29,27 +31,36 @@ export interface AskedLimit {
 }
 
 /** A call from code, which has all that it takes. */
-export function askedFromCode(rule: Rule, identity: string, cost: number): AskedLimit {
-  const limit = rule.limitFor(identity).forPriority(rule.fixedPriority);
+export function askedFromCode(rule: Rule, identity: string, cost: number, share: string | undefined): AskedLimit {
+  const whole = rule.limitFor(identity).forPriority(rule.fixedPriority);
   // Which of its counters is meant, only a route says.
   if (rule.perRoute && rule.ofAll === undefined) {
-    return { status: 'depends on the request', limit, cost, reason: reasons.countsPerRoute() };
+    return { status: 'depends on the request', limit: whole, cost, reason: reasons.countsPerRoute() };
   }
-  if (limit.off) return { status: 'off', limit, identity, cost, reason: reasons.isOff() };
+  if (whole.off) return { status: 'off', limit: whole, identity, cost, reason: reasons.isOff() };
+  const { limit, failure } = ofTenant(rule, whole, share);
+  if (failure !== undefined) return { status: 'fails', limit, identity, cost, reason: failure };
   return { status: 'asked', limit, identity, cost, priority: rule.fixedPriority };
 }
 
 /** A request that is not there: functions cannot be asked. */
-export function askedOfRoute(rule: Rule, identities: Identities, given: number | undefined): AskedLimit {
+export function askedOfRoute(
+  rule: Rule,
+  identities: Identities,
+  { cost: given, share }: Pick<RouteQuery, 'cost' | 'share'>,
+): AskedLimit {
   const { skip, cost, priority, key } = rule.settings;
   const { identity, note } = identities.of(rule) ?? {};
   const decides = identity === undefined ? rule.limit : rule.limitFor(identity);
-  const limit = decides.forPriority(rule.fixedPriority);
+  const { limit, failure } = ofTenant(rule, decides.forPriority(rule.fixedPriority), share);
   const units = typeof cost === 'number' ? cost : given;
   const known = { limit, identity, note, cost: units, priority: rule.fixedPriority };
   if (limit.off) return { status: 'off', ...known, reason: reasons.isOff() };
+  if (failure !== undefined) return { status: 'fails', ...known, reason: failure };
+  const sharedBy = limit.tenant === undefined ? rule.settings.share?.by : undefined;
   const unknown = [
     ...(identity === undefined ? [reasons.keyNotGiven(key.noun)] : []),
+    ...(sharedBy === undefined || sharedBy.given === 'global' ? [] : [reasons.tenantNotGiven(sharedBy.noun)]),
     ...(units === undefined ? [reasons.isFunction('cost')] : []),
     ...(typeof priority === 'function' ? [reasons.isFunction('priority')] : []),
     ...(skip === undefined ? [] : [reasons.isFunction('skip')]),
@@ -66,15 +77,22 @@ export async function askedOfRequest(rule: Rule, context: ExecutionContext, part
     if (skip !== undefined && (await skip(context)))
       return { status: 'skip', limit: rule.limit, reason: reasons.skips() };
     at = 'key';
-    const identified = await identify(rule, context, parts);
+    const identified = await identify(rule, rule.settings.key, context, parts);
     const { identity, note } = identified;
     if (identity === undefined) return { status: 'no key', limit: rule.limit, ...identified };
     const decides = rule.limitFor(identity);
     if (decides.off) return { status: 'off', limit: decides, identity, note, reason: reasons.isOff() };
+    at = 'share';
+    const by = rule.settings.share?.by;
+    const tenant = by === undefined ? undefined : await identify(rule, by, context, parts);
+    if (tenant !== undefined && tenant.identity === undefined) {
+      return { status: 'no key', limit: rule.limit, ...tenant };
+    }
+    const shared = decides.forTenant(rule.settings.share?.tenant(tenant!.identity, rule.name));
     at = 'priority';
     const found = typeof priority === 'function' ? await priority(context) : priority;
     if (typeof priority === 'function') assertPriority(found);
-    const limit = decides.forPriority(found);
+    const limit = shared.forPriority(found);
     at = 'cost';
     const units = typeof cost === 'number' ? cost : await cost(context);
     assertCost(units);
@@ -84,11 +102,26 @@ export async function askedOfRequest(rule: Rule, context: ExecutionContext, part
   }
 }
 
+/** The limit as a tenant meets it, if its units are shared and one is named; or why that cannot be told. */
+function ofTenant(
+  rule: Rule,
+  limit: CompiledLimit,
+  share: string | undefined,
+): { limit: CompiledLimit; failure?: string } {
+  const plan = rule.settings.share;
+  if (plan === undefined || share === undefined) return { limit };
+  try {
+    return { limit: limit.forTenant(plan.tenant(share, rule.name)) };
+  } catch (error) {
+    return { limit, failure: reasons.functionFailed('share.weight', error) };
+  }
+}
+
 type Found = Pick<AskedLimit, 'identity' | 'note' | 'reason' | 'refuses'>;
 
 /** Whom a request counts for, or what becomes of it. */
-async function identify(rule: Rule, context: ExecutionContext, parts: RequestParts): Promise<Found> {
-  const { key, onMissingKey, byAddress } = rule.settings;
+async function identify(rule: Rule, key: BoundKey, context: ExecutionContext, parts: RequestParts): Promise<Found> {
+  const { onMissingKey, byAddress } = rule.settings;
   const found: unknown = await key.identify(context, parts);
   if (found !== undefined && found !== null && found !== '') return { identity: textOf(found, rule) };
   if (onMissingKey === 'refuse' && !rule.limit.shadow) {

@@ -7,7 +7,14 @@ import type { Rule } from '../rules/rule.js';
 import { keyOf } from '../stores/redis/keys.js';
 import type { AskedLimit } from './asked-limit.js';
 import type { CounterReading } from './counter-reader.js';
-import type { ExplainedCandidate, ExplainedKey, ExplainedLimit, ExplainedMode, ExplainedRate } from './explanation.js';
+import type {
+  ExplainedCandidate,
+  ExplainedKey,
+  ExplainedLimit,
+  ExplainedMode,
+  ExplainedRate,
+  ExplainedShare,
+} from './explanation.js';
 import { plainEntry } from './list-decisions.js';
 import type { TracedRule } from './trace.js';
 
@@ -38,6 +45,7 @@ export function describe(
     mode: modeOf(rule, asked, overrides),
     quota: state?.quota ?? limit.quota,
     key: keyOfLimit(rule, asked, prefix),
+    ...given('share', shareOf(rule, asked)),
     ...given('cost', cost),
     ...given('list', list && plainEntry(list)),
     ...given('blockForMs', blocksOf(limit)),
@@ -79,6 +87,12 @@ function keyOfLimit(rule: Rule, { limit, identity, note }: AskedLimit, prefix: s
   const told = { by, ...given('note', note) };
   if (identity === undefined) return told;
   return { ...told, identity, ...(limit.instance ? {} : { counter: keyOf(prefix, { limit, identity }) }) };
+}
+
+function shareOf({ settings }: Rule, { limit: { tenant } }: AskedLimit): ExplainedShare | undefined {
+  if (settings.share === undefined) return undefined;
+  const by = nameOfKey(settings.share.by.given);
+  return tenant === undefined ? { by } : { by, tenant: tenant.id, weight: tenant.weight };
 }
 
 /** A limit's `key` as text. */

@@ -4,6 +4,7 @@ import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { shareMessages } from '../errors/share-messages.js';
 import { Lists } from '../overrides/lists/lists.js';
 import { Overrides } from '../overrides/overrides.js';
 import { withDeadline } from '../redis/deadline.js';
@@ -127,13 +128,25 @@ export class Explainer {
     }
   }
 
-  private ofLimit({ limit, key, cost, ip }: LimitQuery): Findings {
-    return this.ofRules(typeof limit === 'string' ? this.named(limit) : [this.defined(limit)], { key, cost, ip });
+  private ofLimit({ limit, key, cost, share, ip }: LimitQuery): Findings {
+    const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
+    if (share !== undefined && !rules.some((rule) => rule.settings.share)) {
+      throw new RateLimitConfigError(shareMessages.notShared(rules[0]!.name));
+    }
+    return this.ofRules(rules, { key, cost, share, ip });
   }
 
   private ofRules(
     rules: readonly Rule[],
-    { key, cost, ip }: Pick<LimitQuery, 'key'> & { cost: number | undefined; ip: string | undefined },
+    {
+      key,
+      cost,
+      share,
+      ip,
+    }: Pick<LimitQuery, 'key'> &
+      Partial<Record<'share' | 'ip', string | undefined>> & {
+        cost: number | undefined;
+      },
   ): Findings {
     const group = rules.map((rule) => ({ rule, origin: this.origins.ofNamed(rule, LOCATION), replaces: [] }));
     return {
@@ -142,7 +155,7 @@ export class Explainer {
       leftOut: [],
       functions: [],
       client: ip === undefined ? CODE : { address: ip, isChecked: true },
-      ask: (rule) => askedFromCode(rule, key, cost ?? rule.fixedCost),
+      ask: (rule) => askedFromCode(rule, key, cost ?? rule.fixedCost, share),
     };
   }
 
@@ -162,7 +175,7 @@ export class Explainer {
       ...groupsOf(plan, { inForce, leftOut }, {}),
       functions,
       client: { address: identities.address, isChecked: looksAtAddresses(plan) },
-      ask: (rule) => askedOfRoute(rule, identities, query.cost),
+      ask: (rule) => askedOfRoute(rule, identities, query),
     };
   }
 

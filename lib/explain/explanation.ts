@@ -71,9 +71,22 @@ export interface ExplainedKey {
   note?: string;
 }
 
+/** Tenants that share the units of a limit. */
+export interface ExplainedShare {
+  /** What tells tenants apart: `user`, `header:x-tenant`, `a function`, or the name of a class. */
+  by: string;
+  /**
+   * The tenant whose `state` and `decision` are told, as Redis has it; missing where none is known: then they are those of the
+   * total, of which a tenant may be left less.
+   */
+  tenant?: string;
+  /** Its weight. */
+  weight?: number;
+}
+
 /** A counter as it is now. */
 export interface CounterState {
-  /** Whole units that are left; 0 while it is blocked. */
+  /** Whole units that are left, of a limit whose units are shared to the tenant; 0 while it is blocked. */
   remaining: number;
   /** Milliseconds until nothing of what was consumed counts any more. */
   resetAfterMs: number;
@@ -144,6 +157,8 @@ export interface ExplainedLimit {
   quota: number;
   /** Whom it counts. */
   key: ExplainedKey;
+  /** Who shares its units, if tenants do. */
+  share?: ExplainedShare;
   /** The units of the request; missing where they depend on it. */
   cost?: number;
   /** The entry of a list that decides in its place: it exempts, and nothing is charged, or refuses. */

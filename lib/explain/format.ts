@@ -9,6 +9,7 @@ import type {
   ExplainedFunction,
   ExplainedLimit,
   ExplainedOutcome,
+  ExplainedShare,
   ExplainedSubject,
   Explanation,
   LeftOutLimit,
@@ -73,7 +74,7 @@ function decisionText({ allowed, delayMs, retryAfterMs, blocks }: ExplainedDecis
 
 /** Whatever is not as usual. */
 function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
-  const { rate, mode, reason, key, phase, onStoreError, list, candidate } = limit;
+  const { rate, mode, reason, key, phase, onStoreError, list, candidate, share } = limit;
   const lines: string[] = [];
   if (phase !== undefined && phase !== 'guard') lines.push(`phase ${phase}`);
   const configured = rate.configured === undefined ? '' : `, configured ${rateText(rate.configured)}`;
@@ -84,11 +85,18 @@ function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
   else if (mode.mode !== 'enforce') lines.push(`mode ${mode.mode}`);
   if (list !== undefined) lines.push(listText(list));
   if (key.note !== undefined) lines.push(key.note);
+  if (share !== undefined) lines.push(shareText(share));
   lines.push(...blockTexts(limit));
   if (candidate !== undefined) lines.push(candidateText(candidate));
   if (reason !== undefined && reason !== unread) lines.push(reason);
   if (onStoreError !== undefined) lines.push(`while the store fails: ${onStoreError}`);
   return lines;
+}
+
+/** A tenant may be left less than the total. */
+function shareText({ by, tenant, weight }: ExplainedShare): string {
+  const whose = tenant === undefined ? 'all tenants together' : `tenant '${cell(tenant)}', weight ${weight}`;
+  return `shared among tenants by ${by}; what is left is that of ${whose}`;
 }
 
 function blockTexts({ blockForMs, state }: ExplainedLimit): string[] {

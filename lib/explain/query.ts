@@ -7,8 +7,8 @@ import type { LimitQuery, RouteQuery } from './question.js';
 
 export const LOCATION = 'LimiterService.explain';
 
-const LIMIT_OPTIONS = ['limit', 'key', 'cost', 'ip'];
-const ROUTE_OPTIONS = ['controller', 'handler', 'key', 'cost'];
+const LIMIT_OPTIONS = ['limit', 'key', 'cost', 'share', 'ip'];
+const ROUTE_OPTIONS = ['controller', 'handler', 'key', 'cost', 'share'];
 
 /** What an explanation is asked of. */
 export type Question =
@@ -26,12 +26,13 @@ export function readQuestion(asked: unknown): Question {
 }
 
 function readLimitQuery(query: object): LimitQuery {
-  const { limit, key, cost, ip } = query as { [option in keyof LimitQuery]: unknown };
+  const { limit, key, cost, share, ip } = query as { [option in keyof LimitQuery]: unknown };
   refuseUnknown(query, LIMIT_OPTIONS);
   const isLimit = (typeof limit === 'string' && limit !== '') || (typeof limit === 'object' && limit !== null);
   if (!isLimit) throw wrongOption('limit', limit, 'the name of a limit, or its definition');
   if (!isIdentity(key)) throw wrongOption('key', key, 'a string that is not empty');
   if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost);
+  if (share !== undefined && !isIdentity(share)) throw wrongOption('share', share, 'a string that is not empty');
   if (ip !== undefined && (typeof ip !== 'string' || isIP(ip) === 0)) {
     throw wrongOption('ip', ip, "an IP address such as '203.0.113.7'");
   }
@@ -39,7 +40,7 @@ function readLimitQuery(query: object): LimitQuery {
 }
 
 function readRouteQuery(query: object): RouteQuery {
-  const { controller, handler, key, cost } = query as { [option in keyof RouteQuery]: unknown };
+  const { controller, handler, key, cost, share } = query as { [option in keyof RouteQuery]: unknown };
   refuseUnknown(query, ROUTE_OPTIONS);
   if (!isIdentity(controller) && typeof controller !== 'function') {
     throw wrongOption('controller', controller, 'a class, or its name');
@@ -53,6 +54,7 @@ function readRouteQuery(query: object): RouteQuery {
     );
   }
   if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost);
+  if (share !== undefined && !isIdentity(share)) throw wrongOption('share', share, 'a string that is not empty');
   return query as RouteQuery;
 }
 

@@ -13,6 +13,11 @@ export interface LimitQuery {
    */
   cost?: number;
   /**
+   * The tenant, of a limit with `share`, as `consume` takes it.
+   * @default none: what all tenants have together is told
+   */
+  share?: string;
+  /**
    * The address of the client, for lists of addresses.
    * @default none, as in calls from code
    */
@@ -37,4 +42,9 @@ export interface RouteQuery {
    * @default it depends on the request
    */
   cost?: number;
+  /**
+   * The tenant, for limits with `share`, as their `by` finds it.
+   * @default it depends on the request: what all tenants have together is told
+   */
+  share?: string;
 }

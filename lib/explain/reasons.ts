@@ -4,6 +4,7 @@ import { show } from '../errors/messages.js';
 export const reasons = {
   countsPerRoute: () => 'each route has a counter of its own, so it takes a route to know which one',
   keyNotGiven: (noun: string) => `no ${noun} is given`,
+  tenantNotGiven: (noun: string) => `no ${noun} is given, which names the tenant`,
   isFunction: (option: string) => `its '${option}' is a function, which only a request can be put to`,
   functionFailed: (option: string, error: unknown) =>
     `the function '${option}' failed: ${error instanceof Error ? error.message : show(error)}`,

@@ -11,6 +11,8 @@ export const headerKey: KeyScheme<`header:${string}`, string> = {
   describe: (header, name) => ({ name, noun: `header '${header}'` }),
   needsRoute: false,
   isPure: true,
+  identityOf: (header, value) =>
+    value.startsWith(`header:${header.toLowerCase()}:`) ? value : headerIdentity(header, value),
   resolve(header) {
     const lowerCase = header.toLowerCase();
     return (_, { request }) => {

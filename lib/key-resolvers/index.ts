@@ -16,5 +16,15 @@ type KeyOf<S> = S extends KeyScheme<infer Key, infer _> ? Key : never;
  */
 export type LimitKey = KeyOf<(typeof list)[number]>;
 
+/** The identity that a `key` makes of a value that somebody has written down; nothing if it never makes it. */
+export function identityOfValue(key: unknown, value: string): string | undefined {
+  if (typeof key !== 'string') return value;
+  for (const scheme of keySchemes) {
+    const parameter = scheme.parse(key, '');
+    if (parameter !== undefined) return scheme.identityOf === undefined ? value : scheme.identityOf(parameter, value);
+  }
+  return value;
+}
+
 /** Every form of `key`, in the order in which they are tried. */
 export const keySchemes: KeyScheme[] = [...list];

@@ -60,6 +60,7 @@ export const ipKey: KeyScheme<'ip', true> = {
   describe: (_, name) => ({ name, noun: 'address' }),
   needsRoute: false,
   isPure: true,
+  identityOf: (_, value) => (value.startsWith('ip:') ? value : undefined),
   resolve: (_, { ipv6Prefix, proxyWarning }) => byIp(ipv6Prefix, proxyWarning),
 };
 

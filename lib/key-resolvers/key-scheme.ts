@@ -32,6 +32,11 @@ export interface KeyScheme<Key = unknown, P = unknown> {
   readonly needsUser?: boolean;
   /** Whether it looks at nothing but the request, so that limits with equal keys ask once. */
   readonly isPure?: boolean;
+  /**
+   * The identity that it makes of a value that somebody has written down: of a header's value, its hash; one that is an identity
+   * already stays as it is. Nothing if it never makes it; the value itself unless given.
+   */
+  identityOf?(parameter: P, value: string): string | undefined;
   /** Makes what finds the identity of a request. */
   resolve(parameter: P, services: KeyServices): Identify;
 }

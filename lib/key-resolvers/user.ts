@@ -8,6 +8,7 @@ export const userKey: KeyScheme<'user', true> = {
   needsRoute: true,
   needsUser: true,
   isPure: true,
+  identityOf: (_, value) => (value.startsWith('user:') ? value : undefined),
   resolve:
     () =>
     (_, { request }) => {

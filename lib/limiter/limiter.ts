@@ -2,7 +2,7 @@ import type { WindowCount } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { assertActual, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
-import { type Asked, askedOf, type ConsumeOptions } from '../limits/consume-options.js';
+import { type Asked, askedOf, type ConsumeOptions, type OfTenant, tenantOf } from '../limits/consume-options.js';
 import { openDecision, refundOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
@@ -145,17 +145,29 @@ export class Limiter {
     }
   }
 
-  /** Gives consumed `units` back; never more than are counted. */
-  async refund(key: string, units: number): Promise<void> {
-    const counter = this.counter(key);
+  /**
+   * Gives consumed `units` back; never more than are counted.
+   *
+   * @param key the key of the counter
+   * @param units units: a whole number >= 1
+   * @param of whose they were, where tenants share them
+   */
+  async refund(key: string, units: number, of?: OfTenant): Promise<void> {
+    const counter = this.counterOf(key, of);
     assertUnits(units);
     this.refuseHeld(counter, 'refunded');
     await this.queues.refund({ ...counter, units });
   }
 
-  /** Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed. */
-  async penalize(key: string, units: number): Promise<void> {
-    const counter = this.counter(key);
+  /**
+   * Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed.
+   *
+   * @param key the key of the counter
+   * @param units units: a whole number >= 1
+   * @param of whom they are charged to, where tenants share them
+   */
+  async penalize(key: string, units: number, of?: OfTenant): Promise<void> {
+    const counter = this.counterOf(key, of);
     assertUnits(units);
     this.refuseHeld(counter, 'penalized');
     await this.store.penalize({ ...counter, units });
@@ -231,7 +243,7 @@ export class Limiter {
   /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */
   private async wait(
     counter: Counter,
-    { cost, priority, share }: Asked,
+    { cost, priority }: Asked,
     { timeout, signal }: AcquireOptions = {},
   ): Promise<StoreDecision> {
     const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
@@ -241,7 +253,9 @@ export class Limiter {
       if (counter.limit.off) return openDecision(counter.limit);
       return this.store.reserve({ ...counter, cost, priority, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
-    return this.queues.wait(this.rule, counter.identity, { cost, priority, share, timeoutMs, signal });
+    // Whose units it waits for is said once: a function of weights may have another answer later, or fail.
+    const { identity, limit } = counter;
+    return this.queues.wait(this.rule, identity, { cost, priority, tenant: limit.tenant, timeoutMs, signal });
   }
 
   /** Makes the caller's decision, with a lease if units are held. */
@@ -255,6 +269,13 @@ export class Limiter {
     const { rule } = this;
     if (asked === undefined) return { limit: rule.limitFor(key), identity: key };
     return { limit: rule.limitForShare(key, asked.share).forPriority(asked.priority), identity: key };
+  }
+
+  /** The counter of a key, as a tenant meets it if one is named. */
+  private counterOf(key: string, of: OfTenant | undefined): Counter {
+    assertKey(key);
+    const tenant = tenantOf(of);
+    return tenant === undefined ? this.counter(key) : { limit: this.rule.limitForShare(key, tenant), identity: key };
   }
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {

@@ -38,7 +38,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
    * `RateLimitStoreError` when the app shuts down.
    */
   wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
-    const currentLimit = () => rule.limitForShare(identity, options.share).forPriority(options.priority);
+    const currentLimit = limitOf(rule, identity, options);
     if (this.closed) return this.reserveNow({ limit: currentLimit(), identity }, options);
     if (!this.subscribed.has(rule)) {
       this.subscribed.add(rule);
@@ -160,6 +160,17 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     if (!answer.allowed) throw closedError();
     return answer;
   }
+}
+
+/** The limit in force now, as one waiter meets it: the same one until the rule has another. */
+function limitOf(rule: Rule, identity: string, { priority, tenant }: WaitOptions): () => CompiledLimit {
+  let whole: CompiledLimit | undefined;
+  let met: CompiledLimit;
+  return () => {
+    const current = rule.limitFor(identity);
+    if (current !== whole) met = (whole = current).forTenant(tenant).forPriority(priority);
+    return met;
+  };
 }
 
 /** Who may take a kept part, or what an adaptive limit lets in, does not wait behind those who may not; no tenant behind another one. */

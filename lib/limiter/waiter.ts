@@ -1,3 +1,4 @@
+import type { Tenant } from '../algorithms/fair-share.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Priority } from '../limits/priority.js';
 import { toDecision } from '../stores/store-decision.js';
@@ -13,7 +14,7 @@ export interface WaitOptions {
   readonly cost: number;
   readonly priority?: Priority | undefined;
   /** The tenant that waits, where units are shared. */
-  readonly share?: string | undefined;
+  readonly tenant?: Tenant | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }

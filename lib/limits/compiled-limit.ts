@@ -79,6 +79,8 @@ export class CompiledLimit {
   readonly isCandidate: boolean;
   /** Who meets it, if its units are shared and that is known. */
   readonly tenant: Tenant | undefined;
+  /** The limit as no tenant meets it; itself unless one does. */
+  readonly ofAllTenants: CompiledLimit = this;
   /** The same limit as each tenant meets it, if its units are shared. */
   private readonly tenants: RecentMap<CompiledLimit> | undefined;
   /**
@@ -205,7 +207,7 @@ export class CompiledLimit {
     return tenants.of(`${tenant.weight} ${tenant.id}`, () => {
       const parameters: ShareParameters = { ...(this.parameters as ShareParameters), tenant };
       const own = Object.create(this) as CompiledLimit;
-      return Object.assign(own, { parameters, tenant, whole: own });
+      return Object.assign(own, { parameters, tenant, whole: own, ofAllTenants: this });
     })!;
   }
 
@@ -219,11 +221,12 @@ export class CompiledLimit {
    * may allow by itself.
    */
   share(part: number): CompiledLimit {
+    if (this.tenant !== undefined) return this.ofAllTenants.share(part).forTenant(this.tenant);
     if (this.whole !== this) return this.whole.share(part).forPriority(this.priority);
     const { prefetch: _, carry: _none, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const candidate: AlgorithmOptions | undefined = this.candidate?.algorithm.share(settings.candidate as never, part);
-    return new CompiledLimit(options, { ...settings, name: this.name, candidate }).forTenant(this.tenant);
+    return new CompiledLimit(options, { ...settings, name: this.name, candidate });
   }
 
   /** The same limit where no units are prefetched: it is decided by what the user wrote. */
@@ -234,8 +237,9 @@ export class CompiledLimit {
 
   /** The same limit with counters of its own. */
   within(namespace: string): CompiledLimit {
+    if (this.tenant !== undefined) return this.ofAllTenants.within(namespace).forTenant(this.tenant);
     if (this.whole !== this) return this.whole.within(namespace).forPriority(this.priority);
-    return new CompiledLimit(this.options, { ...this.settings, namespace }).forTenant(this.tenant);
+    return new CompiledLimit(this.options, { ...this.settings, namespace });
   }
 
   /** The same limit with other options of its algorithm. */

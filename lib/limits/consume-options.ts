@@ -1,5 +1,6 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { priorityMessages } from '../errors/priority-messages.js';
+import { shareMessages } from '../errors/share-messages.js';
 import { assertCost } from './arguments.js';
 import { assertPriority, type Priority } from './priority.js';
 
@@ -20,6 +21,26 @@ export interface ConsumeOptions {
    * and no other takes it.
    */
   share?: string;
+}
+
+/** Whose units a call gives back or charges. */
+export interface OfTenant {
+  /**
+   * The tenant, where the limit has the option `share`: what it used is less or more, too.
+   * @default nobody: only the total changes
+   */
+  share?: string;
+}
+
+/** Reads whose units a call gives back or charges. */
+export function tenantOf(given: OfTenant | undefined): string | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given !== 'object' || given === null) {
+    throw new RateLimitArgumentError(shareMessages.notOfTenant(given));
+  }
+  const other = Object.keys(given).find((option) => option !== 'share');
+  if (other !== undefined) throw new RateLimitArgumentError(priorityMessages.unknownMember(other, ['share']));
+  return given.share;
 }
 
 /** The options of every call that asks for units. */

@@ -10,7 +10,9 @@ import { PRIORITIES } from '../limits/priority.js';
 import { isShares, RESERVABLE } from '../limits/reserve-terms.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { warmUpMessages } from '../errors/warm-up-messages.js';
-import type { OnMissingKey } from '../config/limit-definition.js';
+import { shareMessages } from '../errors/share-messages.js';
+import { isWeights, MAX_WEIGHT, shareTerms } from '../rules/share-terms.js';
+import type { OnMissingKey, ShareOptions } from '../config/limit-definition.js';
 import { LIMIT_MODES } from '../overrides/override.js';
 
 /** A JSON Schema. */
@@ -27,6 +29,10 @@ export interface OptionKind {
   readonly isPatch?: true;
   /** It is an object of some options, at least one; `isRight` looks at it as a whole. */
   readonly isPartial?: true;
+  /** Those of `options` that it cannot do without, where it needs not all. */
+  readonly needs?: readonly string[];
+  /** What each value has of one that is an object of any names; `isRight` looks at it as a whole, too. */
+  readonly named?: OptionKind;
   /** What each has of one that may be a list; `isRight` looks at the list as a whole, too. */
   readonly each?: OptionKind;
 }
@@ -48,7 +54,7 @@ const words = (list: readonly string[]): OptionKind => ({
   schema: { enum: list },
 });
 
-const share: OptionKind = {
+const fraction: OptionKind = {
   wants: 'a number > 0 and <= 1',
   isRight: (value) => typeof value === 'number' && value > 0 && value <= 1,
   schema: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
@@ -110,6 +116,32 @@ const shares: OptionKind = {
   isPartial: true,
 };
 
+const weight = whole(1, MAX_WEIGHT);
+
+/** The parts of tenants, without functions. */
+const share: OptionKind = {
+  wants: shareMessages.wants(),
+  isRight: (value) => succeeds(() => shareTerms({ share: value as ShareOptions }, '')),
+  schema: { type: 'object' },
+  options: {
+    by: key,
+    weight: {
+      wants: 'an object of whole numbers >= 1 and <= 1000000 by tenant',
+      isRight: isWeights,
+      schema: { type: 'object', minProperties: 1, additionalProperties: weight.schema },
+      named: weight,
+    },
+    unlisted: words(['each', 'together'] satisfies ShareOptions['unlisted'][]),
+    floor: {
+      wants: shareMessages.floorWants(),
+      isRight: (value) => typeof value === 'number' && value >= 0 && value <= 1,
+      schema: { type: 'number', minimum: 0, maximum: 1 },
+    },
+  },
+  isPartial: true,
+  needs: ['by'],
+};
+
 const warmUp: OptionKind = {
   wants: warmUpMessages.wants(),
   isRight: () => true,
@@ -152,17 +184,18 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
     isRight: (value) => typeof value === 'number' && value > 1 && value <= 10,
     schema: { type: 'number', exclusiveMinimum: 1, maximum: 10 },
   },
-  smoothing: share,
+  smoothing: fraction,
   window: time,
   probeEvery: time,
   eventLoopDelay: time,
-  cpu: share,
+  cpu: fraction,
   shares: {
     wants: '{ sheddable, default } of numbers > 0 and <= 1, such as { sheddable: 0.6, default: 0.9 }',
     isRight: isAdaptiveShares,
+    named: fraction,
     schema: {
       type: 'object',
-      properties: { sheddable: share.schema, default: share.schema },
+      properties: { sheddable: fraction.schema, default: fraction.schema },
       additionalProperties: false,
     },
   },
@@ -189,6 +222,7 @@ export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   cost: whole(),
   priority: words(PRIORITIES),
   reserveFor: shares,
+  share,
   count: words(['all', 'failed', 'succeeded']),
   blockFor: blocks,
   forgetAfter: time,
@@ -197,7 +231,7 @@ export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   scope: words(['cluster', 'instance']),
   perRoute: flag,
   mode: words(LIMIT_MODES),
-  nearLimit: share,
+  nearLimit: fraction,
   phase: words(['middleware', 'guard', 'authenticated']),
   onStoreError: words(STORE_ERROR_POLICIES),
   onMissingKey: words(['ip', 'skip', 'refuse'] satisfies OnMissingKey[]),
@@ -221,7 +255,7 @@ function isAdaptiveShares(value: unknown): boolean {
     typeof value === 'object' &&
     value !== null &&
     !Array.isArray(value) &&
-    Object.entries(value).every(([name, each]) => ['sheddable', 'default'].includes(name) && share.isRight(each))
+    Object.entries(value).every(([name, each]) => ['sheddable', 'default'].includes(name) && fraction.isRight(each))
   );
 }
 

@@ -10,6 +10,7 @@ import { reserveTerms } from '../limits/reserve-terms.js';
 import type { LimitMode } from '../overrides/override.js';
 import { candidateOptions } from '../rules/candidate-options.js';
 import { prefetchTerms } from '../rules/prefetch-terms.js';
+import { shareTerms } from '../rules/share-terms.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';
 import { ALGORITHM_KINDS, CANDIDATE_KINDS, COMMON_KINDS, LIMIT_KINDS } from './option-kinds.js';
 import type { Problems } from './problems.js';
@@ -142,11 +143,13 @@ export function tryAlone(
   const limit = attempt(at, problems, (location) => {
     const instance = definition.scope === 'instance';
     const prefetch = prefetchTerms(definition, location);
+    const plan = shareTerms(definition, location);
     return new CompiledLimit(options, {
       location,
       name,
       instance,
       prefetch,
+      shared: plan && { floor: plan.floor },
       reserveFor: reserveTerms(definition, location),
     });
   });

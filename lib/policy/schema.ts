@@ -51,6 +51,11 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   key: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'. Default: 'ip'.",
   cost: 'The units of a request. Default: 1.',
   reserveFor: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
+  share: 'Shares the units among tenants: under contention each gets a part by its weight.',
+  by: "The tenant of a request: 'ip', 'user', 'global' or 'header:<name>'.",
+  weight: "The weights of tenants, by 'user:42' or the value of the header. Default: 1 for each.",
+  unlisted: "Whether tenants that 'weight' does not name count each for itself or together. Default: 'each'.",
+  floor: 'The share of the quota that each active tenant may use at least. Default: 0.',
   count: "The requests that count. Default: 'all'.",
   blockFor:
     "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h']. Default: no block.",
@@ -136,17 +141,19 @@ function objectOf(kinds: Readonly<Record<string, OptionKind>>): JsonSchema {
   return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
-function schemaOf({ schema, options, isPatch, isPartial }: OptionKind): JsonSchema {
+function schemaOf({ schema, options, isPatch, isPartial, needs }: OptionKind): JsonSchema {
   if (options === undefined) return schema;
-  if (isPartial === true) return { ...objectOf(options), minProperties: 1 };
+  if (isPartial === true) return { ...objectOf(options), ...(needs ? { required: needs } : { minProperties: 1 }) };
   if (isPatch !== true) return { ...objectOf(options), required: Object.keys(options) };
   return { ...objectOf(options), ...schema, allOf: algorithms.names.map((algo) => limitOf(algo, [])) };
 }
 
 /** What a limit of an algorithm has, and what it has not. */
 function limitOf(algo: string, required = REQUIRED[algo] ?? []): JsonSchema {
-  const own = algorithms.get(algo)!.options;
-  const foreign = [...new Set(algorithms.options)].filter((option) => !own.includes(option));
+  const { options: own, sharing } = algorithms.get(algo)!;
+  const others = [...new Set(algorithms.options)].filter((option) => !own.includes(option));
+  // A candidate has no shares, whatever its algorithm.
+  const foreign = sharing === undefined && required.length > 0 ? [...others, 'share'] : others;
   return {
     if: { properties: { algo: { const: algo } }, required: ['algo'] },
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema

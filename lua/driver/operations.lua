@@ -17,7 +17,8 @@ if has_operations then
 
     [PENALIZE] = function(limit, state, units)
       local algorithm = limit.algorithm
-      algorithm.take(limit, state, max(0, min(units, limit.quota + algorithm.remaining(limit, state))))
+      local left = (algorithm.remaining_for_all or algorithm.remaining)(limit, state)
+      algorithm.take(limit, state, max(0, min(units, limit.quota + left)))
       add(1)
       return true
     end,

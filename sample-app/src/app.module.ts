@@ -17,6 +17,7 @@ import { QuoteProvider } from './quotes/quote-provider.js';
 import { QuotesController } from './quotes/quotes.controller.js';
 import { RatesController } from './rates/rates.controller.js';
 import { RecommendationsController } from './recommendations/recommendations.controller.js';
+import { RendersController } from './renders/renders.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
 import { SearchController } from './search/search.controller.js';
 import { Settings } from './settings/settings.js';
@@ -91,6 +92,7 @@ export const CONSOLE_PATH = 'ops/limits';
     OrdersController,
     RecommendationsController,
     PreviewsController,
+    RendersController,
     SyncsController,
     PlaygroundController,
   ],

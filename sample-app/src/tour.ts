@@ -118,6 +118,13 @@ export const STOPS: readonly Stop[] = [
     requests: 8,
     parallel: true,
   },
+  {
+    method: 'GET',
+    path: '/renders',
+    limit: 'token-bucket, 12 an hour for all tenants together, shared by weight (try x-tenant: globex, too)',
+    requests: 13,
+    headers: ['x-tenant: acme'],
+  },
 ];
 
 /** The routes, and a line to try for each. */

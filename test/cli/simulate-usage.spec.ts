@@ -55,6 +55,7 @@ describe('a limit of the command line', () => {
     ['gcra:1/2y', "option 'interval' is '2y', wants milliseconds or a duration"],
     ['gcra:1/1s,burst=-2', "option 'burst' is '-2', wants a whole number >= 1"],
     ['gcra:1/1s,queue=2', "option 'queue' is unknown, wants one of burst, blockFor, forgetAfter, mode, key"],
+    ['gcra:1/1s,share=tenant', "option 'share' is no one value, wants the limit without it"],
     ['gcra:1/1s,rate=2', "option 'rate' is unknown, wants one of burst, blockFor, forgetAfter, mode, key"],
     ['gcra:1/1s,__proto__=2', "option '__proto__' is unknown, wants one of burst, blockFor, forgetAfter, mode, key"],
     ['gcra:1/1s,burst=1,burst=2', "option 'burst' is given twice, wants it once"],

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { type INestApplication, VersioningType } from '@nestjs/common';
 import type { Lookup, Overview, Session } from '../../lib/console/api.js';
 import { until } from '../support/until.js';
-import { ConsoleApp, type ConsoleAppOptions } from './console-app.js';
+import { ConsoleApp, type ConsoleAppOptions, THINGS } from './console-app.js';
 
 const prefixed = (app: INestApplication): void => {
   app.setGlobalPrefix('api');
@@ -38,6 +38,21 @@ describe.each([
       expect.stringMatching(/^sliding-window:3\/1h/),
       'things',
     ]);
+  });
+
+  it('looks units that tenants share up as a whole, and says so', async () => {
+    const gpu = { algo: 'gcra', rate: 10, interval: '1h', key: 'global', share: { by: 'header:x-tenant' } } as const;
+    await start({ limits: { define: { gpu, things: THINGS } } });
+    const limit = app.service.for('gpu');
+    for (const share of ['a', 'b']) await limit.consume('global', { share, cost: 3 });
+    const answer = await app.post('lookup', { identity: 'global' }, { 'x-user': 'ops' });
+    const { limits } = (await answer.json()) as Lookup;
+    expect(limits.find(({ limit: name }) => name === 'gpu')).toMatchObject({
+      used: 6,
+      remaining: 4,
+      sharedBy: 'header:x-tenant',
+      explanation: expect.stringContaining('what is left is that of all tenants together'),
+    });
   });
 
   it('says what it has not', async () => {

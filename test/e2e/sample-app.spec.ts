@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import { until } from '../support/until.js';
 import { type SampleApp, START_TIMEOUT_MS, startSample as startApp } from '../support/sample-app.js';
 
-const ROUTES = 19;
+const ROUTES = 20;
 /** Its lines are for curl, and are tried with it where it is installed. */
 const itWithCurl = spawnSync('curl', ['--version']).status === 0 ? it : it.skip;
 
@@ -95,6 +95,19 @@ describe('the sample app, counting in process', () => {
     const rateOf = (rates: typeof list) => rates.find(({ name }) => name === 'search')?.options;
     expect(rateOf(list)).toMatchObject({ rate: 30 });
     expect(rateOf(fresh)).toMatchObject({ rate: 10 });
+  });
+
+  it('keeps units for a tenant that another one left none', async () => {
+    const { url } = sample.lines.find((line) => line.url.endsWith('/renders'))!;
+    const wait = async (tenant: string) => {
+      const { status, headers } = await fetch(url, { headers: { 'x-tenant': tenant } });
+      expect(status).toBe(429);
+      return Number(headers.get('retry-after'));
+    };
+    // A token comes each 5 minutes: the first is for the one that has had none.
+    const [modest, greedy] = [await wait('globex'), await wait('acme')];
+    expect(modest).toBeLessThanOrEqual(300);
+    expect(greedy).toBeGreaterThan(300);
   });
 
   it('has no queue of jobs', async () => {

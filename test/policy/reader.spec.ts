@@ -617,3 +617,24 @@ describe('any object', () => {
     expect(taken).toBeGreaterThan(100);
   });
 });
+
+const read = (options: string) => readFile(`limits: { a: { ${options} } }`);
+
+it('reads objects of names from a file, with the place of what is wrong in them', async () => {
+  const adaptive = 'algo: adaptive, scope: instance';
+  const gpu = 'algo: gcra, rate: 5, interval: 1s';
+  const shares = { sheddable: 0.5 };
+  const share = { by: 'header:x-t', weight: { acme: 3, 'a b': 1 } };
+  for (const [text, option] of [
+    [`${adaptive}, shares: { sheddable: 0.5 }`, { shares }],
+    [`${gpu}, share: { by: 'header:x-t', weight: { acme: 3, a b: 1 } }`, { share }],
+  ] as const) {
+    expect(policyOf(await read(text)).limits.get('a')?.options).toMatchObject(option);
+  }
+  expect(linesOf(await read(`${adaptive}, shares: { critical: 0.5 }`))).toEqual([
+    expect.stringContaining('limits.a.shares: got an object, wants { sheddable, default }'),
+  ]);
+  expect(linesOf(await read(`${gpu}, share: { by: user, weight: { 'user:1': 0 } }`))).toEqual([
+    expect.stringContaining("limits.a.share.weight['user:1']: got 0, wants a whole number >= 1 and <= 1000000"),
+  ]);
+});

@@ -22,7 +22,7 @@ function isRead(policy: unknown): boolean {
 }
 
 /** Options that only functions or the limit's place give. */
-const NO_DATA = ['name', 'share', 'skip', 'body'];
+const NO_DATA = ['name', 'skip', 'body'];
 
 describe('the JSON Schema of policies', () => {
   it('is the one in the package: `npm run build:schema` writes it', () => {
@@ -48,7 +48,8 @@ describe('the JSON Schema of policies', () => {
       .filter(ts.isInterfaceDeclaration)
       .find(({ name }) => name.text === 'CommonLimitOptions');
     const names = common!.members.map(({ name }) => (name as ts.Identifier).text);
-    expect(names.filter((name) => !NO_DATA.includes(name)).toSorted()).toEqual(Object.keys(COMMON_KINDS).toSorted());
+    const kinds = Object.keys(COMMON_KINDS).filter((name) => name !== 'share');
+    expect(names.filter((name) => !NO_DATA.includes(name)).toSorted()).toEqual(kinds.toSorted());
   });
 
   it('has a description of every option', () => {
@@ -74,6 +75,27 @@ describe('the JSON Schema of policies', () => {
     ],
     [{ limits: { api: { blockFor: ['10m', '1m'] } } }, false],
     [{ lists: { allow: [{ identity: 'a', limit: 'api', reason: 'x' }], deny: [{ ip: '::/0' }, { pattern: 't:*' }] } }],
+    [{ limits: { gpu: { share: { by: 'user', floor: 0.05 } } } }],
+    [
+      {
+        limits: {
+          gpu: {
+            algo: 'token-bucket',
+            rate: 10,
+            interval: '1m',
+            share: { by: 'header:x-tenant', weight: { acme: 3, 'a b': 1 }, unlisted: 'together', floor: 0.3 },
+          },
+        },
+      },
+    ],
+    [{ limits: { gpu: { share: { by: 'user', weight: { 42: 1 } } } } }, false],
+    [{ limits: { gpu: { share: { by: 'user', unlisted: 'together' } } } }, false],
+    [{ limits: { gpu: { share: { by: 'ip', floor: 0.6, weight: { 'ip:1': 1, 'ip:2': 1 } } } } }, false],
+    [{ limits: { gpu: { algo: 'gcra', rate: 1, interval: 1, blockFor: 5, share: { by: 'ip' } } } }, false],
+    [
+      { limits: { gpu: { algo: 'token-bucket', rate: 1, interval: 1, refill: 'intervally', share: { by: 'ip' } } } },
+      false,
+    ],
     [{ lists: { allow: null, deny: [] } }],
     [{ lists: { deny: [{ ip: 'home' }] } }, false],
     [{ limits: { held: { algo: 'concurrency', limit: 5, ttl: 1000, prefetch: { units: 1, ttl: '1s' } } } }, false],
@@ -96,6 +118,17 @@ describe('the JSON Schema of policies', () => {
     ['a wrong key', { limits: { a: { key: 'header:' } } }],
     ['an unknown mode', { limits: { a: { mode: 'on' } } }],
     ['half a prefetch', { limits: { a: { prefetch: { units: 1 } } } }],
+    ['shares of nobody', { limits: { a: { share: { floor: 0.1 } } } }],
+    ['a share that is no object', { limits: { a: { share: 'user' } } }],
+    ['no weights', { limits: { a: { share: { by: 'user', weight: {} } } } }],
+    ['a weight of 0', { limits: { a: { share: { by: 'user', weight: { 'user:1': 0 } } } } }],
+    ['a weight', { limits: { a: { share: { by: 'user', weight: 3 } } } }],
+    ['a floor above 1', { limits: { a: { share: { by: 'user', floor: 1.1 } } } }],
+    ['an unknown option of shares', { limits: { a: { share: { by: 'user', weights: {} } } } }],
+    [
+      'units that cannot be shared',
+      { limits: { a: { algo: 'leaky-bucket', rate: 1, interval: 1, share: { by: 'ip' } } } },
+    ],
     ['no steps of blocks', { limits: { a: { blockFor: [] } } }],
     ['too many steps of blocks', { limits: { a: { blockFor: Array.from({ length: 101 }, () => 1) } } }],
     ['a step that is no duration', { limits: { a: { blockFor: ['often!'] } } }],

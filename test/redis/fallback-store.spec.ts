@@ -513,6 +513,27 @@ describe('the share of an instance', () => {
     await store.close();
   });
 
+  it('is one counter for all tenants that share it, and is made once', async () => {
+    const local = new MemoryStore();
+    const store = new FallbackStore(failing(new RateLimitStoreError('down')), local, { localShare: 0.5 });
+    const limit = new CompiledLimit(
+      { algo: 'gcra', rate: 12, interval: '1h' },
+      { location: 'test', name: 'limit', shared: { floor: 0 } },
+    );
+    const asked = new Set<CompiledLimit>();
+    const check = local.decide.bind(local);
+    local.decide = (asking, answer) => {
+      for (const entry of asking.entries) asked.add(entry.limit.ofAllTenants);
+      check(asking, answer);
+    };
+    const decisions = [];
+    for (let i = 0; i < 9; i++) decisions.push(await ask(store, limit.forTenant({ id: `t${i % 3}`, weight: 1 })));
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(6);
+    expect(decisions.at(-1)).toMatchObject({ quota: 6, source: 'fallback' });
+    expect(asked.size).toBe(1);
+    await store.close();
+  });
+
   it('is given back and forgotten where it was taken', async () => {
     const store = new FallbackStore(failing(new RateLimitStoreError('down')), new MemoryStore(), { localShare: 0.5 });
     const limit = new CompiledLimit(

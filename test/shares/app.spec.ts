@@ -5,7 +5,10 @@ import { defineLimit, defineLimits } from '../../lib/config/define-limit.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { headerIdentity } from '../../lib/key-resolvers/header.js';
 import { readSettings } from '../../lib/config/settings.js';
+import { rateLimited } from '../../lib/bullmq/rate-limited.js';
+import { exhaust } from '../../lib/testing/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 
 type Asked = { headers: Record<string, unknown> };
@@ -28,6 +31,18 @@ class GpuController {
   @RateLimit({ ...gpu, name: 'strict', onMissingKey: 'refuse' })
   strict() {}
 
+  @Get('named')
+  @RateLimit({
+    ...gpu,
+    name: 'named',
+    share: {
+      by: 'header:x-tenant',
+      weight: { acme: 2, [headerIdentity('X-Tenant', 'globex')]: 1 },
+      unlisted: 'together',
+    },
+  })
+  named() {}
+
   @Get('weighed')
   @RateLimit({ ...gpu, name: 'weighed', share: { by: () => 'acme', weight: () => 0.5 } })
   weighed() {}
@@ -42,7 +57,9 @@ afterEach(async () => {
 const start = async () => {
   app = await HttpApp.start('express', {
     controllers: [GpuController],
-    limits: { define: defineLimits({ gpu, plain: { algo: 'gcra', rate: 5, interval: '1m' } }) },
+    limits: {
+      define: defineLimits({ gpu, rated: { ...gpu, rate: 10 }, plain: { algo: 'gcra', rate: 5, interval: '1m' } }),
+    },
   });
   return { app, limiter: app.nest.get(LimiterService) };
 };
@@ -69,6 +86,36 @@ describe('a limit with shares', () => {
     expect((await app.get('/weighed')).status).toBe(500);
   });
 
+  it('fails for the promise of a weight, whatever becomes of it', async () => {
+    const { limiter } = await start();
+    const weight = (() => Promise.reject(new Error('no plan'))) as never;
+    const limit = limiter.for({ ...gpu, name: 'promised', share: { by: 'user', weight } });
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    try {
+      await expect(limit.consume('k', { share: 'user:1' })).rejects.toThrow(
+        "the weight of tenant 'user:1' for limit 'promised' is Promise",
+      );
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  });
+
+  it('names the tenants of a header by its values, and counts all others together', async () => {
+    const { app } = await start();
+    const ask = async (tenant: string) => (await app.get('/named', { 'x-tenant': tenant })).status;
+    // All four are known, and ask for more than there is.
+    for (const tenant of ['acme', 'acme', 'acme', 'globex', 'acme', 'globex', 'made up', 'also']) await ask(tenant);
+    app.clock.advanceMs(66_000);
+    const got = [];
+    for (const tenant of ['one', 'two', 'three', 'globex', 'globex', 'acme', 'acme', 'acme'])
+      got.push(await ask(tenant));
+    expect(got).toEqual([200, 429, 429, 200, 429, 200, 200, 429]);
+  });
+
   it('is asked from code for a tenant', async () => {
     const { limiter } = await start();
     const limit = limiter.for('gpu');
@@ -83,6 +130,41 @@ describe('a limit with shares', () => {
     expect(both).toMatchObject({ allowed: true });
     await limit.reset('k');
     expect(await limit.peek('k', { share: 'c', cost: 4 })).toMatchObject({ allowed: true, remaining: 4 });
+  });
+
+  it('gives back and charges units of a tenant from code', async () => {
+    const { app, limiter } = await start();
+    const limit = limiter.for({ ...gpu, name: 'ten', rate: 10 });
+    const left = async (share: string) => (await limit.peek('k', { share })).remaining;
+    // Both ask for more than there is: 5 are the part of each.
+    await limit.consume('k', { share: 'a', cost: 10 });
+    await limit.consume('k', { share: 'b', cost: 10 });
+    app.clock.advanceMs(66_000);
+    await limit.consume('k', { share: 'a', cost: 5 });
+    expect([await left('a'), await left('b')]).toEqual([0, 5]);
+    await limit.refund('k', 2, { share: 'a' });
+    expect([await left('a'), await left('b')]).toEqual([2, 7]);
+    await limit.penalize('k', 1, { share: 'a' });
+    expect([await left('a'), await left('b')]).toEqual([1, 6]);
+    await limit.penalize('k', 1);
+    expect([await left('a'), await left('b')]).toEqual([1, 5]);
+    await exhaust(limit, 'k', { share: 'a' });
+    expect(await left('a')).toBe(0);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['gpu', 'a', "got 'a', wants { share: 'the tenant' } or nothing"],
+    ['gpu', null, "got null, wants { share: 'the tenant' } or nothing"],
+    ['gpu', { tenant: 'a' }, "got the option 'tenant', wants only share"],
+    ['gpu', { share: '' }, "share is '', wants the tenant"],
+    ['plain', { share: 'a' }, "limit 'plain' got a share, wants none"],
+  ])('of %s gives back nothing of %j', async (name, of, reason) => {
+    const { limiter } = await start();
+    const limit = limiter.for(name);
+    for (const changed of [limit.refund('k', 1, of as never), limit.penalize('k', 1, of as never)]) {
+      await expect(changed).rejects.toThrow(RateLimitArgumentError);
+      await expect(changed).rejects.toThrow(reason);
+    }
   });
 
   it.each<[string, unknown, string]>([
@@ -105,20 +187,56 @@ describe('a limit with shares', () => {
     await expect(shared.reserve('k', { share: 'a' })).rejects.toThrow(RateLimitArgumentError);
   });
 
-  it('is not for calls to others, which say no tenant', async () => {
+  it('is not for calls to others and jobs, which say no tenant', async () => {
     const { limiter } = await start();
+    expect(() => rateLimited(async () => undefined, { limiter: limiter.for('gpu'), key: () => 'global' })).toThrow(
+      "rateLimited: limit 'gpu' shares its units among tenants, wants a limit without 'share': nothing says here whose they are",
+    );
     expect(() => limiter.fetch('gpu')).toThrow(
       "limit 'gpu' shares its units among tenants, wants a limit without 'share'",
     );
   });
 });
 
+it('follows its rate while it runs, for all keys and for one', async () => {
+  const { app, limiter } = await start();
+  const rated = limiter.for('rated');
+  const of = async (share: string, cost: number, key = 'global') => (await rated.consume(key, { share, cost })).allowed;
+  for (const key of ['global', 'other']) {
+    expect([await of('a', 10, key), await of('b', 10, key)]).toEqual([true, false]);
+  }
+  app.clock.advanceMs(66_000);
+  await limiter.setRate('rated', { rate: 4 });
+  await limiter.setRate('rated', { rate: 20 }, { key: 'other' });
+  // Half of it is kept for each.
+  expect([await of('a', 2), await of('a', 1), await of('b', 2), await of('b', 1)]).toEqual([true, false, true, false]);
+  expect([await of('a', 10, 'other'), await of('b', 10, 'other')]).toEqual([true, true]);
+  expect([await of('a', 1, 'other'), await of('b', 1, 'other')]).toEqual([false, false]);
+  await expect(limiter.setRate('rated', { algo: 'fixed-window', rate: 4, interval: '1m' } as never)).rejects.toThrow();
+  await limiter.clearRate('rated');
+  expect((await rated.peek('global', { share: 'c' })).quota).toBe(10);
+});
+
+it('is defined by a policy, tenants of a header by its values', async () => {
+  const share = { by: 'header:x-tenant', weight: { acme: 3 }, floor: 0.1 };
+  const source = () => ({ limits: { gpu: { algo: 'gcra', rate: 8, interval: '1m', key: 'global', share } } });
+  app = await HttpApp.start('express', { limits: { policy: { source }, define: { gpu } } });
+  const limit = app.nest.get(LimiterService).for('gpu');
+  const acme = headerIdentity('x-tenant', 'acme');
+  await limit.consume('global', { share: acme, cost: 8 });
+  await limit.consume('global', { share: 'other', cost: 8 });
+  app.clock.advanceMs(60_000);
+  // Three quarters of it, and what is left of that.
+  await limit.consume('global', { share: acme });
+  expect(await limit.peek('global', { share: acme })).toMatchObject({ quota: 8, remaining: 5 });
+});
+
 describe('at start-up', () => {
   const bucket = { name: 'x', algo: 'gcra', rate: 10, interval: '1s' };
   const by = 'user';
   it.each<[object, string]>([
-    [{ share: null }, "option 'share' is null, wants { by, weight?, floor? }"],
-    [{ share: 'user' }, "option 'share' is 'user', wants { by, weight?, floor? }"],
+    [{ share: null }, "option 'share' is null, wants { by, weight?, unlisted?, floor? }"],
+    [{ share: 'user' }, "option 'share' is 'user', wants { by, weight?, unlisted?, floor? }"],
     [{ share: {} }, "option 'by'"],
     [{ share: { by: 'tenant' } }, "option 'by' is 'tenant'"],
     [{ share: { by, weights: {} } }, "'weights'"],
@@ -126,10 +244,22 @@ describe('at start-up', () => {
     [{ share: { by, weight: { a: 0 } } }, "option 'weight'"],
     [{ share: { by, weight: { a: 1.5 } } }, "option 'weight'"],
     [{ share: { by, weight: 2 } }, "option 'weight' is 2"],
+    [{ share: { by, weight: { 42: 3 } } }, "wants names of tenants as 'user' finds them, such as 'user:42'"],
+    [{ share: { by: 'ip', weight: { 'user:1': 3 } } }, "wants names of tenants as 'ip' finds them"],
+    [
+      { share: { by, unlisted: 'together' } },
+      "option 'unlisted' is 'together', wants 'each' or 'together', beside an object",
+    ],
+    [{ share: { by, weight: () => 1, unlisted: 'together' } }, "option 'unlisted' is 'together'"],
+    [{ share: { by, unlisted: 'none' } }, "option 'unlisted' is 'none'"],
+    [
+      { share: { by, floor: 0.3, unlisted: 'together', weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
+      "option 'floor' is 0.3, wants a number of which 4 tenants",
+    ],
     [{ share: { by, floor: -0.1 } }, "option 'floor' is -0.1, wants a number >= 0 and <= 1"],
     [{ share: { by, floor: '5%' } }, "option 'floor'"],
     [
-      { share: { by, floor: 0.4, weight: { a: 1, b: 1, c: 2 } } },
+      { share: { by, floor: 0.4, weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
       "option 'floor' is 0.4, wants a number of which 3 tenants",
     ],
     [{ algo: 'fixed-window', share: { by } }, 'units of fixed-window cannot be shared'],

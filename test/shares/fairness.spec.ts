@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { shareTerms } from '../../lib/rules/share-terms.js';
 import { ask, ManualClock } from '../support/stores.js';
 import { allocate, type Demand, jain, maxMin, sharedLimit } from './simulation.js';
 
@@ -154,5 +155,37 @@ describe('a shared limit', () => {
     clock.advanceMs(200_000);
     await take('a', 1);
     expect(store.bytes).toBeLessThan(bytes / 10);
+  });
+});
+
+describe('a client that makes up a name for each request', () => {
+  const weight = { 'user:acme': 1, 'user:globex': 1 };
+  /** What it gets in six intervals, beside two tenants that ask for 40 an interval. */
+  const flood = async (unlisted: 'each' | 'together', floor: number) => {
+    const clock = new ManualClock();
+    const store = new MemoryStore({ clock: clock.now });
+    const limit = sharedLimit({ algo: 'token-bucket', rate: RATE, interval: '1m' }, { floor });
+    const plan = shareTerms({ share: { by: 'user', weight, unlisted, floor } }, 'test')!;
+    const got: Record<string, number> = { flood: 0, 'user:acme': 0, 'user:globex': 0 };
+    for (let step = 0; step < 6000; step++) {
+      const asking = [['flood', true], ...Object.keys(weight).map((name, at) => [name, step % 15 === at])];
+      for (const [who] of asking.filter(([, asks]) => asks) as [string][]) {
+        const name = who === 'flood' ? `user:${step}` : who;
+        const decision = await ask(store, limit.forTenant(plan.tenant(name, 'gpu')), { identity: 'global' });
+        if (decision.allowed && step >= 2400) got[who]! += 1 / 6;
+      }
+      clock.advanceMs(100);
+    }
+    return Object.values(got).map(Math.round);
+  };
+
+  it('takes all from those who are named, where each name counts', async () => {
+    expect(await flood('each', 0.3)).toEqual([100, 0, 0]);
+  });
+
+  it('gets one part, where all who are not named count together', async () => {
+    const [client, ...named] = await flood('together', 0.3);
+    expect(client).toBeLessThanOrEqual(RATE / 3 + 1);
+    for (const units of named) expect(units).toBeGreaterThanOrEqual(Math.floor(RATE / 3) - 1);
   });
 });

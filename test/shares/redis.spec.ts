@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import { ask, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { shareTerms } from '../../lib/rules/share-terms.js';
+import { ask, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { sharedLimit } from './simulation.js';
 
 const limit = sharedLimit({ algo: 'token-bucket', rate: 110, interval: '1m', burst: 20 });
@@ -81,5 +82,61 @@ it('decides checks of many tenants of a counter in one call', async () => {
       here.flat().map(({ allowed, remaining }) => [allowed, remaining]),
     );
     clock.advanceMs(3000);
+  }
+});
+
+it('never pass more in total than the limit, whatever instances make of its tenants', async () => {
+  const prefix = freshPrefix();
+  const clock = new ManualClock();
+  const own = { algo: 'token-bucket', rate: 100, interval: '1m' } as const;
+  const limits = [
+    sharedLimit(own),
+    sharedLimit(own, { floor: 0.4 }),
+    // Another span: what tenants used begins anew with each call of the other ones.
+    sharedLimit({ ...own, rate: 50, burst: 100 }),
+    // A release that knows no shares.
+    compile(own, 'gpu'),
+  ];
+  const clients = await Promise.all(limits.map(() => connectRedis()));
+  const stores = clients.map((client) => new RedisStore(client, { clock, prefix, timeoutMs: 10_000 }));
+  const count = 400;
+  const decisions = await Promise.all(
+    Array.from({ length: count }, (_, index) => {
+      const each = index % limits.length;
+      const tenant = { id: `t${index % 7}`, weight: each === 0 ? 1 : 1_000_000 };
+      return ask(stores[each]!, limits[each]!.forTenant(tenant), { identity });
+    }),
+  );
+  expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100);
+  expect((await ask(stores[3]!, limits[3]!, { identity, peek: true })).remaining).toBe(0);
+  for (const client of clients) client.disconnect();
+});
+
+it('tells tenants apart whatever they are called, and takes no more than a bounded key for each', async () => {
+  const prefix = freshPrefix();
+  const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+  const plan = shareTerms({ share: { by: 'global' } }, 'test')!;
+  const counter = `${prefix}:{global}::gpu:td`;
+  const names = [
+    's',
+    'shares',
+    ':shares',
+    '}',
+    '{x}',
+    '*',
+    'a\tb',
+    '"',
+    '\\',
+    '\u0000',
+    '\ud800',
+    '☃',
+    'x'.repeat(100_000),
+  ];
+  for (const name of names) await ask(store, limit.forTenant(plan.tenant(name, 'gpu')), { identity });
+  const keys = await redis.keys(`${prefix}*`);
+  expect(keys).toHaveLength(2 + names.length);
+  for (const key of keys) {
+    expect(key.startsWith(counter)).toBe(true);
+    expect(key.slice(counter.length)).toMatch(/^$|^:shares$|^:share:[\w.:@#-]{1,64}$/);
   }
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
@@ -6,7 +6,7 @@ import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Check, Store } from '../../lib/stores/store.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
-import { comparable, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { sharedLimit } from './simulation.js';
 
 const RUNS = propertyRuns(60);
@@ -123,4 +123,39 @@ describe('shares', () => {
       ),
     PROPERTY_TIMEOUT_MS,
   );
+
+  it.each(['sliding-window', 'token-bucket', 'gcra'] as const)(
+    'of %s are charged a penalty up to a debt of all tenants, not of their own',
+    async (algo) => {
+      const clock = new ManualClock();
+      const memory = new MemoryStore({ clock: clock.now });
+      const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+      const limit = sharedLimit({ algo, rate: 100, interval: '1m' });
+      const of = (id: string) => limit.forTenant({ id, weight: 1 });
+      for (const store of [memory, remote]) {
+        const left = async () => (await ask(store, limit, { identity: 'global', peek: true })).remaining;
+        for (let i = 0; i < 50; i++) await ask(store, of('a'), { identity: 'global' });
+        // 50 are kept for b, who asks for more than there is.
+        await ask(store, of('b'), { identity: 'global', cost: 60 });
+        await store.penalize({ limit: of('a'), identity: 'global', units: 140 });
+        expect(await left()).toBe(0);
+        await store.refund([{ limit, identity: 'global', units: 100 }]);
+        expect(await left()).toBe(10);
+        await store.close();
+      }
+    },
+  );
+
+  it('leave nothing of a total that is fresh, also if the clock steps back then', async () => {
+    const clock = new ManualClock();
+    const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
+    const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+    const limit = sharedLimit({ algo: 'token-bucket', rate: 1, interval: '1s' });
+    const own = { limit: limit.forTenant({ id: 'a', weight: 1 }), identity: 'global' };
+    for (const store of [memory, remote]) await store.refund([{ ...own, units: 2 }]);
+    clock.micros--;
+    const checks = [{ entries: [{ ...own, cost: 1 }] }];
+    expectEqual(comparable(await remote.check(checks)), comparable(await memory.check(checks)));
+    await Promise.all([memory.close(), remote.close()]);
+  });
 });

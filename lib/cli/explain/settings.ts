@@ -18,6 +18,7 @@ const OPTIONS: KnownOptions = {
   handler: { type: 'string' },
   key: { type: 'string', multiple: true },
   cost: { type: 'string' },
+  share: { type: 'string' },
   ip: { type: 'string' },
   json: { type: 'boolean' },
 };
@@ -27,8 +28,13 @@ const OF_ROUTES = ['controller', 'handler'];
 
 /** What `LimiterService.explain` is asked. */
 export type CommandQuestion =
-  | { readonly limit: string; readonly key: string; readonly cost?: number; readonly ip?: string }
-  | { readonly controller: string; readonly handler: string; readonly key?: readonly string[]; readonly cost?: number };
+  | ({ readonly limit: string; readonly key: string; readonly ip?: string } & AskedUnits)
+  | ({ readonly controller: string; readonly handler: string; readonly key?: readonly string[] } & AskedUnits);
+
+interface AskedUnits {
+  readonly cost?: number;
+  readonly share?: string;
+}
 
 /** A limit on Redis, as an app would define it. */
 export interface RedisPlace {
@@ -98,14 +104,19 @@ function redisPlace({ values, switches, ...read }: ReadArguments, environment: N
 
 function question({ values, lists }: ReadArguments, name: string | undefined): CommandQuestion {
   const keys = lists.get('key') ?? [];
-  const cost = values.has('cost') ? { cost: units(values.get('cost')!) } : {};
+  const share = values.get('share');
+  if (share === '') throw new UsageError(cliMessages.wrongOption('share', share, 'a tenant'));
+  const asked = {
+    ...(values.has('cost') ? { cost: units(values.get('cost')!) } : {}),
+    ...(share === undefined ? {} : { share }),
+  };
   const [controller, handler] = OF_ROUTES.map((option) => values.get(option));
   if (controller !== undefined || handler !== undefined) {
     if (values.has('name')) throw new UsageError(cliMessages.optionWithout('name', 'limits, not for routes'));
     if (values.has('ip')) throw new UsageError(cliMessages.optionWithout('ip', 'limits, not for routes'));
     if (controller === undefined) throw new UsageError(cliMessages.missingOption('controller', 'the name of a class'));
     if (handler === undefined) throw new UsageError(cliMessages.missingOption('handler', 'the name of a method'));
-    return { controller, handler, ...(keys.length > 0 ? { key: keys } : {}), ...cost };
+    return { controller, handler, ...(keys.length > 0 ? { key: keys } : {}), ...asked };
   }
   if (name === undefined) {
     throw new UsageError(cliMessages.missingOption('name', "the name of a limit, or '--controller' and '--handler'"));
@@ -114,7 +125,7 @@ function question({ values, lists }: ReadArguments, name: string | undefined): C
   if (key === undefined) throw new UsageError(cliMessages.missingOption('key', 'an identity such as tenant:acme'));
   if (others.length > 0) throw new UsageError(cliMessages.optionTwice('key'));
   const ip = values.get('ip');
-  return { limit: name, key, ...cost, ...(ip === undefined ? {} : { ip }) };
+  return { limit: name, key, ...asked, ...(ip === undefined ? {} : { ip }) };
 }
 
 function units(text: string): number {

@@ -38,6 +38,8 @@ export interface LimitState {
   resetAfterMs: number | null;
   /** In milliseconds since the epoch by the Redis server's clock; `null` if it is not blocked. */
   blockedUntil: number | null;
+  /** What tells tenants apart that share its units: all that is told is of all of them together. */
+  sharedBy?: string;
   /** Blocks that the identity earned, of a limit whose blocks have steps. */
   offences?: number;
   mode: LimitMode;

@@ -59,7 +59,7 @@ export class Lookups {
   }
 
   private state(told: ExplainedLimit): Omit<LimitState, 'limit' | 'explanation'> {
-    const { quota, state, decision, mode, rate, list } = told;
+    const { quota, state, decision, mode, rate, list, share } = told;
     const blockedForMs = state?.blockedForMs ?? 0;
     return {
       algo: rate.options.algo,
@@ -69,6 +69,7 @@ export class Lookups {
       retryAfterMs: decision?.retryAfterMs ?? null,
       resetAfterMs: state?.resetAfterMs ?? null,
       blockedUntil: blockedForMs > 0 ? Math.round(this.now() + blockedForMs) : null,
+      ...(share && { sharedBy: share.by }),
       ...(state?.offences !== undefined && { offences: state.offences }),
       mode: mode.mode,
       modeSource: mode.source,

@@ -192,9 +192,10 @@ export class FallbackStore extends StoreLayer {
    */
   private share<C extends Counter>(counter: C): C {
     if (this.localShare === 1 && counter.limit.prefetch === undefined) return counter;
-    let limit = this.shares.get(counter.limit);
-    if (limit === undefined) this.shares.set(counter.limit, (limit = counter.limit.share(this.localShare)));
-    return { ...counter, limit };
+    const { ofAllTenants, tenant } = counter.limit;
+    let limit = this.shares.get(ofAllTenants);
+    if (limit === undefined) this.shares.set(ofAllTenants, (limit = ofAllTenants.share(this.localShare)));
+    return { ...counter, limit: limit.forTenant(tenant) };
   }
 }
 

@@ -199,7 +199,8 @@ export class MemoryStore extends DirectStore implements Store {
     const { whole } = charge.limit;
     const view = viewOf(this.table, { ...charge, limit: whole }, this.clock());
     const { algorithm, parameters } = whole;
-    const room = parameters.quota + algorithm.remaining(parameters, view.state);
+    const left = algorithm.remainingForAll?.(parameters, view.state) ?? algorithm.remaining(parameters, view.state);
+    const room = parameters.quota + left;
     algorithm.take(parameters, view.state, Math.max(0, Math.min(charge.units, room)));
     this.counters.store(view);
     return Promise.resolve();

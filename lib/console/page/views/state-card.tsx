@@ -68,6 +68,7 @@ export function StateCard({ state, info, rate, identity, canWrite, onAct, onChan
                 label={`Used of ${limit}`}
               />
               <p class="soft numbers">{remaining === null ? '' : `${whole(remaining)} left`}</p>
+              {state.sharedBy !== undefined && <Note>Of all tenants together, by {state.sharedBy}.</Note>}
             </>
           )}
           {state.history && state.history.length > 0 && <HistoryBars windows={state.history} quota={quota} />}
