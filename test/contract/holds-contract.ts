@@ -175,6 +175,67 @@ export function holdsContract(make: (clock: ManualClock) => Store): void {
     },
   );
 
+  /** Windows that have lost by a while later what was charged before, and those of `ten`. */
+  const shorter: Record<string, Partial<Record<string, string>>> = {
+    'fixed-window': { interval: '1s' },
+    'calendar-window': { period: 'second' },
+    'sliding-window': { interval: '1s' },
+    'sliding-log': { interval: '1s' },
+    budget: { period: 'second' },
+  };
+
+  describe.each(Object.keys(shorter))('%s, of windows that were changed and changed back', (algo) => {
+    const limits = (onLapse: OnLapse) => {
+      const options = ten[algo]!(onLapse);
+      return [compile(options, 'one'), compile({ ...options, ...shorter[algo] } as AlgorithmOptions, 'one')] as const;
+    };
+
+    it.each<OnLapse>(['charge', 'release'])('takes nothing off what others use, by %s', async (onLapse) => {
+      const [own, short] = limits(onLapse);
+      const [settled, lapsing] = [await reserve(own, 3), await reserve(own, 2)];
+      at(2 * SECOND);
+      await ask(store, short);
+      at(3 * SECOND);
+      // What is left of those that are held counts for the others.
+      const before = await left(own);
+      const units = before - 1;
+      expect((await reserve(own, units)).allowed).toBe(true);
+      await settle({ ...settled, limit: own }, 0);
+      expect(await left(own)).toBe(1);
+      at(5 * SECOND);
+      expect(await left(own)).toBe(1);
+      await settle({ ...lapsing, limit: own }, 0);
+      expect(await left(own)).toBe(1);
+      await settle({ ...lapsing, limit: own }, 9);
+      expect(await left(own)).toBe(1);
+    });
+
+    it('settles what is reserved from then on', async () => {
+      const [own, short] = limits('charge');
+      await reserve(own, 3);
+      at(2 * SECOND);
+      const there = await left(short);
+      const other = await reserve(short, 4);
+      await settle(other, 1);
+      expect(await left(short)).toBe(there - 1);
+      at(4 * SECOND);
+      const before = await left(own);
+      const held = await reserve(own, 2);
+      await settle(held, 1);
+      expect(await left(own)).toBe(before - 1);
+    });
+
+    it('settles what was held while nothing was charged under the others', async () => {
+      const [own, short] = limits('charge');
+      const held = await reserve(own, 6);
+      at(2 * SECOND);
+      expect(await left(short)).toBeGreaterThanOrEqual(4);
+      await settle({ ...held, limit: short }, 1);
+      await settle(held, 2);
+      expect(await left(own)).toBe(8);
+    });
+  });
+
   it.each(Object.entries(ten))('%s: gives back what is reserved after `onLapse` is changed', async (_, options) => {
     const [charging, releasing] = [compile(options('charge')), compile(options('release'))];
     const held = await reserve(charging, 6);
