@@ -233,7 +233,9 @@ function asDecision(answer: unknown): StoreDecision {
 
 /** The units that can be reserved ahead of their time. */
 function unitsAhead(waiter: Waiter): number {
-  return waiter.limit().algorithm.reservation === undefined ? 0 : Infinity;
+  const limit = waiter.limit();
+  // Who leaves a part of it to others takes nothing of the future.
+  return limit.algorithm.reservation === undefined || limit.whole !== limit ? 0 : Infinity;
 }
 
 function asOfNow({ decision, retryAt }: Refusal): StoreDecision {
