@@ -8,7 +8,6 @@ import {
   ClientProxyFactory,
   MessagePattern,
   type MicroserviceOptions,
-  type TcpClientOptions,
   Transport,
 } from '@nestjs/microservices';
 import { WsAdapter } from '@nestjs/platform-ws';
@@ -21,6 +20,7 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { connect, libraries } from '../e2e/websocket-clients.js';
+import { freePort } from '../support/ports.mjs';
 import { until } from '../support/until.js';
 
 /** What the next call is, and what handlers wait for. */
@@ -155,9 +155,7 @@ async function startGateway(library: (typeof libraries)[number]): Promise<Starte
 
 async function startMicroservice(): Promise<Started> {
   const app = await HttpApp.start('express', { limits: { define: { overload } }, controllers: [WorkController] });
-  // The port that the system gave to a server of the app is that of its neighbour, too, on another address.
-  const port = Number(new URL(app.url).port);
-  const options: TcpClientOptions = { transport: Transport.TCP, options: { host: '127.0.0.2', port } };
+  const options = { transport: Transport.TCP, options: { host: '127.0.0.1', port: await freePort() } } as const;
   app.nest.connectMicroservice<MicroserviceOptions>(options, { inheritAppConfig: true });
   await app.nest.startAllMicroservices();
   const client: ClientProxy = ClientProxyFactory.create(options);
