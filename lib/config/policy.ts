@@ -36,7 +36,9 @@ export interface PolicyData {
   readonly overrides?: Readonly<Record<string, Readonly<Record<string, PolicyOverrideData>>>> | null;
   /** Who is exempt from limits, and who is refused. */
   readonly lists?: {
+    /** Who is exempt. */
     readonly allow?: readonly ConfiguredListEntry[] | null;
+    /** Who is refused. */
     readonly deny?: readonly ConfiguredListEntry[] | null;
   } | null;
 }
