@@ -47,7 +47,6 @@ export class WaitQueue {
   private pollMs = FIRST_POLL_MS;
   /** The units that the next call is likely to get. */
   private likelyUnits: number;
-  /** The limit in force now. */
   private readonly limit: () => CompiledLimit;
 
   constructor(
@@ -240,10 +239,9 @@ function asDecision(answer: unknown): StoreDecision {
   throw new TypeError(messages.noDecision(answer));
 }
 
-/** The units that can be reserved ahead of their time. */
+/** The units that can be reserved ahead of their time: none where a part of the limit is left to others. */
 function unitsAhead(waiter: Waiter): number {
   const limit = waiter.limit();
-  // Who leaves a part of it to others takes nothing of the future.
   return limit.algorithm.reservation === undefined || limit.whole !== limit ? 0 : Infinity;
 }
 

@@ -76,9 +76,10 @@ if is_varied then
   local function forget_others(limit, state)
     if state.holds_own then return end
     state.holds_own = true
-    local terms = string.match(ask_holds('ZRANGE', state, '0', '0')[1] or '', ':(%d+)$')
+    local first = ask_holds('ZRANGEBYSCORE', state, '-inf', '+inf', 'LIMIT', '0', '1')[1]
+    local terms = string.match(first or '', ':(%d+)$')
     if not terms or floor(tonumber(terms) / 2) == limit.hold_windows then return end
-    ask_holds('UNLINK', state)
+    ask_holds('DEL', state)
     state.lapsed = nil
   end
 
