@@ -109,7 +109,13 @@ export {
 } from './nest/rate-limit.middleware.js';
 export { RateLimitModule } from './nest/rate-limit.module.js';
 export type { RateLimitModuleExtras, RateLimitModuleOptions } from './config/module-options.js';
-export type { PolicyFunction, PolicyOptions } from './config/policy.js';
+export type {
+  PolicyData,
+  PolicyFunction,
+  PolicyLimitData,
+  PolicyOptions,
+  PolicyOverrideData,
+} from './config/policy.js';
 export type { ChangeCause } from './overrides/change-cause.js';
 export type {
   ChangedList,

@@ -5,10 +5,10 @@ import { fileOf } from './pages.js';
 const TELLING = 'fixed-window,sliding-window,gcra,leaky-bucket';
 
 /** Requests around the edge of a window show these best, bursts all others. */
-const WINDOWS = ['fixed-window', 'calendar-window', 'sliding-window', 'sliding-log'];
+const WINDOWS = ['fixed-window', 'calendar-window', 'sliding-window', 'sliding-log', 'budget'];
 
-/** The comparison knows neither: one learns of what it lets in, the other decides as a calendar window does. */
-export const NOT_COMPARED = ['adaptive', 'budget'];
+/** What learns of what it lets in: the comparison does not know it. */
+export const NOT_COMPARED = ['adaptive'];
 
 /**
  * Shows what algorithms do, without a word of it in the pages' files: each of them on its own page, before the example, and some

@@ -11,6 +11,7 @@ import type { Lease } from '../limiter/lease.js';
 import type { Limiter } from '../limiter/limiter.js';
 import { isRefusal } from '../limits/check-result.js';
 import type { CheckEntry } from '../limits/counter.js';
+import { refuseWrongList } from '../rules/listed-limits.js';
 import { DelayedJobs } from './delayed-jobs.js';
 import { JobClaims, type JobWait } from './job-claims.js';
 import { JobDelayedError, UnrecoverableJobError } from './job-errors.js';
@@ -35,11 +36,16 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   private readonly starts: JobStarts;
   private readonly delayed = new DelayedJobs();
 
+  /** Throws `RateLimitConfigError` if a limit is there twice, or tenants share it. */
   constructor(
     /** At least one; all of one app. */
     private readonly limiters: readonly Limiter[],
     private readonly settings: JobLimitSettings<J>,
   ) {
+    refuseWrongList(
+      limiters.map(({ rule }) => rule),
+      settings.location,
+    );
     this.claims = new JobClaims(limiters[0]!.store, settings.keepMs);
     this.starts = new JobStarts(limiters[0]!.store, settings.keepMs);
   }

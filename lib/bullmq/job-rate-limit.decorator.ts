@@ -2,7 +2,7 @@ import { Inject } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { bullmqMessages } from '../errors/bullmq-messages.js';
 import { LimiterService } from '../nest/limiter.service.js';
-import { listedLimits, refuseWrongList } from '../rules/listed-limits.js';
+import { listedLimits } from '../rules/listed-limits.js';
 import { JobLimits } from './job-limits.js';
 import type { JobLimitOptions, JobLimitsOption } from './job-limit-options.js';
 import type { AnyJob, LimitedJob, JobProcessor, JobUnits } from './job-types.js';
@@ -52,10 +52,6 @@ export function JobRateLimit<J extends LimitedJob = AnyJob>(
       let found = ofApps.get(service);
       if (found === undefined) {
         const limiters = given.map((limit) => service.declared(limit, location));
-        refuseWrongList(
-          limiters.map(({ rule }) => rule),
-          location,
-        );
         ofApps.set(service, (found = new JobLimits(limiters, settings)));
       }
       return found;

@@ -30,9 +30,8 @@ export async function requestOf<J extends LimitedJob>(
   for (const limiter of limiters) {
     const { identity, cost } = await askOf(limiter.rule, settings, () => job);
     const { rule } = limiter;
-    const priority = rule.fixedPriority;
-    const limit = rule.limitFor(identity).forPriority(priority);
-    if (!limit.off) entries.push({ limit, identity, cost, priority });
+    const limit = rule.usualLimit(identity);
+    if (!limit.off) entries.push({ limit, identity, cost, priority: rule.fixedPriority });
   }
   return {
     id: JSON.stringify([queueQualifiedName, id, timestamp, attemptsMade]),

@@ -1,7 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { bullmqMessages } from '../errors/bullmq-messages.js';
 import { Limiter } from '../limiter/limiter.js';
-import { refuseWrongList } from '../rules/listed-limits.js';
 import { JobLimits } from './job-limits.js';
 import type { RateLimitedOptions } from './job-limit-options.js';
 import type { JobProcessor, LimitedJob, LimitedProcessor } from './job-types.js';
@@ -39,10 +38,6 @@ function limitersOf(given: unknown): readonly Limiter[] {
   if (limiters.length === 0 || !limiters.every((limiter) => limiter instanceof Limiter)) {
     throw new RateLimitConfigError(bullmqMessages.noLimiters(given));
   }
-  refuseWrongList(
-    limiters.map(({ rule }) => rule),
-    LOCATION,
-  );
   const stranger = limiters.find(({ store }) => store !== limiters[0]!.store);
   if (stranger === undefined) return limiters;
   throw new RateLimitConfigError(bullmqMessages.limitersOfTwoApps(limiters[0]!.name, stranger.name));

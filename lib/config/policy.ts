@@ -1,9 +1,50 @@
+import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
 import type { CandidateOptions, LimitDefinition } from './limit-definition.js';
-import type { ListName } from './list-entry.js';
+import type { ConfiguredListEntry, ListName } from './list-entry.js';
+
+/** Options that are no data, and those that a policy says in another way. */
+type NoData = 'name' | 'skip' | 'body' | 'mode' | 'candidate';
+
+type DataOf<Definition> = Definition extends LimitDefinition
+  ? { readonly [Option in Exclude<keyof Definition, NoData>]?: Exclude<Definition[Option], Function> }
+  : never;
+
+type OverrideOf<Options> = Options extends AlgorithmOptions ? Readonly<Partial<Omit<Options, 'algo'>>> : never;
+
+interface PolicyTerms {
+  /** What becomes of it. */
+  readonly mode?: PolicyMode;
+  /** A second version of the limit that only reports; `null` for none. */
+  readonly candidate?: CandidateOptions | null;
+}
+
+/** A limit as a policy has it: the options of a limit in code that are data. One that code defines says what it replaces. */
+export type PolicyLimitData = DataOf<LimitDefinition> & PolicyTerms;
+
+/** What a policy says of some identities of a limit: at least one member. */
+export type PolicyOverrideData = OverrideOf<AlgorithmOptions> & PolicyTerms;
 
 /**
- * Gives the policy as data, of the form that a policy file has: `{ limits, overrides, lists }`. The signal aborts when the answer is
+ * A policy as data, of the form that a policy file has. `satisfies PolicyData` has an editor complete it; what is wrong with its
+ * values is told when it is read.
+ */
+export interface PolicyData {
+  /** By their names, limits that code need not define, and options that replace those of limits of code. */
+  readonly limits?: Readonly<Record<string, PolicyLimitData>> | null;
+  /** By the names of limits, then by keys such as `'tenant:acme'` or `'tenant:*'`, a rate, a mode or both. */
+  readonly overrides?: Readonly<Record<string, Readonly<Record<string, PolicyOverrideData>>>> | null;
+  /** Who is exempt from limits, and who is refused. */
+  readonly lists?: {
+    /** Who is exempt. */
+    readonly allow?: readonly ConfiguredListEntry[] | null;
+    /** Who is refused. */
+    readonly deny?: readonly ConfiguredListEntry[] | null;
+  } | null;
+}
+
+/**
+ * Gives the policy as data, of the form that a policy file has, `PolicyData`. The signal aborts when the answer is
  * not waited for any more.
  */
 export type PolicyFunction = (signal: AbortSignal) => object | Promise<object>;

@@ -19,7 +19,10 @@ import type { RedisClient } from '../redis/client.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
+import type { CheckEntry } from '../limits/counter.js';
+import { decide } from '../stores/decide.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
+import type { StoreDecision } from '../stores/store.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { VERSION } from '../telemetry/version.js';
 import type { InstanceInfo, Session } from './api.js';
@@ -92,7 +95,13 @@ export class RateLimitConsole
     this.redis = redis;
     this.catalog = new LimitCatalog(registry!, plans!, classes!, overrides!);
     this.limits = new WatchedLimits(this.catalog.labelOf, topKeys === 'always', isPlain, now);
-    this.recorder = new Recorder(this.limits, clock, redis, () => circuitOf(store!));
+    this.recorder = new Recorder(
+      this.limits,
+      clock,
+      redis,
+      () => circuitOf(store!),
+      (entry) => lookAt(store!, entry),
+    );
     const health = redis && new RedisHealth(redis, this.recorder, prefix, timeoutMs);
     this.overviews = new Overviews(this.recorder, clock, redis, health);
     this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain);
@@ -154,4 +163,12 @@ export class RateLimitConsole
 function circuitOf({ isBroken }: StoreLayer): InstanceInfo['circuit'] {
   if (isBroken === undefined) return 'none';
   return isBroken ? 'open' : 'closed';
+}
+
+/** What adapts is known in process: its answer is there at once. */
+function lookAt(store: StoreLayer, entry: CheckEntry): StoreDecision | undefined {
+  let found: StoreDecision | undefined;
+  const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
+  decide(store, { entries: [entry], peek: true }, answer);
+  return found;
 }

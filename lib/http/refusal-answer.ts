@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckResult } from '../limits/decision.js';
 
 /** What a refusal says to its reader: a text, or a function that makes one of the request and of what its limits said. */
@@ -15,4 +16,9 @@ export type RefusalBody = (
 export interface RefusalAnswer {
   readonly message: RefusalMessage | undefined;
   readonly body: RefusalBody | undefined;
+}
+
+/** The status of a refusal by a limit that adapts: not the client did too much. */
+export function overloadStatus({ algorithm, parameters }: CompiledLimit): number | undefined {
+  return algorithm.adapting?.status(parameters);
 }

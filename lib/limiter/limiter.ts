@@ -75,8 +75,9 @@ export class Limiter {
 
   /**
    * Reserves `cost` units. Of a `token-bucket`, `gcra` or `leaky-bucket` if need be for a time in the future: the
-   * reservation's `delayMs` is the wait until they may be used. Refused if that is longer than `maxWait`. Of a limit with a `hold`
-   * at an estimate: they count from now on, until they are settled at what was really used.
+   * reservation's `delayMs` is the wait until they may be used. Refused if that is longer than `maxWait`, or if `reserveFor` keeps
+   * something for others and they are not there now. Of a limit with a `hold` at an estimate: they count from now on, until they are
+   * settled at what was really used.
    *
    * @param key the key of the counter
    * @param options the units, and the longest wait for them

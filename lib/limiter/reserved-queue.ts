@@ -150,7 +150,7 @@ export class ReservedQueue {
       const waiter = group.releaseFirst();
       if (waiter === undefined) break;
       due.push({ waiter, decision: first.decision });
-      this.lastRelease = Math.max(next, now - MAX_LATE_MS);
+      if (first.decision.source !== 'list') this.lastRelease = Math.max(next, now - MAX_LATE_MS);
     }
     for (const [key, group] of this.groups) {
       group.compact();

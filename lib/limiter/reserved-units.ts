@@ -21,9 +21,10 @@ export function compareUnits(one: ReservedUnits, other: ReservedUnits): number {
   return (first.ticket ?? 0) - (second.ticket ?? 0);
 }
 
-/** Milliseconds between units that leave a queue and those before them; `-Infinity` without a queue. */
-export function spacingMs({ limit: { algorithm, parameters }, units }: ReservedUnits): number {
-  return algorithm.queue === undefined ? -Infinity : (units * algorithm.queue.spacing(parameters)) / 1000;
+/** Milliseconds between units that leave a queue and those before them; `-Infinity` without a queue, and past it. */
+export function spacingMs({ limit: { algorithm, parameters }, units, decision }: ReservedUnits): number {
+  if (algorithm.queue === undefined || decision.source === 'list') return -Infinity;
+  return (units * algorithm.queue.spacing(parameters)) / 1000;
 }
 
 /** Whether the counter began anew since the units were reserved. */

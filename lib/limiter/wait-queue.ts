@@ -2,6 +2,7 @@ import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { openDecision, refundOf } from '../stores/store-decision.js';
+import type { ListVerdicts } from '../stores/layers/list.store.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { MAX_BATCH, PendingWaiters } from './pending-waiters.js';
@@ -46,6 +47,7 @@ export class WaitQueue {
   private pollMs = FIRST_POLL_MS;
   /** The units that the next call is likely to get. */
   private likelyUnits: number;
+  private readonly limit: () => CompiledLimit;
 
   constructor(
     first: Waiter,
@@ -56,6 +58,7 @@ export class WaitQueue {
       () => this.endIfEmpty(),
     );
     this.likelyUnits = unitsAhead(first);
+    this.limit = first.limit;
   }
 
   join(waiter: Waiter): void {
@@ -90,7 +93,12 @@ export class WaitQueue {
     this.wake();
   }
 
-  /** Refunds all reserved units: the limit refuses nobody any more, so nobody waits for units of the future. */
+  /** Asks anew if a list decides from now on: it lets all of them go, or refuses them. */
+  onListsChanged(lists: ListVerdicts): void {
+    if (lists.verdict(this.limit(), this.options.identity, undefined) !== undefined) this.refundReserved();
+  }
+
+  /** Refunds all reserved units: nobody waits for units of the future any more. */
   private refundReserved(): void {
     const { waiters, reserved } = this.reserved.drain();
     if (reserved.length > 0) this.options.refund(reserved.map((units) => this.refundOf(units)));
@@ -231,9 +239,10 @@ function asDecision(answer: unknown): StoreDecision {
   throw new TypeError(messages.noDecision(answer));
 }
 
-/** The units that can be reserved ahead of their time. */
+/** The units that can be reserved ahead of their time: none where a part of the limit is left to others. */
 function unitsAhead(waiter: Waiter): number {
-  return waiter.limit().algorithm.reservation === undefined ? 0 : Infinity;
+  const limit = waiter.limit();
+  return limit.algorithm.reservation === undefined || limit.whole !== limit ? 0 : Infinity;
 }
 
 function asOfNow({ decision, retryAt }: Refusal): StoreDecision {

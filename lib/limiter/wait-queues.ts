@@ -1,9 +1,10 @@
-import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy, Optional } from '@nestjs/common';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
-import { RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RATE_LIMIT_LISTS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { Lists } from '../overrides/lists/lists.js';
 import { openDecision } from '../stores/store-decision.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
 import { type Counter, lineageId } from '../limits/counter.js';
@@ -31,7 +32,12 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   private readonly suspensions = new Map<string, Suspension>();
   private closed = false;
 
-  constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store) {}
+  constructor(
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Optional() @Inject(RATE_LIMIT_LISTS) private readonly lists?: Lists,
+  ) {
+    lists?.onChange(() => this.onListsChanged());
+  }
 
   /**
    * Waits until units may be used. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error; and with
@@ -138,6 +144,12 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   private onLimitChanged(rule: Rule): void {
     const { lineage } = rule.limit;
     for (const [key, queue] of this.queues) if (key.startsWith(lineage)) queue.onLimitChanged();
+  }
+
+  private onListsChanged(): void {
+    const { lists, queues } = this;
+    if (lists === undefined || lists.isEmpty) return;
+    for (const queue of queues.values()) queue.onListsChanged(lists);
   }
 
   /** A failed refund is not repeated: the units come back by themselves in time. */

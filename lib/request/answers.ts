@@ -12,7 +12,7 @@ import type { CheckResult } from '../limits/decision.js';
 import { PROBLEM_TYPE, quotaExceeded, reducedCapacity } from '../http/problem.js';
 import { exceededBody, RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import { deniedProblem, RateLimitDeniedException } from '../http/rate-limit-denied.exception.js';
-import type { RefusalAnswer } from '../http/refusal-answer.js';
+import { overloadStatus, type RefusalAnswer } from '../http/refusal-answer.js';
 import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './pending-check.js';
 import { ResponseHeaders } from './response-headers.js';
@@ -140,11 +140,6 @@ export class Answers {
     const message = messages.answerFailed(option, tightest.limit);
     return this.attempts.call(call, isRight, { message, wrong: messages.wrongAnswer });
   }
-}
-
-/** The status of a refusal by a limit that adapts: not the client did too much. */
-function overloadStatus({ algorithm, parameters }: CompiledLimit): number | undefined {
-  return algorithm.adapting?.status(parameters);
 }
 
 function problemOf(message: string, names: readonly string[], status: number | undefined): Record<string, unknown> {

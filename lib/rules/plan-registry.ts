@@ -1,8 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { HttpStatus, Injectable } from '@nestjs/common';
 import { declaredOn, lineageOf } from './declared-metadata.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { LimitAnswer, LimitDefinition, LimitSpec } from '../config/limit-definition.js';
+import type { LimitAnswer, LimitSpec } from '../config/limit-definition.js';
+import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard } from './bound-guards.js';
 import { declares, type Handler, HandlerClasses } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
@@ -56,25 +57,30 @@ export class PlanRegistry {
     return this.hasInterceptor;
   }
 
-  /** Whether a route has limits, or may be given some. */
-  mayLimit(type: HandlerClass, handler: Handler): boolean {
-    const names = new Set<unknown>(this.registry.moduleRules.map(({ name }) => name));
+  /** The statuses of refusals by the limits that a route has, or may be given; none if there are none. */
+  refusalStatuses(type: HandlerClass, handler: Handler): ReadonlySet<number> {
+    const statuses = new Map<unknown, number>(this.registry.moduleRules.map((rule) => [rule.name, statusOf(rule)]));
     for (const target of [...lineageOf(type), handler]) {
       const { specs, skips } = declaredOn(target);
-      if (skips === 'all') names.clear();
-      else for (const name of skips) names.delete(name);
-      // A function that chooses limits stands for itself: it cannot be skipped by a name.
-      for (const spec of specs) names.add(typeof spec === 'object' ? this.nameOf(spec) : spec);
+      if (skips === 'all') statuses.clear();
+      else for (const name of skips) statuses.delete(name);
+      for (const spec of specs) {
+        const rule = this.ruleOf(spec);
+        // A function that chooses limits stands for itself: it cannot be skipped by a name.
+        statuses.set(rule?.name ?? spec, rule === undefined ? HttpStatus.TOO_MANY_REQUESTS : statusOf(rule));
+      }
     }
-    return names.size > 0;
+    return new Set(statuses.values());
   }
 
-  private nameOf(definition: LimitDefinition): unknown {
+  /** What is known of a limit, perhaps before all are defined. */
+  private ruleOf(spec: LimitSpec): Rule | undefined {
+    if (typeof spec === 'function' || (typeof spec === 'string' && !this.registry.has(spec))) return undefined;
     try {
-      return this.registry.rule(definition, { location: '', namespace: '' }).name;
+      return this.registry.rule(spec, { location: '', namespace: '' });
     } catch {
       // The check at start-up refuses what is wrong with it.
-      return definition;
+      return undefined;
     }
   }
 
@@ -139,4 +145,8 @@ export class PlanRegistry {
       for (const spec of specs) if (!isSource(spec)) known.add(spec.name);
     }
   }
+}
+
+function statusOf({ limit }: Rule): number {
+  return overloadStatus(limit) ?? HttpStatus.TOO_MANY_REQUESTS;
 }

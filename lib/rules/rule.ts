@@ -75,6 +75,11 @@ export class Rule {
     return this.configured.name;
   }
 
+  /** The limit as calls for an identity meet it that say nothing of their priority. */
+  usualLimit(identity: string): CompiledLimit {
+    return this.limitFor(identity).forPriority(this.fixedPriority);
+  }
+
   /** Lets another limit of the same name decide from now on, and others for some identities. */
   decideBy(limit: CompiledLimit, keyed?: KeyedLimits): void {
     if (limit === this.effective && keyed === undefined && this.keyed === undefined) return;

@@ -67,8 +67,8 @@ export interface Charge extends Counter {
   readonly units: number;
   /** The source of the decision that it belongs to, if it belongs to one. */
   readonly source?: Decision['source'] | undefined;
-  /** What the limit's candidate said in that decision. */
-  readonly candidate?: StoreDecision | undefined;
+  /** What the limit's candidate said in that decision, and was charged. */
+  readonly candidate?: Pick<StoreDecision, 'allowed' | 'ticket' | 'chargedAt'> | undefined;
 }
 
 /** Units to give back, or to settle; 0 units only bring the counter under the limit's parameters. */

@@ -29,6 +29,8 @@ export interface DecisionEvent {
   readonly latencyMs: number;
   /** Whether these units took the limit from below its `nearLimit` share to it or beyond. */
   readonly nearLimit: boolean;
+  /** Of a limit whose `blockFor` has steps: how many blocks the key earned, with the one that this refusal begins. */
+  readonly offences?: number;
   /** `true` if the limit's candidate said so, whose outcome is `'allowed'` or `'shadow-refused'`; absent otherwise. */
   readonly candidate?: boolean;
   /** Of an `adaptive` limit: how important the request is. */
@@ -46,10 +48,10 @@ const HASH_LENGTH = 16;
 /** Tells of one decision. `charged`: the check was allowed by all of its limits, so that what this one allowed was taken. */
 export function eventOf(entry: CheckEntry, decision: StoreDecision, charged: boolean, latencyMs: number): UnnamedEvent {
   const { limit, cost } = entry;
-  const { source, quota, remaining, retryAfterMs, allowed } = decision;
+  const { source, quota, remaining, retryAfterMs, allowed, offences } = decision;
   const outcome = allowed ? 'allowed' : limit.shadow ? 'shadow-refused' : 'refused';
   const nearLimit = charged && allowed && becameNear(entry, decision);
-  const event = {
+  const plain = {
     limit: limit.name,
     outcome,
     source,
@@ -60,6 +62,7 @@ export function eventOf(entry: CheckEntry, decision: StoreDecision, charged: boo
     latencyMs,
     nearLimit,
   } as const;
+  const event = offences === undefined ? plain : { ...plain, offences };
   if (decision.inFlight !== undefined) {
     return { ...event, priority: entry.priority ?? 'default', inFlight: decision.inFlight };
   }

@@ -2,7 +2,7 @@
 -- doubles: when the units can be used, when they were charged, their ticket or -1, how many they are, and 1 once they were asked for
 -- at a time when they could be used.
 --
--- Uses: PEEK, RESERVE, add, decide, entry_costs, entry_limits, entry_waits, learns_or_claims, milliseconds, mode_of, now, reply, size,
+-- Uses: CLAIM, PEEK, add, decide, entry_costs, entry_limits, entry_waits, learns_or_claims, milliseconds, mode_of, now, reply, size,
 --   time_to_live, values
 -- Leaves: claim_keys, claim_keeps, claims
 
@@ -45,7 +45,7 @@ if learns_or_claims then
       local usable_at, charged_at, ticket, units, is_used = read(claim_keys[1])
       if not usable_at then
         local at = size + 1
-        decide(mode_of(entry_waits[1] < 0 and PEEK or RESERVE), count, 1, 0)
+        decide(mode_of(entry_waits[1] < 0 and PEEK or CLAIM), count, 1, 0)
         if entry_waits[1] >= 0 then note(count, at) end
         return
       end

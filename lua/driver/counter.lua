@@ -39,7 +39,7 @@ local function save(limit, state, reset_after, changed)
     end
   end
   if algorithm.save then algorithm.save(limit, state, key) end
-  if is_varied and state.lapsed then holds.save(state) end
+  if is_varied and limit.hold then holds.save(limit, state) end
 end
 
 local function close(state)

@@ -32,7 +32,7 @@ local function decide(mode, count, times, step)
         break
       end
       if reserves then
-        fits, delays[i] = can_reserve(limit, state, cost, entry_waits[i])
+        fits, delays[i] = can_reserve(limit, state, cost, entry_waits[i], mode.claims)
       else
         fits = cost <= limit.quota and not state.blocked_until and algorithm.fits(limit, state, cost)
       end

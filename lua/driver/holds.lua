@@ -2,7 +2,8 @@
 -- where they were charged. Of limits with a hold only, which program.lua reads: most calls have none, and make none of these functions.
 -- Stored at key .. ':holds', which is in KEYS, too: a sorted set with a member `id:units:time:terms` for each hold, by when it lapses; once
 -- it was looked at after that, by that less 2^53. Its terms are twice the windows of the limit that reserved it, and 1 if its units are
--- given back then. A state holds `lapsed` until it is saved: those whose units it counts no longer.
+-- given back then. All are of the same windows: a counter that is written under others may have lost their units, and forgets them. A
+-- state holds `lapsed` until it is saved: those whose units it counts no longer; and whether it `holds_own`, so that this was looked at.
 --
 -- Uses: is_varied, now, time_to_live
 -- Leaves: holds
@@ -71,7 +72,19 @@ if is_varied then
     if #lapsed == 2 * MOST_AT_ONCE then state.migrated = true end
   end
 
-  local function save(state)
+  -- What is held of other windows is settled no more: the counter is written under these.
+  local function forget_others(limit, state)
+    if state.holds_own then return end
+    state.holds_own = true
+    local first = ask_holds('ZRANGEBYSCORE', state, '-inf', '+inf', 'LIMIT', '0', '1')[1]
+    local terms = string.match(first or '', ':(%d+)$')
+    if not terms or floor(tonumber(terms) / 2) == limit.hold_windows then return end
+    ask_holds('DEL', state)
+    state.lapsed = nil
+  end
+
+  local function save(limit, state)
+    forget_others(limit, state)
     if not state.lapsed then return end
     -- Those that were settled meanwhile are gone.
     for member, lapses in pairs(state.lapsed) do ask_holds('ZADD', state, 'XX', as_text(lapses - RELEASED), member) end
@@ -82,6 +95,7 @@ if is_varied then
   local function hold_units(limit, state, units)
     local algorithm, id = limit.algorithm, limit.next_hold
     limit.next_hold = id + 1
+    forget_others(limit, state)
     ask_holds('ZADD', state, as_text(now + limit.hold), member_of(limit, id, units, now, limit.releases))
     local excess = ask_holds('ZCOUNT', state, '-inf', as_text(now)) - MOST_LAPSED
     if excess > 0 then ask_holds('ZREMRANGEBYRANK', state, '0', as_text(excess - 1)) end

@@ -1,12 +1,14 @@
--- A mode says whether a check charges what fits, may reserve units of the future, holds units until they are settled, begins blocks, and tells the time at last.
+-- A mode says whether a check charges what fits, may reserve units of the future, does so by a claim, holds units until they are settled,
+-- begins blocks, and tells the time at last.
 --
--- Uses: CONSUME, CONSUME_REFUNDABLE, HOLD, RESERVE
+-- Uses: CLAIM, CONSUME, CONSUME_REFUNDABLE, HOLD, RESERVE
 -- Leaves: mode_of
 
 local function mode_of(operation)
   if operation == CONSUME then return { charges = true, begins_blocks = true } end
   if operation == CONSUME_REFUNDABLE then return { charges = true, begins_blocks = true, tells_time = true } end
   if operation == RESERVE then return { charges = true, reserves = true, tells_time = true } end
+  if operation == CLAIM then return { charges = true, reserves = true, claims = true, tells_time = true } end
   if operation == HOLD then return { charges = true, holds = true, tells_time = true } end
   return {}
 end

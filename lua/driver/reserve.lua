@@ -1,8 +1,9 @@
--- Whether units can be had within the longest wait, and how long they have to be waited for.
+-- Whether units can be had within the longest wait, and how long they have to be waited for. Of the future, whoever leaves a part of the
+-- quota to others takes none but by a claim: what is owed would keep them from it until it is paid.
 --
 -- Leaves: can_reserve
 
-local function can_reserve(limit, state, cost, longest)
+local function can_reserve(limit, state, cost, longest, claims)
   if cost > limit.quota or state.blocked_until then return false end
   local algorithm = limit.algorithm
   if algorithm.delay then
@@ -11,7 +12,7 @@ local function can_reserve(limit, state, cost, longest)
     return delay <= longest, delay
   end
   if algorithm.fits(limit, state, cost) then return true, 0 end
-  if not algorithm.debt_cleared_at then return false end
+  if not algorithm.debt_cleared_at or limit.whole and not claims then return false end
   local delay = algorithm.retry_after(limit, state, cost)
   return delay <= longest and algorithm.can_borrow(limit, state, cost), delay
 end

@@ -14,6 +14,7 @@ export const ATTRIBUTES = [
   'slices',
   'limit',
   'hold',
+  'estimate',
   'controls',
   'heading-level',
 ] as const;
@@ -51,6 +52,7 @@ export function readAttributes(given: Readonly<Record<string, string | undefined
         slices: number('slices'),
         limit: number('limit'),
         hold: number('hold'),
+        estimate: number('estimate'),
       },
       ELEMENT,
     ),

@@ -76,6 +76,7 @@ const LABELS = {
   slices: 'Slices',
   limit: 'At once',
   hold: 'Held for',
+  estimate: 'Reserved',
 } as const;
 
 /** What the limits allow, and how many requests come. */

@@ -1,4 +1,4 @@
-import type { AlgorithmName, Interval, Settings } from '../simulation/settings.js';
+import { type AlgorithmName, costOf, type Interval, type Settings } from '../simulation/settings.js';
 import type { Pattern } from '../simulation/traffic.js';
 
 /** What an interval is called, and the unit in which its times are told. */
@@ -51,6 +51,7 @@ const BEHAVIOUR: Record<AlgorithmName, (settings: Settings) => string> = {
   gcra: () => 'Even spacing, with room for a burst: one timestamp of state.',
   'leaky-bucket': () => 'Holds requests in a queue. They are drawn when they leave it.',
   concurrency: () => 'Counts what runs at the moment, however long it takes.',
+  budget: (settings) => `Reserves ${costOf('budget', settings)} a request, and settles at the 1 that it used.`,
 };
 
 /** What an algorithm does, in a line. */

@@ -2,7 +2,7 @@ import type { Algorithm, Parameters, State } from '../../lib/algorithms/algorith
 import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { toMs } from '../../lib/stores/memory/evaluation.js';
 
-/** What a limit says of one request of one unit. */
+/** What a limit says of one request. */
 export interface Verdict {
   readonly allowed: boolean;
   /** Whole units that are left now. */
@@ -36,18 +36,18 @@ export class Counter {
     return this.parameters.quota;
   }
 
-  /** Asks for one unit, and takes it if it fits. */
-  ask(now: number): Verdict {
+  /** Asks for units, and takes them if they fit. */
+  ask(now: number, cost = 1): Verdict {
     const { algorithm, parameters } = this;
     const state = this.at(now);
-    const allowed = algorithm.fits(parameters, state, 1);
+    const allowed = algorithm.fits(parameters, state, cost);
     const verdict = {
       allowed,
-      retryAfterMs: allowed ? 0 : toMs(algorithm.retryAfter(parameters, state, 1)),
-      delay: allowed ? (algorithm.queue?.delay(parameters, state, 1) ?? 0) : 0,
-      ticket: allowed ? algorithm.holding?.ticket(parameters, state, 1) : undefined,
+      retryAfterMs: allowed ? 0 : toMs(algorithm.retryAfter(parameters, state, cost)),
+      delay: allowed ? (algorithm.queue?.delay(parameters, state, cost) ?? 0) : 0,
+      ticket: allowed ? algorithm.holding?.ticket(parameters, state, cost) : undefined,
     };
-    if (allowed) algorithm.take(parameters, state, 1);
+    if (allowed) algorithm.take(parameters, state, cost);
     const remaining = this.left(state);
     if (allowed || state.migrated) this.stored = algorithm.save(parameters, state);
     return { ...verdict, remaining, delayMs: toMs(verdict.delay) };
@@ -63,6 +63,15 @@ export class Counter {
     const state = this.at(now);
     this.algorithm.give(this.parameters, state, 1, ticket);
     this.stored = this.algorithm.save(this.parameters, state);
+  }
+
+  /** Gives back the units of a request that were reserved and not used, if they still count. */
+  settle(unused: number, chargedAt: number, now: number): void {
+    const { algorithm, parameters } = this;
+    const state = this.at(now);
+    if (algorithm.holds?.counts(parameters, state, chargedAt, now) !== true) return;
+    algorithm.give(parameters, state, unused, undefined, chargedAt);
+    this.stored = algorithm.save(parameters, state);
   }
 
   private at(now: number): State {

@@ -11,6 +11,7 @@ export const ALGORITHMS = [
   'gcra',
   'leaky-bucket',
   'concurrency',
+  'budget',
 ] as const satisfies readonly AlgorithmOptions['algo'][];
 
 export type AlgorithmName = (typeof ALGORITHMS)[number];
@@ -38,12 +39,14 @@ export interface Settings {
   readonly slices: number;
   /** Units that may be held at once: `concurrency`. */
   readonly limit: number;
-  /** For how much of an interval each request is held, in percent: `concurrency`. */
+  /** For how much of an interval each request is held, in percent: `concurrency`, and `budget`, which settles it then. */
   readonly hold: number;
+  /** Units that a request, which uses one, reserves: `budget`. */
+  readonly estimate: number;
 }
 
 /** The largest values of the settings that are numbers; a comparison of more could not be drawn. */
-export const MOST = { rate: 100, burst: 200, queue: 200, slices: 100, limit: 50, hold: 100 } as const;
+export const MOST = { rate: 100, burst: 200, queue: 200, slices: 100, limit: 50, hold: 100, estimate: 10 } as const;
 
 /** Reads settings, some of which may be left out. Throws `RateLimitConfigError`. */
 export function readSettings(given: Partial<Record<keyof Settings, unknown>>, location: string): Settings {
@@ -58,6 +61,7 @@ export function readSettings(given: Partial<Record<keyof Settings, unknown>>, lo
     slices: number('slices', 10),
     limit: number('limit', 3),
     hold: number('hold', 20),
+    estimate: number('estimate', 2),
   };
 }
 
@@ -83,9 +87,16 @@ export function optionsOf(algo: AlgorithmName, settings: Settings): AlgorithmOpt
       return { algo, rate, interval, queue };
     case 'concurrency':
       return { algo, limit, ttl: interval };
+    case 'budget':
+      return { algo, limit: rate, period: INTERVALS[interval].period };
     default:
       return { algo, rate, interval };
   }
+}
+
+/** What a request asks for: one unit, or what it may use at most. A limit of fewer could let none pass. */
+export function costOf(algo: AlgorithmName, { rate, estimate }: Settings): number {
+  return algo === 'budget' ? Math.min(rate, estimate) : 1;
 }
 
 /** The most units that can pass in any stretch of one interval, whatever the traffic; nothing if there is no such number. */
@@ -95,6 +106,7 @@ export function mostInAnInterval(algo: AlgorithmName, { rate, burst }: Settings)
     case 'fixed-window':
       return 2 * rate - 1;
     case 'calendar-window':
+    case 'budget':
       return 2 * rate;
     // The burst, and what flows in before a whole interval is over.
     case 'token-bucket':
@@ -110,6 +122,8 @@ export function mostInAnInterval(algo: AlgorithmName, { rate, burst }: Settings)
 /** The settings that change what an algorithm does, besides the rate and the interval. */
 export function ownSettings(algo: AlgorithmName): (keyof Settings)[] {
   const own = algorithms.get(algo)?.options ?? [];
+  // The limit of a budget is the rate.
+  if (algo === 'budget') return ['estimate', 'hold'];
   const named = (['burst', 'queue', 'slices', 'limit'] as const).filter((option) => own.includes(option));
   return algo === 'concurrency' ? [...named, 'hold'] : named;
 }

@@ -1,5 +1,5 @@
 import { Counter, type Verdict } from './counter.js';
-import { type AlgorithmName, INTERVALS, optionsOf, type Settings } from './settings.js';
+import { type AlgorithmName, costOf, INTERVALS, optionsOf, type Settings } from './settings.js';
 import { SPAN } from './traffic.js';
 import { type Stretch, worstStretch } from './worst-stretch.js';
 
@@ -38,31 +38,34 @@ export const START = Date.UTC(2030, 0, 1) * 1000;
 /** How many times the curve has, besides those at which something happens. */
 const CURVE_STEPS = 240;
 
-/** Sends requests of one unit, which come at `arrivals`, to a limit of an algorithm. */
+/** Sends requests, which use one unit and come at `arrivals`, to a limit of an algorithm. */
 export function simulate(algorithm: AlgorithmName, settings: Settings, arrivals: readonly number[]): Run {
   const interval = INTERVALS[settings.interval].micros;
   const counter = new Counter(optionsOf(algorithm, settings));
   const hold = Math.round((settings.hold / 100) * interval);
   const recorder = new Recorder(counter, (SPAN * interval) / CURVE_STEPS);
   const outcomes: Outcome[] = [];
-  const held: { ticket: number; until: number }[] = [];
+  const cost = costOf(algorithm, settings);
+  const held: { ticket: number | undefined; at: number; until: number }[] = [];
   let heldMost = 0;
   const releaseUntil = (now: number) => {
     while (held[0] !== undefined && held[0].until <= now) {
-      const { ticket, until } = held.shift()!;
+      const { ticket, at, until } = held.shift()!;
       recorder.record(until);
-      counter.release(ticket, START + until);
+      if (ticket === undefined) counter.settle(cost - 1, START + at, START + until);
+      else counter.release(ticket, START + until);
       recorder.mark(until);
     }
   };
   for (const at of arrivals) {
     releaseUntil(at);
     recorder.record(at);
-    const verdict = counter.ask(START + at);
+    const verdict = counter.ask(START + at, cost);
     recorder.mark(at);
     outcomes.push({ ...verdict, at });
     // All are held equally long, so the first that came goes first.
-    if (verdict.ticket !== undefined) held.push({ ticket: verdict.ticket, until: at + hold });
+    const { allowed, ticket } = verdict;
+    if (ticket !== undefined || (allowed && algorithm === 'budget')) held.push({ ticket, at, until: at + hold });
     heldMost = Math.max(heldMost, held.length);
   }
   releaseUntil(SPAN * interval);

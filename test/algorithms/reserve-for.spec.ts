@@ -152,7 +152,7 @@ describe('what is kept for the important', () => {
           const store = storeKinds[kind]!(clock, redis);
           const limit = compile(options, { reserveFor });
           const others = steps
-            .filter((each) => each.kind !== 'penalize' && each.kind !== 'reserve')
+            .filter((each) => each.kind !== 'penalize')
             .map((each) => ({ ...each, clock: Math.abs(each.clock), priority: 'sheddable' as const }));
           const units = limit.quota - limit.forPriority('sheddable').quota;
           try {
@@ -252,6 +252,30 @@ describe.each(Object.entries(storeKinds))('%s, by example', (_, make) => {
       expect(decision).toMatchObject({ allowed, retryAfterMs, remaining: 0 });
     }
     await store.close();
+  });
+
+  it('lets those from whom it keeps something take nothing of the future', async () => {
+    for (const algo of ['gcra', 'token-bucket'] as const) {
+      const clock = new ManualClock();
+      const store = make(clock, redis);
+      const kept = compile({ algo, rate: 10, interval: '10s' }, { reserveFor: { critical: 0.2 } });
+      const as = (priority: Priority, cost: number, maxWaitMs = 60_000) =>
+        store.reserve({ limit: kept.forPriority(priority), identity, cost, priority, maxWaitMs });
+      expect(await as('default', 6)).toMatchObject({ allowed: true, delayMs: 0, remaining: 2 });
+      expect(await as('sheddable', 4)).toMatchObject({ allowed: false, remaining: 2, retryAfterMs: 2000 });
+      expect(await as('default', 9)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
+      expect(await as('default', 2)).toMatchObject({ allowed: true, delayMs: 0 });
+      for (let i = 0; i < 3; i++) expect(await as('default', 1)).toMatchObject({ allowed: false, retryAfterMs: 1000 });
+      // Who may take all of it borrows, and what is owed keeps the others out.
+      expect(await as('critical', 5)).toMatchObject({ allowed: true, delayMs: 3000 });
+      expect(await as('default', 1)).toMatchObject({ allowed: false, retryAfterMs: 6000 });
+      // A claim is a place in a line, which has an end for everybody.
+      const claim = { id: 'job', keepMs: 60_000 };
+      const limit = kept.forPriority('default');
+      const claimed = { limit, identity, cost: 1, maxWaitMs: 60_000, claim };
+      expect(await store.reserve(claimed)).toMatchObject({ allowed: true, delayMs: 6000 });
+      await store.close();
+    }
   });
 
   it('decides requests of all priorities in one call, and several limits all or nothing', async () => {

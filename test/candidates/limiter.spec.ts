@@ -11,6 +11,9 @@ import { connectRedis, freshPrefix, type ManualClock, ManualClock as Clock, stor
 const api = { name: 'api', algo: 'fixed-window', rate: 3, interval: '1h', candidate: { rate: 2 } } as const;
 const other: LimitDefinition = { name: 'other', algo: 'fixed-window', rate: 1, interval: '1h' };
 const slots = { name: 'slots', algo: 'concurrency', limit: 3, ttl: '1m', candidate: { limit: 2 } } as const;
+const spent = { name: 'spent', algo: 'budget', limit: 10, period: 'year', onLapse: 'release' } as const;
+const held = { name: 'held', algo: 'fixed-window', rate: 10, interval: '1h', hold: '5m' } as const;
+const bucket = { algo: 'token-bucket', rate: 12, interval: '1h' } as const;
 
 /** What limits and candidates said: `+` if they allowed, `-` if not, and what they had left. */
 const told = (events: readonly DecisionEvent[], candidate: boolean) =>
@@ -205,6 +208,35 @@ describe.each(Object.keys(storeKinds))('a limit with a candidate in code on %s',
     await service.check([{ limit: slots, key: 'b', cost: 2 }]).then(({ decisions }) => decisions[0]!.lease!.release());
     await limiter.consume('b');
     expect(both()).toEqual(['+2 +1 +2', '+1 +0 +1']);
+  });
+
+  it('settles what it holds beside its candidate, also by the id alone', async () => {
+    const limiter = service.for({ ...spent, candidate: { limit: 8 } });
+    const first = await limiter.reserve('a', { cost: 6 });
+    await limiter.settle('a', first.id!, 2);
+    await limiter.settle('a', first.id!, 1);
+    const second = await limiter.reserve('a', { cost: 5 });
+    await second.settle(3);
+    // The candidate would have let it pass no more.
+    const third = await limiter.reserve('a', { cost: 5 });
+    await limiter.settle('a', third.id!, 0);
+    await limiter.consume('a');
+    expect(both()).toEqual(['+4 +3 +0 +4', '+2 +1 -3 +2']);
+    clock.advanceMs(300_000);
+    await limiter.consume('a');
+    expect(both()).toEqual(['+3', '+1']);
+  });
+
+  it('settles what its candidate of another algorithm was charged and does not hold', async () => {
+    const limiter = service.for({ ...held, candidate: bucket });
+    const reserve = () => limiter.reserve('a', { cost: 3 });
+    const [fewer, more, elsewhere] = [await reserve(), await reserve(), await reserve()];
+    expect(both()).toEqual(['+7 +4 +1', '+9 +6 +3']);
+    await fewer.settle(1);
+    await more.settle(4);
+    await limiter.settle('a', elsewhere.id!, 2);
+    await limiter.consume('a');
+    expect(both()).toEqual(['+2', '+4']);
   });
 
   it('in shadow mode, counts for its candidate what that would let through', async () => {

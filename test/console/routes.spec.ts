@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type INestApplication, VersioningType } from '@nestjs/common';
 import type { Lookup, Overview, Session } from '../../lib/console/api.js';
+import { readInstance } from '../../lib/console/telemetry/instance.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { until } from '../support/until.js';
 import { ConsoleApp, type ConsoleAppOptions, THINGS } from './console-app.js';
 
@@ -83,4 +85,28 @@ describe.each([
     const { limits } = found as Lookup;
     expect(limits.find(({ limit }) => limit === 'things')).toMatchObject({ quota: 10, used: 10, blockedUntil: null });
   });
+
+  it('shows what an adaptive limit lets in now, not what it may at most', async () => {
+    const overload = { algo: 'adaptive', scope: 'instance', initial: 7, max: 500, key: 'global' } as const;
+    await start({ limits: { define: { things: THINGS, overload, idle: overload } } });
+    const { lease } = await app.nest.get(LimiterService).for('overload').consume('global', 2);
+    const now = { overload: { limit: 7, inFlight: 2 } };
+    const [self] = (await app.read<Overview>('overview')).instances;
+    expect(self).toMatchObject({ adaptive: now });
+    expect(readInstance(JSON.stringify(self))?.adaptive).toEqual(now);
+    const found = await (await app.post('lookup', { identity: 'global' }, { 'x-user': 'ops' })).json();
+    const { limits } = found as Lookup;
+    expect(limits.find(({ limit }) => limit === 'overload')).toMatchObject({ quota: 7, used: 2 });
+    await lease!.release();
+    const [after] = (await app.read<Overview>('overview')).instances;
+    expect(after!.adaptive).toEqual({ overload: { limit: 7, inFlight: 0 } });
+  });
+});
+
+it('reads nothing of adaptive limits that makes no sense', () => {
+  const told = { id: 'a', version: '1', host: 'h', pid: 1, startedAt: 1, clockOffsetMs: 0, lastSeenAt: 1 };
+  const read = (adaptive: unknown) => readInstance(JSON.stringify({ ...told, circuit: 'none', adaptive }))?.adaptive;
+  expect(read('all')).toBeUndefined();
+  const some = { one: { limit: 1, inFlight: 0 }, none: null, text: { limit: '1', inFlight: 0 }, half: { limit: 1 } };
+  expect(read(some)).toEqual({ one: { limit: 1, inFlight: 0 } });
 });

@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Store } from '../../lib/stores/store.js';
-import { ask, compile, ManualClock } from '../support/stores.js';
+import { ask, compile, type ManualClock } from '../support/stores.js';
+import { storeStage } from './store-stage.js';
 
 const DAY = 86_400_000;
 const identity = 'ip:203.0.113.7';
@@ -19,25 +20,13 @@ interface Held {
 
 /** What every store has to do with what is held. `make` makes one that asks the clock for the time. */
 export function concurrencyContract(make: (clock: ManualClock) => Store): void {
-  let clock: ManualClock;
-  let store: Store;
   const start = Date.parse('2026-09-21T10:00:00Z');
-
-  beforeEach(() => {
-    clock = new ManualClock();
-    at(0);
-    store = make(clock);
-  });
-  afterEach(() => store.close());
-
-  /** Milliseconds after the start. */
-  function at(ms: number): void {
-    clock.micros = Math.round((start + ms) * 1000);
-  }
+  const stage = storeStage(make, start);
+  const { at } = stage;
 
   const three = held(3);
-  const take = (limit: CompiledLimit, cost = 1) => ask(store, limit, { cost });
-  const peek = (limit: CompiledLimit, cost = 1) => ask(store, limit, { cost, peek: true });
+  const take = (limit: CompiledLimit, cost = 1) => ask(stage.store, limit, { cost });
+  const peek = (limit: CompiledLimit, cost = 1) => ask(stage.store, limit, { cost, peek: true });
 
   async function hold(limit: CompiledLimit, units = 1): Promise<Held> {
     const { allowed, ticket } = await take(limit, units);
@@ -45,8 +34,8 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
     return { units, ticket: ticket! };
   }
 
-  const release = (limit: CompiledLimit, lease: Held) => store.refund([{ limit, identity, ...lease }]);
-  const renew = (limit: CompiledLimit, lease: Held) => store.renew({ limit, identity, ...lease });
+  const release = (limit: CompiledLimit, lease: Held) => stage.store.refund([{ limit, identity, ...lease }]);
+  const renew = (limit: CompiledLimit, lease: Held) => stage.store.renew({ limit, identity, ...lease });
 
   describe('what is held', () => {
     it('is granted up to the limit, and no more until one is released', async () => {
@@ -119,12 +108,12 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
       const [first, second] = [await hold(three), await hold(three, 2)];
       await release(three, first);
       await release(three, first);
-      await store.refund([
+      await stage.store.refund([
         { limit: three, identity, ...first },
         { limit: three, identity, ...first },
       ]);
       await expect(peek(three)).resolves.toMatchObject({ remaining: 1, resetAfterMs: 10_000 });
-      await store.refund([
+      await stage.store.refund([
         { limit: three, identity, ...second },
         { limit: three, identity, ...second },
       ]);
@@ -135,8 +124,8 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
       const lease = await hold(three, 2);
       await release(three, { units: 2, ticket: lease.ticket + 1 });
       await release(three, { units: 1, ticket: lease.ticket });
-      await store.refund([{ limit: three, identity, units: 2 }]);
-      await store.refund([{ limit: three, identity: 'other', ...lease }]);
+      await stage.store.refund([{ limit: three, identity, units: 2 }]);
+      await stage.store.refund([{ limit: three, identity: 'other', ...lease }]);
       await expect(peek(three)).resolves.toMatchObject({ remaining: 1 });
       expect(await renew(three, { units: 1, ticket: lease.ticket })).toBe(false);
       expect(await renew(three, { units: 2, ticket: lease.ticket + 1 })).toBe(false);
@@ -165,7 +154,7 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
 
     it('is forgotten by a reset', async () => {
       const lease = await hold(three, 3);
-      await store.reset([{ limit: three, identity }]);
+      await stage.store.reset([{ limit: three, identity }]);
       await expect(peek(three)).resolves.toMatchObject({ remaining: 3, resetAfterMs: 0 });
       expect(await renew(three, lease)).toBe(false);
       await hold(three, 3);
@@ -182,9 +171,9 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
     });
 
     it('is reserved like it is held', async () => {
-      const { ticket, ...decision } = await store.reserve({ limit: three, identity, cost: 3, maxWaitMs: DAY });
+      const { ticket, ...decision } = await stage.store.reserve({ limit: three, identity, cost: 3, maxWaitMs: DAY });
       expect(decision).toMatchObject({ allowed: true, remaining: 0, delayMs: 0 });
-      await expect(store.reserve({ limit: three, identity, cost: 1, maxWaitMs: DAY })).resolves.toMatchObject({
+      await expect(stage.store.reserve({ limit: three, identity, cost: 1, maxWaitMs: DAY })).resolves.toMatchObject({
         allowed: false,
         retryAfterMs: 10_000,
       });
@@ -240,20 +229,20 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
 
     it('is for whoever is blocked, too', async () => {
       const lease = await hold(three);
-      await store.block({ limit: three, identity }, DAY);
+      await stage.store.block({ limit: three, identity }, DAY);
       at(9000);
       expect(await renew(three, lease)).toBe(true);
       at(18_000);
-      await store.block({ limit: three, identity }, 0);
+      await stage.store.block({ limit: three, identity }, 0);
       await expect(peek(three)).resolves.toMatchObject({ remaining: 2, resetAfterMs: 1000 });
     });
 
     it('does not exist where nothing is held', async () => {
       const limit = compile({ algo: 'fixed-window', rate: 3, interval: '10s' });
       await take(limit);
-      await expect(Promise.resolve().then(() => store.renew({ limit, identity, units: 1, ticket: 1 }))).resolves.toBe(
-        false,
-      );
+      await expect(
+        Promise.resolve().then(() => stage.store.renew({ limit, identity, units: 1, ticket: 1 })),
+      ).resolves.toBe(false);
     });
   });
 
@@ -407,7 +396,7 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
     const window = compile({ algo: 'sliding-log', rate: 2, interval: '10s' }, 'window');
     const all = [rate, three, window];
     const check = (peeked = false) =>
-      store.check([{ entries: all.map((limit) => ({ limit, identity, cost: 1 })), peek: peeked }]);
+      stage.store.check([{ entries: all.map((limit) => ({ limit, identity, cost: 1 })), peek: peeked }]);
     const remaining = async () => (await check(true))[0]!.map((decision) => decision.remaining);
 
     it('all is granted, or nothing is held', async () => {
@@ -432,7 +421,7 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
 
     it('each has its own lease', async () => {
       const limits = [held(2, '10s', 'concurrency one'), held(3, '20s', 'concurrency two')];
-      const [decisions] = await store.check([{ entries: limits.map((limit) => ({ limit, identity, cost: 2 })) }]);
+      const [decisions] = await stage.store.check([{ entries: limits.map((limit) => ({ limit, identity, cost: 2 })) }]);
       for (const [index, limit] of limits.entries()) {
         await release(limit, { units: 2, ticket: decisions![index]!.ticket! });
         await expect(peek(limit)).resolves.toMatchObject({ remaining: limit.quota, resetAfterMs: 0 });
@@ -446,7 +435,7 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
     for (let batch = 0; batch < 10; batch++) {
       at(batch * 1000);
       const decisions = (
-        await store.check(Array.from({ length: 100 }, () => ({ entries: [{ limit, identity, cost: 1 }] })))
+        await stage.store.check(Array.from({ length: 100 }, () => ({ entries: [{ limit, identity, cost: 1 }] })))
       ).flat();
       for (const { allowed, ticket } of decisions) {
         expect(allowed).toBe(true);
@@ -461,7 +450,7 @@ export function concurrencyContract(make: (clock: ManualClock) => Store): void {
     await expect(peek(limit)).resolves.toMatchObject({ remaining: 500 });
     at(60_000);
     await expect(peek(limit)).resolves.toMatchObject({ remaining: 550, resetAfterMs: 9000 });
-    await store.refund(leases.map((lease) => ({ limit, identity, ...lease })));
+    await stage.store.refund(leases.map((lease) => ({ limit, identity, ...lease })));
     await expect(peek(limit)).resolves.toMatchObject({ remaining: 1000, resetAfterMs: 0 });
   });
 }

@@ -86,11 +86,26 @@ describe('priorities of calls', () => {
     const bucket = service.for({ ...kept, name: 'bucket', algo: 'gcra', rate: 10, interval: '10s' });
     expect(await bucket.reserve('a', { cost: 8 })).toMatchObject({ allowed: true, delayMs: 0, remaining: 0 });
     expect(await bucket.reserve('a', { cost: 2, priority: 'critical' })).toMatchObject({ delayMs: 0 });
-    const reserved = await bucket.reserve('a', { cost: 1 });
-    expect(reserved).toMatchObject({ allowed: true, delayMs: 3000 });
-    expect(await bucket.reserve('a', { cost: 1, maxWait: '3s' })).toMatchObject({ allowed: false, retryAfterMs: 4000 });
+    const reserved = await bucket.reserve('a', { cost: 1, priority: 'critical' });
+    expect(reserved).toMatchObject({ allowed: true, delayMs: 1000 });
+    // Of the future only those take who may take all: a backlog of others would keep them out.
+    expect(await bucket.reserve('a', { cost: 1 })).toMatchObject({ allowed: false, retryAfterMs: 4000 });
     await reserved.cancel();
-    expect(await bucket.reserve('a', { cost: 1 })).toMatchObject({ delayMs: 3000 });
+    expect(await bucket.reserve('a', { cost: 1 })).toMatchObject({ allowed: false, retryAfterMs: 3000 });
+  });
+
+  it('keep those who wait in a line of their own from what is kept', async () => {
+    const bucket = service.for({ ...kept, name: 'line', algo: 'token-bucket', rate: 10, interval: '10s' });
+    await bucket.consume('a', 8);
+    const end = new AbortController();
+    const others = [1, 2, 3].map((cost) => outcomeOf(bucket.acquire('a', { cost, signal: end.signal })));
+    await expect(bucket.acquire('a', { cost: 1, timeout: 900 })).rejects.toMatchObject({
+      decision: { retryAfterMs: 1000 },
+    });
+    expect(await bucket.acquire('a', { cost: 2, priority: 'critical', timeout: 0 })).toMatchObject({ allowed: true });
+    expect(await bucket.peek('a', { priority: 'critical' })).toMatchObject({ remaining: 0, retryAfterMs: 1000 });
+    expect(others).toEqual([{}, {}, {}]);
+    end.abort(new Error('gone'));
   });
 
   it('hold what is kept of a limit of concurrency', async () => {

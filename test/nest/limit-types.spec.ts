@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { defineLimit, defineLimits } from '../../lib/config/define-limit.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { PolicyData } from '../../lib/config/policy.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 
 // The type check is what tests these: each line below says that the next one does not compile.
@@ -97,4 +98,27 @@ it('compiles no wrong mix in a candidate', () => {
   const defaults = { algo: 'gcra', rate: 1, interval: '1s' } as const;
   // @ts-expect-error -- a candidate has none of its own
   defineLimit({ ...defaults, candidate: { rate: 5, candidate: { rate: 4 } } });
+});
+
+it('compiles no wrong mix in a policy as data', () => {
+  const policy = {
+    limits: {
+      api: { rate: 200 },
+      exports: { algo: 'token-bucket', rate: 10, interval: '1h', key: 'user', candidate: null, mode: 'off' },
+      login: { blockFor: ['1m', '10m'], forgetAfter: '7d', onStoreError: 'deny' },
+    },
+    overrides: { api: { 'tenant:acme': { rate: 5000, candidate: { rate: 10 } }, 'tenant:*': { mode: 'shadow' } } },
+    lists: { allow: [{ ip: '10.0.0.0/8', reason: 'our own' }], deny: [{ pattern: 'trial:*', limit: 'api' }] },
+  } satisfies PolicyData;
+  RateLimitModule.forRoot({ policy: { source: () => policy } });
+  // @ts-expect-error -- there is no such section
+  ({ limit: {} }) satisfies PolicyData;
+  // @ts-expect-error -- a function is no data
+  ({ limits: { api: { cost: () => 2 } } }) satisfies PolicyData;
+  // @ts-expect-error -- the name is where the limit stands
+  ({ limits: { api: { name: 'api' } } }) satisfies PolicyData;
+  // @ts-expect-error -- an override changes no key
+  ({ overrides: { api: { 'tenant:acme': { key: 'ip' } } } }) satisfies PolicyData;
+  // @ts-expect-error -- an entry names one of these
+  ({ lists: { allow: [{ ip: '10.0.0.1', pattern: 'a*' }] } }) satisfies PolicyData;
 });

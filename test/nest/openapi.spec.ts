@@ -3,6 +3,7 @@ import { Controller, Get, HttpCode, type INestApplication, Post, type Type } fro
 import {
   ApiOkResponse,
   ApiProperty,
+  ApiServiceUnavailableResponse,
   ApiTooManyRequestsResponse,
   DocumentBuilder,
   type OpenAPIObject,
@@ -171,6 +172,68 @@ describe('the OpenAPI document', () => {
       '/some/free',
       '/skipped/free',
     ]);
+  });
+
+  it('has the status with which an adaptive limit refuses, beside the 429 of others', async () => {
+    const overload: LimitDefinition = { name: 'overload', algo: 'adaptive', scope: 'instance' };
+    @Controller('busy')
+    @RateLimit({ ...overload, name: 'class', status: 529 })
+    class BusyController {
+      @Get('read')
+      read() {}
+
+      @Get('both')
+      @RateLimit(own)
+      both() {}
+
+      @Get('free')
+      @SkipRateLimit()
+      free() {}
+
+      @Get('defined')
+      @SkipRateLimit()
+      @RateLimit('shed')
+      defined() {}
+
+      @Get('nearer')
+      @SkipRateLimit('class')
+      @RateLimit({ ...own, name: 'overload' })
+      nearer() {}
+    }
+    @Controller('only')
+    class OnlyController {
+      @Get('read')
+      read() {}
+
+      @Get('told')
+      @ApiServiceUnavailableResponse({ description: 'Later' })
+      told() {}
+    }
+    const document = await documentOf({ limits: [overload], define: { shed: { ...overload, name: 'shed' } } }, [
+      BusyController,
+      OnlyController,
+    ]);
+    const overloaded = { ...refusal, description: 'Overloaded' };
+    const statusOf = (status: number) => ({
+      ...overloaded,
+      content: {
+        'application/json': {
+          schema: expect.objectContaining({
+            properties: expect.objectContaining({ statusCode: { type: 'integer', enum: [status] } }),
+          }),
+        },
+      },
+    });
+    const all = Object.keys(document.paths).map((path) => [path, responsesOf(document, path)]);
+    expect(Object.fromEntries(all)).toEqual({
+      '/busy/read': { 200: nothing, 503: statusOf(503), 529: statusOf(529) },
+      '/busy/both': { 200: nothing, 429: refusal, 503: statusOf(503), 529: statusOf(529) },
+      '/busy/free': { 200: nothing },
+      '/busy/defined': { 200: nothing, 503: statusOf(503) },
+      '/busy/nearer': { 200: nothing, 429: refusal },
+      '/only/read': { 200: nothing, 503: statusOf(503) },
+      '/only/told': { 503: { description: 'Later' } },
+    });
   });
 
   it('has nothing of an app without limits', async () => {

@@ -142,9 +142,9 @@ describe('a limit without a configured rate', () => {
           const rule = new LearnedRule(compile({ algo: 'gcra', rate: 60, interval: 60_000, burst: 1 }, 'any'));
           rule.noteCost('a', cost);
           rule.learn('a', learned);
-          const limit = rule.limitFor('a');
+          const limit = rule.usualLimit('a');
           expect(limit.quota).toBeLessThanOrEqual(Math.max(learned.burst, cost));
-          expect(rule.limitFor('b').quota).toBe(1);
+          expect(rule.usualLimit('b').quota).toBe(1);
         },
       ),
       runs,
@@ -184,7 +184,7 @@ it('never waits longer than the longest wait, whatever it is told, and in whatev
         clock.advance(advance);
         rule.noteCost(identity, cost);
         largest = Math.max(largest, cost);
-        const counter = () => ({ limit: rule.limitFor(identity), identity });
+        const counter = () => ({ limit: rule.usualLimit(identity), identity });
         rule.learn(
           identity,
           (await store.learn(counter(), { ...told, rate: { ...rate, ...rule.lessonOf(identity) } }))!,

@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { connect, createClient } from '../../lib/redis/client.js';
 import type { Lesson, RateLesson } from '../../lib/stores/lesson.js';
 import { OperationJob } from '../../lib/stores/redis/jobs.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
 import type { Store } from '../../lib/stores/store.js';
 import { read } from '../../lua/compose.mjs';
-import { type RedisServer, startRedis } from '../support/redis-servers.js';
+import { withOwnRedis } from '../support/own-redis.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const MINUTE = 60_000;
@@ -36,20 +35,10 @@ const before = SCRIPT.replace(read('driver/learn-rate.lua'), '');
 const first = before.replace(read('driver/learn.lua'), '');
 
 describe('what is learnt, on Redis', () => {
-  let server: RedisServer;
   let redis: Redis;
   let clock: ManualClock;
   let store: Store;
-
-  beforeAll(async () => {
-    server = await startRedis();
-    redis = (await createClient(server.url)) as Redis;
-    await connect(redis);
-  });
-  afterAll(async () => {
-    redis?.disconnect();
-    await server?.stop();
-  });
+  withOwnRedis((client) => (redis = client));
 
   const storeWith = (script?: string) =>
     new RedisStore(redis, { clock, prefix: 'learning', timeoutMs: 10_000, ...(script !== undefined && { script }) });

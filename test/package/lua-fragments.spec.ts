@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import * as operations from '../../lib/stores/redis/operations.js';
 import { namesOf } from '../support/lua-names.js';
 import { compile } from '../support/stores.js';
 
@@ -140,4 +141,17 @@ describe.each(scripts)('the fragment of %s', (name) => {
     const given = ['quota', 'whole', ...names];
     expect([...used].filter((each) => !given.includes(each))).toEqual([]);
   });
+});
+
+it('numbers operations as the programs that are sent do', () => {
+  const source = read('driver/program');
+  const declared = [...source.matchAll(/^local ([A-Z_, ]+) = ([\d, ]+)$/gm)].flatMap(([, names, numbers]) => {
+    const values = numbers!.split(', ');
+    return names!.split(', ').map((name, index): [string, number] => [name, Number(values[index])]);
+  });
+  const numbered = new Map(declared);
+  expect(Object.fromEntries(Object.keys(operations).map((name) => [name, numbered.get(name)]))).toEqual({
+    ...operations,
+  });
+  expect(new Set(Object.values(operations)).size).toBe(Object.keys(operations).length);
 });

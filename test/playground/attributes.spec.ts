@@ -8,7 +8,7 @@ describe('the attributes of <sluice-comparison>', () => {
       algorithms: ALGORITHMS,
       pattern: 'edge',
       load: 150,
-      settings: { rate: 10, interval: '1m', burst: 10, queue: 10, slices: 10, limit: 3, hold: 20 },
+      settings: { rate: 10, interval: '1m', burst: 10, queue: 10, slices: 10, limit: 3, hold: 20, estimate: 2 },
       controls: 'full',
       level: 3,
     });
@@ -26,6 +26,7 @@ describe('the attributes of <sluice-comparison>', () => {
       slices: '4',
       limit: '7',
       hold: '50',
+      estimate: '3',
       controls: 'few',
       'heading-level': '2',
     };
@@ -33,7 +34,7 @@ describe('the attributes of <sluice-comparison>', () => {
       algorithms: ['gcra', 'leaky-bucket'],
       pattern: 'poisson',
       load: 80,
-      settings: { rate: 5, interval: '1h', burst: 9, queue: 0, slices: 4, limit: 7, hold: 50 },
+      settings: { rate: 5, interval: '1h', burst: 9, queue: 0, slices: 4, limit: 7, hold: 50, estimate: 3 },
       controls: 'few',
       level: 2,
     });

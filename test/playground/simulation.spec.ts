@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {
   ALGORITHMS,
   type AlgorithmName,
+  costOf,
   INTERVALS,
   type Interval,
   mostInAnInterval,
@@ -15,9 +16,10 @@ import { type Run, runUntil, simulate, START } from '../../playground/simulation
 import { arrivalsOf, COLUMNS, columnsOf, PATTERNS, readPattern, SPAN } from '../../playground/simulation/traffic.js';
 import { worstStretch } from '../../playground/simulation/worst-stretch.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { StoreDecision } from '../../lib/stores/store.js';
+import { refundOf } from '../../lib/stores/store-decision.js';
+import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { algorithms } from '../../lib/algorithms/index.js';
-import { ask, compile, ManualClock } from '../support/stores.js';
+import { compile, ManualClock } from '../support/stores.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 
 const RUNS = propertyRuns(150);
@@ -31,6 +33,7 @@ const anySettings: fc.Arbitrary<Settings> = fc.record({
   slices: fc.integer({ min: 1, max: 20 }),
   limit: fc.integer({ min: 1, max: 6 }),
   hold: fc.integer({ min: 1, max: 100 }),
+  estimate: fc.integer({ min: 1, max: 10 }),
 });
 
 /** Settings, with traffic of any pattern for them. */
@@ -64,8 +67,8 @@ const edge = (algorithm: AlgorithmName, given: Settings = settings): Run =>
   simulate(algorithm, given, arrivalsOf(trafficOf('edge', { rate: given.rate })));
 
 describe('the simulation', () => {
-  it('knows every algorithm but those that learn of what they let in, and budgets, which draw as calendar windows', () => {
-    const known = [...ALGORITHMS, 'budget', ...algorithms.withAny('adapting')];
+  it('knows every algorithm but those that learn of what they let in', () => {
+    const known = [...ALGORITHMS, ...algorithms.withAny('adapting')];
     expect(known.toSorted()).toEqual(algorithms.names.toSorted());
   });
 
@@ -188,6 +191,17 @@ describe('the simulation', () => {
     expect(edge('gcra', given).quota).toBe(5);
   });
 
+  it('lets fewer pass than a budget has, until what they used is settled', () => {
+    const given = readSettings({ estimate: 4, hold: 10 }, 'test');
+    // A request every three seconds, which is settled after six.
+    const arrivals = Array.from({ length: 20 }, (_, index) => index * 3e6);
+    const { outcomes, curve } = simulate('budget', given, arrivals);
+    expect(outcomes.filter(({ allowed }) => allowed).map(({ at }) => at / 3e6)).toEqual([0, 1, 2, 3, 5, 7, 9]);
+    expect(curve.remaining.at(-1)).toBe(10);
+    expect(simulate('budget', readSettings({ estimate: 1 }, 'test'), arrivals).allowed).toBe(10);
+    expect(simulate('budget', readSettings({ rate: 1, estimate: 10 }, 'test'), [0, 0]).allowed).toBe(1);
+  });
+
   it('passes what waits in a queue when it leaves', () => {
     const { outcomes, worst } = simulate('leaky-bucket', settings, [0, 0, 0]);
     expect(outcomes.map(({ delayMs }) => delayMs)).toEqual([0, 6000, 12_000]);
@@ -285,17 +299,22 @@ async function storeOutcomes(
   const store = new MemoryStore({ clock: clock.now });
   const limit = compile(optionsOf(algorithm, settings));
   const hold = Math.round((settings.hold / 100) * INTERVALS[settings.interval].micros);
-  const held: { until: number; ticket: number }[] = [];
+  const cost = costOf(algorithm, settings);
+  const held: { until: number; refund: Refund }[] = [];
   const outcomes: StoreOutcome[] = [];
   for (const at of arrivals) {
     while (held[0] !== undefined && held[0].until <= at) {
-      const { until, ticket } = held.shift()!;
+      const { until, refund } = held.shift()!;
       clock.micros = START + until;
-      await store.refund([{ limit, identity: IDENTITY, units: 1, ticket }]);
+      await store.refund([refund]);
     }
     clock.micros = START + at;
-    const decision = await ask(store, limit);
-    if (algorithm === 'concurrency' && decision.allowed) held.push({ until: at + hold, ticket: decision.ticket! });
+    const entries = [{ limit, identity: IDENTITY, cost }];
+    const [[decision]] = (await store.check([{ entries, refundable: true, hold: true }])) as [[StoreDecision]];
+    if (['concurrency', 'budget'].includes(algorithm) && decision.allowed) {
+      const refund = { ...refundOf({ limit, identity: IDENTITY, units: cost }, decision), actual: 1 };
+      held.push({ until: at + hold, refund });
+    }
     const { allowed, remaining, retryAfterMs, delayMs } = decision;
     outcomes.push({ at, allowed, remaining, retryAfterMs, delayMs });
   }

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
-import { connect, createClient } from '../../lib/redis/client.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { everyAlgorithm, five } from '../contract/operations/limits.js';
-import { type RedisServer, startRedis } from '../support/redis-servers.js';
+import { withOwnRedis } from '../support/own-redis.js';
 import { ask, ManualClock } from '../support/stores.js';
 
 const prefix = 'blocks';
@@ -16,18 +15,8 @@ const HOUR = 60 * MINUTE;
 const apart = new Set<string>(['sliding-log', 'concurrency']);
 const ENVELOPE_BYTES = 17;
 
-/** A server of its own: what it holds is only ours. */
-let server: RedisServer;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = (await createClient(server.url)) as Redis;
-  await connect(redis);
-});
-afterAll(async () => {
-  redis?.disconnect();
-  await server?.stop();
-});
+withOwnRedis((client) => (redis = client));
 
 let clock: ManualClock;
 let store: RedisStore;

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
@@ -10,7 +10,9 @@ import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
 import { createStoreStack } from '../../lib/nest/store-stack.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { algorithmNames } from '../support/arbitraries.js';
-import { startRedis, type RedisServer } from '../support/redis-servers.js';
+import { withOwnRedis } from '../support/own-redis.js';
+import type { RedisServer } from '../support/redis-servers.js';
+import { startRedis } from '../support/redis-servers.js';
 import { whileNoTimeIsOver } from '../support/no-time-is-over.js';
 import { ask, compile, freshPrefix, ManualClock } from '../support/stores.js';
 
@@ -19,17 +21,10 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
 });
 
-/** A server of its own: what it counts and holds is only ours. */
 let server: RedisServer;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = (await createClient(server.url)) as Redis;
-  await connect(redis);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
+withOwnRedis((client, started) => {
+  [redis, server] = [client, started];
 });
 beforeEach(() => redis.flushall());
 

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { connect, createClient } from '../../lib/redis/client.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
@@ -13,7 +12,7 @@ import { anyOperation, limitsOf, perform, type Taken } from '../contract/operati
 import { five } from '../contract/operations/limits.js';
 import { anyOptions, clockStep } from '../support/arbitraries.js';
 import { propertyRuns } from '../support/property-runs.js';
-import { type RedisServer, startRedis } from '../support/redis-servers.js';
+import { withOwnRedis } from '../support/own-redis.js';
 import { ask, comparable, compile, ManualClock, slackMsOf } from '../support/stores.js';
 
 /** MessagePack: the first byte of a short array, less its length; and the bytes that follow the first one of a number. */
@@ -27,18 +26,8 @@ const algorithms = Object.keys(five) as (keyof typeof five)[];
 /** What keeps no string, and its block in a key of its own. */
 const apart = new Set<string>(['sliding-log', 'concurrency']);
 
-/** A server of its own: what it holds is only ours. */
-let server: RedisServer;
 let redis: Redis;
-beforeAll(async () => {
-  server = await startRedis();
-  redis = (await createClient(server.url)) as Redis;
-  await connect(redis);
-});
-afterAll(async () => {
-  redis?.disconnect();
-  await server?.stop();
-});
+withOwnRedis((client) => (redis = client));
 
 let clock: ManualClock;
 /** By the clock of the server, when the test began. */

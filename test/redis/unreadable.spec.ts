@@ -1,28 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { connect, createClient } from '../../lib/redis/client.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames } from '../support/arbitraries.js';
-import { startRedis, type RedisServer } from '../support/redis-servers.js';
+import { withOwnRedis } from '../support/own-redis.js';
 import { ask, compile, freshPrefix } from '../support/stores.js';
 
 const DAY_MS = 86_400_000;
 
-let server: RedisServer;
 let redis: Redis;
-
-beforeAll(async () => {
-  server = await startRedis();
-  redis = (await createClient(server.url)) as Redis;
-  await connect(redis);
-});
-afterAll(async () => {
-  redis?.disconnect();
-  await server?.stop();
-});
+withOwnRedis((client) => (redis = client));
 afterEach(() => {
   jest.restoreAllMocks();
 });

@@ -13,13 +13,13 @@ import type { LimitKey } from '../../lib/key-resolvers/index.js';
 import { ProxyWarning } from '../../lib/key-resolvers/proxy-warning.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { connect, createClient } from '../../lib/redis/client.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { boundedIdentity } from '../../lib/limits/identity.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { type AppOptions, frameworks, HttpApp } from '../e2e/http-app.js';
-import { startRedis, type RedisServer } from '../support/redis-servers.js';
+import { withOwnRedis } from '../support/own-redis.js';
+import type { RedisServer } from '../support/redis-servers.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
 const twice: LimitDefinition = { name: 'twice', algo: 'fixed-window', rate: 2, interval: '1m' };
@@ -327,15 +327,8 @@ describe.each(Object.keys(storeKinds))('on %s', (kind) => {
 describe('a Redis of the app', () => {
   let server: RedisServer;
   let redis: Redis;
-
-  beforeAll(async () => {
-    server = await startRedis();
-    redis = (await createClient(server.url)) as Redis;
-    await connect(redis);
-  });
-  afterAll(async () => {
-    redis?.disconnect();
-    await server?.stop();
+  withOwnRedis((client, started) => {
+    [redis, server] = [client, started];
   });
 
   it('is never sent the value of a header', async () => {

@@ -120,6 +120,23 @@ describe('decisions$ for code', () => {
     ]);
   });
 
+  it('tells of the offences of limits that have steps of blocks, and of no others', async () => {
+    const events = listen(service);
+    const steps = { ...one, name: 'steps', blockFor: ['1m', '1h'], forgetAfter: '1d' } as const;
+    for (const limit of [steps, { ...one, blockFor: '1m' }] as const) {
+      for (let call = 0; call < 3; call++) await service.for(limit).consume('a');
+    }
+    expect(events.map(({ limit, offences }) => [limit, offences])).toEqual([
+      ['steps', 0],
+      ['steps', 1],
+      ['steps', 1],
+      ['one', undefined],
+      ['one', undefined],
+      ['one', undefined],
+    ]);
+    expect(events.filter((event) => 'offences' in event)).toHaveLength(3);
+  });
+
   it('tells all subscribers until they leave, and ends with the app', async () => {
     const limiter = service.for(five);
     const early: DecisionEvent[] = [];
@@ -239,6 +256,15 @@ describe('decisions$ on Redis', () => {
     const told = await consumeUntil(one, 'cache');
     expect(told[0]).toBe('one allowed redis');
     expect(told.slice(-2)).toEqual(['one refused redis', 'one refused cache']);
+  });
+
+  it('tells of offences, also where a refusal is remembered', async () => {
+    await consumeUntil({ ...one, blockFor: ['1m', '1h'], forgetAfter: '1d' }, 'cache');
+    expect(events.map(({ source, offences }) => [source, offences])).toEqual([
+      ['redis', 0],
+      ...Array.from({ length: events.length - 2 }, () => ['redis', 1]),
+      ['cache', 1],
+    ]);
   });
 
   it('tells of units that were taken in advance', async () => {

@@ -107,8 +107,17 @@ export interface InstanceInfo {
   lastSeenAt: number;
   /** `'open'` while it does not ask its store, since that failed repeatedly; `'none'` if its store cannot fail. */
   circuit: 'closed' | 'open' | 'none';
+  /** By their names, what its adaptive limits let in and have in flight, where somebody asked for them; left out where there are none. */
+  adaptive?: Record<string, AdaptiveNow>;
   /** Whether it answers this request. */
   self: boolean;
+}
+
+/** An adaptive limit in one instance. */
+export interface AdaptiveNow {
+  /** The units that it lets in at once. */
+  limit: number;
+  inFlight: number;
 }
 
 /** Redis as this instance sees it. `null` stands for what it does not tell. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { VERSION } from '../../telemetry/version.js';
-import type { InstanceInfo } from '../api.js';
+import type { AdaptiveNow, InstanceInfo } from '../api.js';
 
 /** What an instance tells the others of itself. */
 export type TellingInstance = Omit<InstanceInfo, 'self'>;
@@ -20,8 +20,23 @@ export function readInstance(text: unknown): TellingInstance | undefined {
     const isNumber = [pid, startedAt, clockOffsetMs, lastSeenAt].every((each) => Number.isFinite(each));
     const isCircuit = circuit === 'closed' || circuit === 'open' || circuit === 'none';
     if (!isText || !isNumber || !isCircuit) return undefined;
-    return { id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } as TellingInstance;
+    const adaptive = readAdaptive(told['adaptive']);
+    return {
+      ...({ id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } as TellingInstance),
+      ...(adaptive && { adaptive }),
+    };
   } catch {
     return undefined;
   }
+}
+
+function readAdaptive(told: unknown): Record<string, AdaptiveNow> | undefined {
+  if (typeof told !== 'object' || told === null) return undefined;
+  const known = Object.entries(told as Record<string, Partial<AdaptiveNow> | null>).flatMap(([label, now]) => {
+    const { limit = NaN, inFlight = NaN } = now ?? {};
+    return [limit, inFlight].every((each) => Number.isSafeInteger(each) && each >= 0)
+      ? [[label, { limit, inFlight }]]
+      : [];
+  });
+  return Object.fromEntries(known) as Record<string, AdaptiveNow>;
 }

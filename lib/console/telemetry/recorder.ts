@@ -1,3 +1,4 @@
+import type { LookAtAdaptive } from '../../telemetry/adaptive-metrics.js';
 import { reasonOf } from '../../util/reason-of.js';
 import type { InstanceInfo } from '../api.js';
 import type { ConsoleClock } from './console-clock.js';
@@ -33,6 +34,7 @@ export class Recorder {
     private readonly clock: ConsoleClock,
     private readonly redis: ConsoleRedis | undefined,
     private readonly circuit: () => InstanceInfo['circuit'],
+    private readonly look: LookAtAdaptive,
   ) {}
 
   start(): void {
@@ -59,12 +61,14 @@ export class Recorder {
   /** What this instance tells of itself. */
   get told(): TellingInstance {
     const { clock, startedAt } = this;
+    const adaptive = this.limits.tally.adaptiveNow(this.look);
     return {
       ...this.self,
       startedAt,
       clockOffsetMs: this.redis === undefined ? 0 : clock.offsetMs,
       lastSeenAt: Math.round(clock.now()),
       circuit: this.circuit(),
+      ...(adaptive && { adaptive }),
     };
   }
 

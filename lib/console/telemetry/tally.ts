@@ -2,8 +2,10 @@ import { isRefusal } from '../../limits/check-result.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import type { StoreDecision } from '../../stores/store.js';
+import type { LookAtAdaptive } from '../../telemetry/adaptive-metrics.js';
 import { becameNear } from '../../telemetry/decision-event.js';
 import type { DecisionTap } from '../../telemetry/decision-tap.js';
+import type { AdaptiveNow } from '../api.js';
 import { type Bucket, type LimitCounts, noCheckCounts, noLimitCounts } from './bucket.js';
 import { LatencyHistogram } from './latency-histogram.js';
 import type { TopKeyCounts } from './top-keys.js';
@@ -41,6 +43,9 @@ export class Tally implements DecisionTap {
   private checks = noCheckCounts();
   private readonly latencies = new LatencyHistogram();
   private untimed = 0;
+
+  /** Who asked an adaptive limit last, by label. */
+  private readonly adaptive = new Map<string, CheckEntry>();
 
   /**
    * @param labelOf how a limit is called; `undefined` for one that is not shown
@@ -90,6 +95,16 @@ export class Tally implements DecisionTap {
     const { checks } = this;
     this.checks = noCheckCounts();
     return { limits, checks, latencies: this.latencies.take() };
+  }
+
+  /** What a look at each adaptive limit shows now, by label; nothing if there is none. */
+  adaptiveNow(look: LookAtAdaptive): Record<string, AdaptiveNow> | undefined {
+    if (this.adaptive.size === 0) return undefined;
+    const seen = [...this.adaptive].flatMap(([label, entry]) => {
+      const { quota: limit, inFlight = 0 } = look(entry) ?? { quota: NaN };
+      return limit >= 0 ? [[label, { limit, inFlight }]] : [];
+    });
+    return Object.fromEntries(seen) as Record<string, AdaptiveNow>;
   }
 
   /** Asks anew where the keys of each label are counted. */
@@ -144,6 +159,7 @@ export class Tally implements DecisionTap {
       if (!decision.allowed) counted.candidateRefused++;
       return true;
     }
+    if (limit.adapts) this.adaptive.set(counted.label, entry);
     const { keys } = counted;
     if (keys === undefined && limit !== this.lastLimit) {
       this.lastLimit = limit;

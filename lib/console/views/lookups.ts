@@ -63,7 +63,7 @@ export class Lookups {
     const blockedForMs = state?.blockedForMs ?? 0;
     return {
       algo: rate.options.algo,
-      quota,
+      quota: state?.quota ?? quota,
       used: state === undefined ? null : (state.inFlight ?? quota - state.remaining),
       remaining: state?.remaining ?? null,
       retryAfterMs: decision?.retryAfterMs ?? null,

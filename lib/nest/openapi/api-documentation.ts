@@ -3,7 +3,7 @@ import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { PlanRegistry } from '../../rules/plan-registry.js';
 import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
 import { type RateLimitSettings } from '../../config/settings.js';
-import { type DescribedResponse, refusalResponse } from './refusal-response.js';
+import { refusalResponse } from './refusal-response.js';
 
 type Responses = Record<string, object>;
 
@@ -21,7 +21,7 @@ interface Documented {
 const METHOD = 'method';
 const STATUS = '__httpCode__';
 
-/** Adds the 429 of every route that has limits to what `@nestjs/swagger` documents. */
+/** Adds the refusals of every route that has limits, 429 mostly, to what `@nestjs/swagger` documents. */
 @Injectable()
 export class ApiDocumentation {
   constructor(
@@ -33,34 +33,37 @@ export class ApiDocumentation {
 
   /** Has to come before the app starts up, since documents are mostly made before it does. */
   write(): void {
-    const refusal = refusalResponse(this.settings);
     for (const { controllers } of this.modules.values()) {
       for (const { metatype } of controllers.values()) {
-        if (typeof metatype === 'function') this.describe(metatype as Documented, refusal);
+        if (typeof metatype === 'function') this.describe(metatype as Documented);
       }
     }
   }
 
-  private describe(type: Documented, refusal: DescribedResponse): void {
+  private describe(type: Documented): void {
     const prototype = type.prototype as Record<string, object>;
     const names = this.scanner.getAllMethodNames(prototype);
     const routes = names.filter((name) => Reflect.hasMetadata(METHOD, prototype[name]!));
-    const limited = routes.filter((name) => this.plans.mayLimit(type, prototype[name]!));
-    const known = responsesOf(type);
+    const statuses = routes.map((name) => this.plans.refusalStatuses(type, prototype[name]!));
+    const known = responsesOf(type) ?? {};
     // What the user wrote holds.
-    if (limited.length === 0 || known?.[HttpStatus.TOO_MANY_REQUESTS] !== undefined) return;
-    if (limited.length === routes.length) {
-      Reflect.defineMetadata(RESPONSES, { ...known, [HttpStatus.TOO_MANY_REQUESTS]: refusal }, type);
-      return;
-    }
-    for (const name of limited) {
+    const isNew = (status: number) => !Object.hasOwn(known, status);
+    const ofAll = [...(statuses[0] ?? [])].filter((status) => isNew(status) && statuses.every((of) => of.has(status)));
+    if (ofAll.length > 0) Reflect.defineMetadata(RESPONSES, { ...known, ...this.refusals(ofAll) }, type);
+    for (const [index, name] of routes.entries()) {
       const handler = prototype[name]!;
       const own = responsesOf(handler);
+      const missing = [...statuses[index]!].filter(
+        (status) => isNew(status) && !ofAll.includes(status) && !Object.hasOwn(own ?? {}, status),
+      );
+      if (missing.length === 0) continue;
       const responses = own === undefined ? usualResponse(type, name, handler) : { ...own };
-      if (Object.hasOwn(responses, HttpStatus.TOO_MANY_REQUESTS)) continue;
-      responses[HttpStatus.TOO_MANY_REQUESTS] = refusal;
-      Reflect.defineMetadata(RESPONSES, responses, handler);
+      Reflect.defineMetadata(RESPONSES, Object.assign(responses, this.refusals(missing)), handler);
     }
+  }
+
+  private refusals(statuses: readonly number[]): Responses {
+    return Object.fromEntries(statuses.map((status) => [status, refusalResponse(this.settings, status)]));
   }
 }
 
@@ -68,7 +71,7 @@ function responsesOf(target: object): Responses | undefined {
   return Reflect.getMetadata(RESPONSES, target) as Responses | undefined;
 }
 
-/** What is documented of a route that says nothing of its responses; with our 429 alone it no longer would be. */
+/** What is documented of a route that says nothing of its responses; with our refusals alone it no longer would be. */
 function usualResponse(type: Documented, name: string, handler: object): Responses {
   const isPost = Reflect.getMetadata(METHOD, handler) === RequestMethod.POST;
   const status = Reflect.getMetadata(STATUS, handler) as number | undefined;

@@ -1,3 +1,4 @@
+import { HttpStatus } from '@nestjs/common';
 import { PROBLEM_TYPE } from '../../http/problem.js';
 import type { RateLimitSettings } from '../../config/settings.js';
 
@@ -32,36 +33,36 @@ const HEADERS: ReadonlyMap<unknown, Headers> = new Map<unknown, Headers>([
 
 const names = { type: 'array', items: { type: 'string' } };
 
-const USUAL_BODY = {
+const usualBody = (status: number) => ({
   type: 'object',
   required: ['statusCode', 'message', 'error', 'limits'],
   properties: {
-    statusCode: { type: 'integer', enum: [429] },
+    statusCode: { type: 'integer', enum: [status] },
     message: { type: 'string' },
     error: { type: 'string' },
     limits: { ...names, description: 'The limits that refused' },
   },
-};
+});
 
-const PROBLEM_BODY = {
+const problemBody = (status: number) => ({
   type: 'object',
   required: ['type', 'title', 'status', 'violated-policies'],
   properties: {
     type: { type: 'string', format: 'uri' },
     title: { type: 'string' },
-    status: { type: 'integer', enum: [429] },
+    status: { type: 'integer', enum: [status] },
     detail: { type: 'string' },
     'violated-policies': { ...names, description: 'The limits that refused' },
   },
-};
+});
 
-/** Describes what a refused request is answered with. */
-export function refusalResponse({ options, problem, body }: RateLimitSettings): DescribedResponse {
+/** Describes what a refused request is answered with, by limits that refuse with a status. */
+export function refusalResponse({ options, problem, body }: RateLimitSettings, status: number): DescribedResponse {
   const formats = [options.headers ?? 'draft-8'].flat();
   // What a function makes of the body is not known either.
-  const schema = body !== undefined ? { type: 'object' } : problem ? PROBLEM_BODY : USUAL_BODY;
+  const schema = body !== undefined ? { type: 'object' } : problem ? problemBody(status) : usualBody(status);
   return {
-    description: 'Too many requests',
+    description: status === HttpStatus.TOO_MANY_REQUESTS ? 'Too many requests' : 'Overloaded',
     headers: Object.assign(
       { 'Retry-After': whole('Seconds after which the request fits') },
       ...formats.map((format) => HEADERS.get(format)),

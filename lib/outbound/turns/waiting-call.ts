@@ -94,9 +94,7 @@ export class WaitingCall {
 
   /** What it asks of the limits that are in force now. */
   get entries(): CheckEntry[] {
-    return this.asks.map(({ rule, identity, cost }) => {
-      return { limit: rule.limitFor(identity).forPriority(rule.fixedPriority), identity, cost };
-    });
+    return this.asks.map(({ rule, identity, cost }) => ({ limit: rule.usualLimit(identity), identity, cost }));
   }
 
   /** Neither it nor those behind it go out before; in milliseconds of the monotonic clock. */

@@ -25,6 +25,7 @@ export class Lists implements ListVerdicts {
   private readonly byLimit = new Map<string, ListScope>();
   private readonly addresses = new ClientAddresses();
   private readonly whenNotEmpty: (() => void)[] = [];
+  private readonly listeners: (() => void)[] = [];
 
   /**
    * @param configured the entries of the module's options
@@ -72,6 +73,12 @@ export class Lists implements ListVerdicts {
     this.isEmpty = scopes.every(({ size }) => size === 0);
     this.hasNetworks = scopes.some(({ hasNetworks }) => hasNetworks);
     if (!this.isEmpty) for (const begin of this.whenNotEmpty.splice(0)) begin();
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Calls back whenever other entries may decide from then on. */
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
   }
 
   whenUsed(begin: () => void): void {

@@ -1,6 +1,7 @@
 import { isRefusal } from '../../limits/check-result.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { decide } from '../decide.js';
+import { isHold } from '../store-decision.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, StoreDecision } from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
@@ -32,9 +33,19 @@ export class CandidateStore extends StoreLayer {
     return decision;
   }
 
-  override refund(refunds: readonly Refund[]): Promise<void> {
-    const candidates = refunds.flatMap((refund) => ofCandidate(refund) ?? []);
-    return this.inner.refund(candidates.length === 0 ? refunds : [...refunds, ...candidates]);
+  override async refund(refunds: readonly Refund[]): Promise<void> {
+    const all = refunds.slice();
+    const charges: Charge[] = [];
+    for (const refund of refunds) {
+      const own = ofCandidate(refund);
+      if (own === undefined) continue;
+      const { units, actual = 0 } = own;
+      // One that holds nothing gets back what was not used, or is charged what was used besides.
+      if (refund.actual === undefined || isHold(own)) all.push(own);
+      else if (actual < units) all.push({ ...own, units: units - actual });
+      else if (actual > units) charges.push({ ...own, units: actual - units });
+    }
+    await Promise.all([this.inner.refund(all), ...charges.map((charge) => this.inner.penalize(charge))]);
   }
 
   override penalize(charge: Charge): Promise<void> {

@@ -5,7 +5,7 @@ import { endOf } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, noteRefusal, tellAsker, toMs } from './evaluation.js';
-import { holdUnits } from './holding.js';
+import { forgetOthers, holdUnits } from './holding.js';
 import { type Entry, keyOf } from './limit-counters.js';
 
 /** What a check does besides deciding. */
@@ -94,6 +94,7 @@ export class Counters {
 
   /** Stores a counter as it is now, which equals a fresh one in so many microseconds. */
   store(view: View, reset = view.limit.algorithm.resetAfter(view.limit.parameters, view.state)): void {
+    if (view.holds !== undefined) forgetOthers(view);
     const { limit, counters, state, stored, reused, holds } = view;
     const block = view.block ?? view.past;
     const { algorithm, parameters, carry } = limit;

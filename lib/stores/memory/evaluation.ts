@@ -27,8 +27,11 @@ export function noteRefusal({ limit, state, block, cost }: View): boolean {
   return algorithm.refuse(parameters, state, cost);
 }
 
-/** Whether units can be had within `longest`, and how long they have to be waited for; in microseconds. */
-export function evaluateReservation(view: View, longest: number): void {
+/**
+ * Whether units can be had within `longest`, and how long they have to be waited for; in microseconds. Of the future, whoever leaves a
+ * part of the quota to others takes none but by a claim: what is owed would keep them from it until it is paid.
+ */
+export function evaluateReservation(view: View, longest: number, isClaim: boolean): void {
   const { limit, state, block, cost } = view;
   const { algorithm, parameters } = limit;
   if (cost > limit.quota || block !== undefined) return;
@@ -36,7 +39,7 @@ export function evaluateReservation(view: View, longest: number): void {
   if (view.allowed) {
     view.delay = algorithm.queue?.delay(parameters, state, cost) ?? 0;
     view.allowed = view.delay <= longest;
-  } else if (algorithm.reservation !== undefined) {
+  } else if (algorithm.reservation !== undefined && (limit.whole === limit || isClaim)) {
     view.delay = algorithm.retryAfter(parameters, state, cost);
     view.allowed = view.delay <= longest && algorithm.reservation.canBorrow(parameters, state, cost);
   }

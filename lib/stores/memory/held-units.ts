@@ -30,6 +30,12 @@ export class Holds {
     return HOLD_BYTES * (this.charged.length + this.released.length);
   }
 
+  /** Whether all are of these windows, or of others: they are alike. */
+  areOf(windows: number): boolean {
+    const [first = this.released[0]] = this.charged;
+    return first === undefined || first.windows === windows;
+  }
+
   add(hold: HeldUnits, now: number, until: number): void {
     insert(this.charged, hold);
     this.until = Math.max(this.until, until);

@@ -25,6 +25,14 @@ export function releaseLapsed(view: View): void {
   if (lapsed.length === MOST_AT_ONCE) state.migrated = true;
 }
 
+/** What is held of other windows is settled no more where the counter is written under these: it may have lost its units. */
+export function forgetOthers(view: View): void {
+  const { limit, holds } = view;
+  if (limit.hold === undefined || holds === undefined || holds.areOf(limit.hold.windows)) return;
+  view.holds = undefined;
+  view.lapsed = [];
+}
+
 /** Holds what a view was charged. Returns the identifier of the hold. */
 export function holdUnits(view: View): number {
   const { limit, state, cost } = view;
@@ -32,6 +40,7 @@ export function holdUnits(view: View): number {
   const { duration, known, windows, releases } = limit.hold!;
   const { now } = state;
   const id = newIdentifier();
+  forgetOthers(view);
   const needed = algorithm.keepFor?.(parameters, state) ?? algorithm.resetAfter(parameters, state);
   view.holds ??= new Holds();
   view.holds.add(

@@ -157,7 +157,7 @@ export class MemoryStore extends DirectStore implements Store {
     const view = viewOf(this.table, reservation, now);
     view.cost = reservation.cost;
     if (reservation.limit.adapts) tellAsker(view, reservation, this.load, false);
-    evaluateReservation(view, Math.floor(reservation.maxWaitMs * 1000));
+    evaluateReservation(view, Math.floor(reservation.maxWaitMs * 1000), reservation.claim !== undefined);
     return view;
   }
 

@@ -2,12 +2,8 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import type { Check } from '../store.js';
 import { keyOf } from './keys.js';
+import { CONSUME, CONSUME_REFUNDABLE, HOLD, PEEK } from './operations.js';
 import { PLAIN_ALGORITHMS } from './script.generated.js';
-
-const CONSUME = 0;
-const PEEK = 1;
-const CONSUME_REFUNDABLE = 8;
-const HOLD = 16;
 
 /** The server's own time, and how many milliseconds longer than needed a key lives: the server may stall while it decides. */
 export const USUAL_TIME = [0, 1000] as const;

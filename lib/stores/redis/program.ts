@@ -5,26 +5,28 @@ import { holdNumbers } from '../../algorithms/hold-terms.js';
 import { isHold } from '../store-decision.js';
 import { claimKeyOf, extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf, shareKeyOf } from './keys.js';
 import type { Lesson } from '../lesson.js';
+import {
+  BLOCK,
+  BLOCKED_FOR,
+  CLAIM,
+  CONSUME,
+  CONSUME_EACH,
+  CONSUME_REFUNDABLE,
+  HISTORY,
+  HOLD,
+  LEARN,
+  LEARN_RATE,
+  PEEK,
+  PENALIZE,
+  REFUND,
+  RELEASE,
+  RENEW,
+  RESERVE,
+  SETTLE,
+} from './operations.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
-const CONSUME = 0;
-const PEEK = 1;
-const REFUND = 2;
-const HISTORY = 3;
-const RESERVE = 4;
-const PENALIZE = 5;
-const BLOCK = 6;
-const RENEW = 7;
-const CONSUME_REFUNDABLE = 8;
-const CONSUME_EACH = 9;
-const BLOCKED_FOR = 10;
-const LEARN = 11;
-const LEARN_RATE = 12;
-const CLAIM = 13;
-const RELEASE = 14;
 const ONLY_LOOK = -1;
-const SETTLE = 15;
-const HOLD = 16;
 const LEARNT_OR_CLAIMED: readonly number[] = [LEARN, LEARN_RATE, RELEASE];
 const UNKNOWN = -1;
 /** What the program is of, which the script makes no more for than it needs. */

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
 import type { Lesson } from '../../../lib/stores/lesson.js';
 import type { Store } from '../../../lib/stores/store.js';
-import { ask, compile, ManualClock } from '../../support/stores.js';
+import { ask, compile, type ManualClock } from '../../support/stores.js';
+import { storeStage } from '../store-stage.js';
 import { HOUR, five, identity, start, counterOf } from './limits.js';
 
 /** A store on a clock that tests move, fresh for each test, and what is done to it. */
@@ -10,38 +11,26 @@ export type OperationsStage = ReturnType<typeof operationsStage>;
 
 /** Sets the stage for each test. `make` makes a store that asks the clock for the time. */
 export function operationsStage(make: (clock: ManualClock) => Store) {
-  let clock: ManualClock;
-  let store: Store;
+  const stage = storeStage(make, start);
+  const { at } = stage;
 
-  beforeEach(() => {
-    clock = new ManualClock();
-    at(0);
-    store = make(clock);
-  });
-  afterEach(() => store.close());
-
-  /** Milliseconds after the start. */
-  function at(ms: number): void {
-    clock.micros = Math.round((start + ms) * 1000);
-  }
-
-  const take = (limit: CompiledLimit, cost = 1) => ask(store, limit, { cost });
+  const take = (limit: CompiledLimit, cost = 1) => ask(stage.store, limit, { cost });
   /** What a check would say, but for the name that the next lease would get. */
   const peek = async (limit: CompiledLimit, cost = 1) => {
-    const { ticket: _, chargedAt: _at, ...decision } = await ask(store, limit, { cost, peek: true });
+    const { ticket: _, chargedAt: _at, ...decision } = await ask(stage.store, limit, { cost, peek: true });
     return decision;
   };
   const reserve = (limit: CompiledLimit, cost = 1, maxWaitMs = HOUR) =>
-    store.reserve({ limit, identity, cost, maxWaitMs });
-  const penalize = (limit: CompiledLimit, units: number) => store.penalize({ limit, identity, units });
+    stage.store.reserve({ limit, identity, cost, maxWaitMs });
+  const penalize = (limit: CompiledLimit, units: number) => stage.store.penalize({ limit, identity, units });
   /** A call was answered at once, with nothing else in flight, unless told otherwise. */
   const learn = (limit: CompiledLimit, lesson: Partial<Lesson>) =>
-    store.learn!(counterOf(limit), { ageMs: 0, inFlight: 0, instance: 1, window: 7, ...lesson });
-  const block = (limit: CompiledLimit, ms: number) => store.block(counterOf(limit), ms);
-  const unblock = (limit: CompiledLimit) => store.block(counterOf(limit), 0);
+    stage.store.learn!(counterOf(limit), { ageMs: 0, inFlight: 0, instance: 1, window: 7, ...lesson });
+  const block = (limit: CompiledLimit, ms: number) => stage.store.block(counterOf(limit), ms);
+  const unblock = (limit: CompiledLimit) => stage.store.block(counterOf(limit), 0);
   /** Gives back what a decision took. */
   const giveBack = (limit: CompiledLimit, units: number, { ticket }: { ticket?: number }) =>
-    store.refund([{ limit, identity, units, ticket }]);
+    stage.store.refund([{ limit, identity, units, ticket }]);
 
   /** From here on, `cost` units fit after `ms`, and not a millisecond earlier. */
   async function expectToFitAfter(from: number, limit: CompiledLimit, ms: number, cost = 1): Promise<void> {
@@ -61,14 +50,7 @@ export function operationsStage(make: (clock: ManualClock) => Store) {
     return { limit, first, second };
   }
 
-  return {
-    get clock() {
-      return clock;
-    },
-    get store() {
-      return store;
-    },
-    at,
+  return Object.assign(stage, {
     take,
     peek,
     reserve,
@@ -79,5 +61,5 @@ export function operationsStage(make: (clock: ManualClock) => Store) {
     giveBack,
     expectToFitAfter,
     reserved,
-  };
+  });
 }

@@ -53,7 +53,7 @@ describe('the site of the documentation', () => {
   it('shows a page of each algorithm what it does', () => {
     const pages = readdirSync(join(site, 'algorithms')).map((file) => file.replace('.html', ''));
     const names = pages.filter((name) => name !== 'index' && !NOT_COMPARED.includes(name));
-    expect(names).toHaveLength(8);
+    expect(names).toHaveLength(9);
     for (const name of names) {
       const html = readFileSync(join(site, 'algorithms', `${name}.html`), 'utf8');
       expect(html).toContain(`<sluice-comparison algorithms="${name}"`);

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { LimitInfo, LimitTotals, Range } from '../../api.js';
-import { percent, whole } from '../data/format.js';
+import type { InstanceInfo, LimitInfo, LimitTotals, Range } from '../../api.js';
+import { percent, plural, whole } from '../data/format.js';
 import { hrefOf } from '../data/route.js';
-import { ofLimit } from '../data/series.js';
+import { ofLimit, sum } from '../data/series.js';
 import { limitNamed, session } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { Icon } from '../parts/icons.js';
@@ -95,7 +95,11 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
                 note={`${percent(candidateRefused, candidateAsked)}, by ${limit.candidate}`}
               />
             )}
-            <Tile name="Quota" value={whole(limit.quota)} note="units at once, at most" />
+            {limit.algo === 'adaptive' ? (
+              <AdaptiveTile limit={limit} instances={data.instances} />
+            ) : (
+              <Tile name="Quota" value={whole(limit.quota)} note="units at once, at most" />
+            )}
           </dl>
           <Panel id="traffic" title="Decisions a second">
             <Traffic overview={data} limit={limit.name} />
@@ -134,5 +138,20 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
         </div>
       </Panel>
     </>
+  );
+}
+
+/** What an adaptive limit lets in now: it learns so in each instance by itself. */
+function AdaptiveTile({ limit, instances }: { limit: LimitInfo; instances: readonly InstanceInfo[] }): JSX.Element {
+  const known = instances.flatMap(({ adaptive }) => adaptive?.[limit.name] ?? []);
+  const most = `at most ${whole(limit.quota)} in each`;
+  if (known.length === 0) return <Tile name="Lets in now" value="not asked yet" text note={most} />;
+  return (
+    <Tile
+      name="Lets in now"
+      value={whole(sum(known.map((each) => each.limit)))}
+      unit="at once"
+      note={`${whole(sum(known.map(({ inFlight }) => inFlight)))} in flight, ${plural(known.length, 'instance')}, ${most}`}
+    />
   );
 }

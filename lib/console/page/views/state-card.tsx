@@ -67,7 +67,10 @@ export function StateCard({ state, info, rate, identity, canWrite, onAct, onChan
                 tone={blocked || remaining === 0 ? 'full' : share >= 0.8 ? 'near' : undefined}
                 label={`Used of ${limit}`}
               />
-              <p class="soft numbers">{remaining === null ? '' : `${whole(remaining)} left`}</p>
+              <p class="soft numbers">
+                {remaining === null ? '' : `${whole(remaining)} left`}
+                {state.algo === 'adaptive' && ', in the instance that answers you'}
+              </p>
               {state.sharedBy !== undefined && <Note>Of all tenants together, by {state.sharedBy}.</Note>}
             </>
           )}

@@ -1,0 +1,19 @@
+// What a program asks of the script, as `lua/header.lua` describes it; `lua/driver/program.lua` has the same numbers.
+
+export const CONSUME = 0;
+export const PEEK = 1;
+export const REFUND = 2;
+export const HISTORY = 3;
+export const RESERVE = 4;
+export const PENALIZE = 5;
+export const BLOCK = 6;
+export const RENEW = 7;
+export const CONSUME_REFUNDABLE = 8;
+export const CONSUME_EACH = 9;
+export const BLOCKED_FOR = 10;
+export const LEARN = 11;
+export const LEARN_RATE = 12;
+export const CLAIM = 13;
+export const RELEASE = 14;
+export const SETTLE = 15;
+export const HOLD = 16;

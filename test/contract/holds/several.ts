@@ -1,0 +1,129 @@
+import { expect, it } from '@jest/globals';
+import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
+import type { Refund } from '../../../lib/stores/store.js';
+import { ask, compile } from '../../support/stores.js';
+import { DAY, type HoldsStage, identity, MINUTE, SECOND, START, ten } from './stage.js';
+
+/** What becomes of many holds, of several limits and of finished periods. */
+export function holdsOfSeveral(stage: HoldsStage): void {
+  const { at, reserveAll, reserve, settle, left } = stage;
+
+  it('settles all that was used, whatever is kept for others', async () => {
+    for (const algo of Object.keys(ten)) {
+      const limit = new CompiledLimit(ten[algo]!('charge'), { location: 'test', reserveFor: { critical: 0.8 } });
+      const held = await reserve(limit.forPriority('default'), 1);
+      expect((await reserve(limit.forPriority('critical'), 6)).allowed).toBe(true);
+      await settle(held, 4);
+      expect(await left(limit)).toBe(0);
+    }
+  });
+
+  it('releases a few hundred holds at once, and the others with the next check', async () => {
+    const limit = compile({ algo: 'budget', limit: 300, period: 'month', hold: '5s', onLapse: 'release' });
+    const entry = { limit, identity, cost: 1 };
+    await stage.store.check(Array.from({ length: 300 }, () => ({ entries: [entry], hold: true, refundable: true })));
+    at(5 * SECOND);
+    await expect(ask(stage.store, limit, { cost: 300 })).resolves.toMatchObject({ allowed: false, remaining: 256 });
+    await expect(ask(stage.store, limit, { cost: 300 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  it('keeps a thousand holds that have lapsed, and forgets the oldest first', async () => {
+    const limit = compile({ algo: 'budget', limit: 5000, period: 'month', hold: '5s' });
+    const held: Refund[] = [];
+    for (let ms = 0; ms < 3; ms++) {
+      at(ms);
+      held.push(await reserve(limit, 3));
+    }
+    at(3);
+    const entry = { limit, identity, cost: 1 };
+    await stage.store.check(Array.from({ length: 998 }, () => ({ entries: [entry], hold: true, refundable: true })));
+    at(5 * SECOND + 3);
+    await reserve(limit, 1);
+    await settle(held[0]!, 0);
+    expect(await left(limit)).toBe(5000 - 9 - 999);
+    await settle(held[1]!, 0);
+    expect(await left(limit)).toBe(5000 - 6 - 999);
+  });
+
+  it('reserves of all limits or of none, each at its own cost', async () => {
+    const requests = compile({ algo: 'sliding-window', rate: 2, interval: '1m' }, 'requests');
+    const tokens = compile({ algo: 'fixed-window', rate: 1000, interval: '1m', hold: '1m' }, 'tokens');
+    const money = compile({ algo: 'budget', limit: 50_000, period: 'month' }, 'money');
+    const first = await reserveAll([
+      [requests, 1],
+      [tokens, 600],
+      [money, 30_000],
+    ]);
+    expect(first.decisions.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+      [true, 1],
+      [true, 400],
+      [true, 20_000],
+    ]);
+    const second = await reserveAll([
+      [requests, 1],
+      [tokens, 400],
+      [money, 20_001],
+    ]);
+    expect(second.decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+    expect(await Promise.all([requests, tokens, money].map(left))).toEqual([1, 400, 20_000]);
+    await Promise.all([settle(first.held[1]!, 450), settle(first.held[2]!, 12_345)]);
+    expect(await Promise.all([requests, tokens, money].map(left))).toEqual([1, 550, 37_655]);
+  });
+
+  it('settles in the period of the reservation, never in the next one', async () => {
+    const limit = compile({
+      algo: 'budget',
+      limit: 10,
+      period: 'month',
+      timezone: 'Europe/Berlin',
+      retain: '90d',
+      hold: '5m',
+    });
+    const end = Date.parse('2026-10-01T00:00:00+02:00') - START;
+    at(end - MINUTE);
+    const [first, second] = [await reserve(limit, 6), await reserve(limit, 3)];
+    at(end);
+    expect(await left(limit)).toBe(10);
+    await settle(first, 2);
+    await ask(stage.store, limit, { cost: 4 });
+    await settle(second, 8);
+    expect(await left(limit)).toBe(6);
+    const history = await stage.store.history({ limit, identity });
+    expect(history.map(({ count }) => count)).toEqual([4, 10]);
+  });
+
+  it('releases in the period of the reservation, never in the next one', async () => {
+    const limit = compile({ algo: 'budget', limit: 10, period: 'day', retain: '7d', hold: '5m', onLapse: 'release' });
+    const end = Date.parse('2026-09-22T00:00:00Z') - START;
+    at(end - MINUTE);
+    const held = await reserve(limit, 6);
+    await ask(stage.store, limit);
+    at(end + MINUTE);
+    await ask(stage.store, limit, { cost: 4 });
+    at(end + 4 * MINUTE);
+    expect((await stage.store.history({ limit, identity })).map(({ count }) => count)).toEqual([4, 1]);
+    await ask(stage.store, limit);
+    expect((await stage.store.history({ limit, identity })).map(({ count }) => count)).toEqual([5, 1]);
+    await settle(held, 2);
+    expect((await stage.store.history({ limit, identity })).map(({ count }) => count)).toEqual([5, 3]);
+    at(end + 7 * DAY);
+    expect(await left(limit)).toBe(10);
+  });
+
+  it('counts money beyond four billion dollars to the micro-unit', async () => {
+    const limit = compile({
+      algo: 'budget',
+      limit: Number.MAX_SAFE_INTEGER,
+      period: 'year',
+      hold: '5m',
+      onLapse: 'release',
+    });
+    const held = await reserve(limit, 2 ** 52 + 1);
+    expect(await left(limit)).toBe(2 ** 52 - 2);
+    await settle(held, Number.MAX_SAFE_INTEGER - 1);
+    expect(await left(limit)).toBe(1);
+    const last = await reserve(limit, 1);
+    await settle(last, Number.MAX_SAFE_INTEGER);
+    await expect(ask(stage.store, limit)).resolves.toMatchObject({ allowed: false, remaining: 0 });
+  });
+}
