@@ -1,7 +1,7 @@
 /** Writes benchmarks.md and its charts. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, totalmem, type } from 'node:os';
-import { format, resolveConfig } from 'prettier';
+import { format } from 'oxfmt';
 import { percent, table } from './format.mjs';
 import { reasons } from './reasons.mjs';
 import { targets } from './targets.mjs';
@@ -77,10 +77,7 @@ export async function write({ cases, results, versions, disturbed, command, to }
     ...sections,
   ];
   for (const [file, svg] of charts) await writeFile(new URL(file, to), svg);
-  const style = await resolveConfig(new URL('../../docs/benchmarks.md', import.meta.url));
-  await writeFile(
-    new URL('benchmarks.md', to),
-    await format(parts.filter(Boolean).join('\n\n'), { ...style, parser: 'markdown' }),
-  );
+  const { code } = await format('benchmarks.md', parts.filter(Boolean).join('\n\n'));
+  await writeFile(new URL('benchmarks.md', to), code);
   return reached;
 }

@@ -4,7 +4,14 @@ type Options = Readonly<Record<string, unknown>>;
 
 /** What only some algorithms can do. */
 export type Capability =
-  'reservation' | 'queue' | 'holding' | 'holds' | 'prefetch' | 'adapting' | 'history' | 'sharing';
+  | 'reservation'
+  | 'queue'
+  | 'holding'
+  | 'holds'
+  | 'prefetch'
+  | 'adapting'
+  | 'history'
+  | 'sharing';
 
 /** The parts of an algorithm that it may leave out. */
 type OptionalParts = {

@@ -17,7 +17,8 @@ export interface UnansweredCheck {
 
 /** What happens to a limit while its store fails, or a function that says it for a check. One that fails says `'local'`. */
 export type OnStoreError =
-  StoreErrorPolicy | ((error: RateLimitStoreError, check: UnansweredCheck) => StoreErrorPolicy);
+  | StoreErrorPolicy
+  | ((error: RateLimitStoreError, check: UnansweredCheck) => StoreErrorPolicy);
 
 export const STORE_ERROR_POLICIES: readonly StoreErrorPolicy[] = ['local', 'allow', 'deny'];
 

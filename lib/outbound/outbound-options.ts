@@ -17,7 +17,10 @@ export interface LearnedLimit {
 
 /** The limits of calls: a defined limit's name, a definition, or a list of these, of which a call takes units of all or of none. */
 export type OutboundLimits =
-  string | LimitDefinition | LearnedLimit | readonly (string | LimitDefinition | LearnedLimit)[];
+  | string
+  | LimitDefinition
+  | LearnedLimit
+  | readonly (string | LimitDefinition | LearnedLimit)[];
 
 /** How calls that were refused are sent again. */
 export interface RetryOptions {

@@ -7,7 +7,7 @@ import { Problems, showProblem } from '../../lib/policy/problems.js';
 import { type PolicyReading, readPolicy } from '../../lib/policy/read-policy.js';
 import { readText } from '../../lib/policy/read-text.js';
 import { ALGORITHM_KINDS, COMMON_KINDS } from '../../lib/policy/option-kinds.js';
-import { propertyRuns } from '../support/property-runs.js';
+import { expectEqual, expectHolds, propertyRuns } from '../support/property-runs.js';
 
 async function readFile(text: string | Buffer, name = 'limits.yaml'): Promise<PolicyReading> {
   const problems = new Problems();
@@ -588,8 +588,11 @@ describe('any object', () => {
       fc.property(policy, (value) => {
         const reading = readValue(value);
         if ('problems' in reading) {
-          expect(reading.problems.length).toBeGreaterThan(0);
-          for (const line of linesOf(reading)) expect(line).toMatch(/^source\(\)( [\s\S]+?)?: \S[\s\S]*/);
+          const lines = linesOf(reading);
+          expectHolds(lines, {
+            'names a problem': reading.problems.length > 0,
+            'names a place in each line': lines.every((line) => /^source\(\)( [\s\S]+?)?: \S[\s\S]*/.test(line)),
+          });
           return;
         }
         taken++;
@@ -605,7 +608,7 @@ describe('any object', () => {
           name,
           { ...own, candidate: candidate ?? undefined },
         ]);
-        expect(Object.fromEntries(wholes)).toEqual(Object.fromEntries(given));
+        expectEqual(Object.fromEntries(wholes), Object.fromEntries(given));
         const numbers = Object.values(written.overrides ?? {}).map((each) => Object.keys(each ?? {}).length);
         expect(keys).toHaveLength(numbers.reduce((sum, count) => sum + count, 0));
         for (const { options: own } of read.values()) {

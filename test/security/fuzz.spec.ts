@@ -15,7 +15,7 @@ import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Check, StoreDecision } from '../../lib/stores/store.js';
 import { anyOptions, steadyOptions } from '../support/arbitraries.js';
-import { assertSideBySide, propertyRuns } from '../support/property-runs.js';
+import { assertSideBySide, expectHolds, propertyRuns } from '../support/property-runs.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
 let redis: Redis;
@@ -156,16 +156,19 @@ function expectConfigError(error: Error): void {
   );
 }
 
+const isWhole = (value: number) => Number.isSafeInteger(value) && value >= 0;
+
 /** What holds of every decision. */
 function expectSound(decision: StoreDecision, quota: number, cost: number): void {
   const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs } = decision;
-  expect(decision.quota).toBe(quota);
-  expect(Number.isSafeInteger(remaining) && remaining >= 0 && remaining <= quota).toBe(true);
-  expect(Number.isSafeInteger(resetAfterMs) && resetAfterMs >= 0).toBe(true);
-  expect(Number.isSafeInteger(delayMs) && delayMs >= 0).toBe(true);
-  expect(allowed ? retryAfterMs === 0 : retryAfterMs > 0).toBe(true);
-  expect(retryAfterMs === Infinity).toBe(cost > quota);
-  if (cost > quota) expect(allowed).toBe(false);
+  expectHolds(decision, {
+    'has the quota of the limit': decision.quota === quota,
+    'leaves something from 0 to the quota': isWhole(remaining) && remaining <= quota,
+    'names no time that is over': isWhole(resetAfterMs) && isWhole(delayMs),
+    'waits if it is refused, and only then': allowed ? retryAfterMs === 0 : retryAfterMs > 0,
+    'never allows more than the quota': cost <= quota || !allowed,
+    'waits for ever for more than the quota, and only then': (retryAfterMs === Infinity) === cost > quota,
+  });
 }
 
 /** Consumes while time stands still: exactly the quota is allowed. */

@@ -1,7 +1,10 @@
 import { sep } from 'node:path';
 import TestSequencer from '@jest/test-sequencer';
 
-/** The specs that take longest, so that none of them is left when all others are done. Jest itself knows only those that it ran before. */
+/**
+ * The specs that take longest, so that none of them is left when all others are done: of those whose coverage is measured, which
+ * run after all others, and of the others. Jest itself knows only those that it ran before.
+ */
 const LONGEST = [
   'package/generated-projects',
   'differential/stores',
@@ -24,6 +27,25 @@ const LONGEST = [
   'security/resets',
   'e2e/sample-app',
   'e2e/streams',
+  'browser/playground',
+  'differential/fast-path',
+  'security/redis-acl',
+  'chaos/prefetch',
+  'cli/simulate',
+  'cli/as-built',
+  'testing/rate-limit-testing',
+  'redis/cluster',
+  'health/health-indicator',
+  'cli/explain',
+  'shares/fairness',
+  'console/telemetry',
+  'outbound/learning',
+  'overrides/redis-overrides',
+  'console/redis',
+  'explain/versions',
+  'console/routes',
+  'adaptive/simulation',
+  'redis/fallback-store',
 ].map((name) => `${sep}${name.replace('/', sep)}.spec.ts`);
 
 function rankOf({ path }) {

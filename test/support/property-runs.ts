@@ -52,3 +52,9 @@ export function expectMatch<T extends object>(actual: T, expected: Partial<T>): 
   const isMatch = Object.entries(expected).every(([name, value]) => Object.is(actual[name as keyof T], value));
   if (!isMatch) expect(actual).toMatchObject(expected);
 }
+
+/** As an `expect` of each claim about a value, which costs as much as a decision: fails with those that do not hold. */
+export function expectHolds(about: unknown, claims: Readonly<Record<string, boolean>>): void {
+  const broken = Object.keys(claims).filter((claim) => !claims[claim]);
+  if (broken.length > 0) expect({ about, broken }).toEqual({ about, broken: [] });
+}

@@ -1,5 +1,4 @@
-import { propertyRuns } from '../../support/property-runs.js';
-import { expect } from '@jest/globals';
+import { expectHolds, propertyRuns } from '../../support/property-runs.js';
 import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
 import type { Check, StoreDecision } from '../../../lib/stores/store.js';
@@ -55,11 +54,10 @@ export const slice = (from: number, count: number) => ({ start: start + from, en
 /** Nothing that a decision says is out of its bounds. */
 export function expectSound(limit: CompiledLimit, decision: StoreDecision): void {
   const { allowed, remaining, retryAfterMs, resetAfterMs, delayMs, quota } = decision;
-  expect(quota).toBe(limit.quota);
-  expect(remaining).toBeGreaterThanOrEqual(0);
-  expect(remaining).toBeLessThanOrEqual(quota);
-  expect(resetAfterMs).toBeGreaterThanOrEqual(0);
-  expect(delayMs).toBeGreaterThanOrEqual(0);
-  if (allowed) expect(retryAfterMs).toBe(0);
-  else expect(retryAfterMs).toBeGreaterThan(0);
+  expectHolds(decision, {
+    'has the quota of the limit': quota === limit.quota,
+    'leaves something from 0 to the quota': remaining >= 0 && remaining <= quota,
+    'names no time that is over': resetAfterMs >= 0 && delayMs >= 0,
+    'waits if it is refused, and only then': allowed ? retryAfterMs === 0 : retryAfterMs > 0,
+  });
 }
