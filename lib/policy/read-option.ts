@@ -6,7 +6,8 @@ import type { Problems } from './problems.js';
 /** Reads the value of an option; anything, with a problem, if it is wrong. */
 export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {
   if (kind.each !== undefined && value.items !== undefined) return readList(value, kind, kind.each, problems);
-  if (kind.options !== undefined && !(kind.isPatch === true && value.value === null)) {
+  const isNoObject = kind.isEither === true && value.entries === undefined;
+  if (kind.options !== undefined && !isNoObject && !(kind.isPatch === true && value.value === null)) {
     return readObject(value, kind, kind.options, problems);
   }
   if (!kind.isRight(value.value)) refuse(value, kind, problems);

@@ -51,6 +51,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   key: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'. Default: 'ip'.",
   cost: 'The units of a request. Default: 1.',
   reserveFor: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
+  usage: "Records the units that each key is charged, by days, and says how long a day can be read: '400d'.",
   count: "The requests that count. Default: 'all'.",
   blockFor:
     "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h']. Default: no block.",
@@ -136,8 +137,8 @@ function objectOf(kinds: Readonly<Record<string, OptionKind>>): JsonSchema {
   return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
-function schemaOf({ schema, options, isPatch, isPartial }: OptionKind): JsonSchema {
-  if (options === undefined) return schema;
+function schemaOf({ schema, options, isPatch, isPartial, isEither }: OptionKind): JsonSchema {
+  if (options === undefined || isEither === true) return schema;
   if (isPartial === true) return { ...objectOf(options), minProperties: 1 };
   if (isPatch !== true) return { ...objectOf(options), required: Object.keys(options) };
   return { ...objectOf(options), ...schema, allOf: algorithms.names.map((algo) => limitOf(algo, [])) };

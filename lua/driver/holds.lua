@@ -4,7 +4,7 @@
 -- it was looked at after that, by that less 2^53. Its terms are twice the windows of the limit that reserved it, and 1 if its units are
 -- given back then. A state holds `lapsed` until it is saved: those whose units it counts no longer.
 --
--- Uses: is_varied, now, time_to_live
+-- Uses: is_varied, now, records_usage, time_to_live, usage
 -- Leaves: holds
 
 local holds
@@ -45,6 +45,7 @@ if is_varied then
   local function change(limit, state, difference, charged_at)
     -- What is kept of the quota for others may have been used, too.
     limit = limit.opened or limit
+    if records_usage and limit.keep then usage.correct(state, difference, charged_at) end
     local algorithm = limit.algorithm
     if not algorithm.counts(limit, state, charged_at, now) then
       if algorithm.correct then algorithm.correct(limit, state, charged_at, difference) end
