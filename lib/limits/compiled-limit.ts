@@ -10,6 +10,7 @@ import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { wholeShare } from '../algorithms/share.js';
 import { SHARE_SLICES } from '../algorithms/tenant-record.js';
 import { RecentMap } from '../util/recent-map.js';
+import { hashIdentity } from './identity.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
 import { type ReservedShares, shareKeptFrom } from './reserve-terms.js';
 import { recordingOf, type UsageRecording } from './usage-terms.js';
@@ -94,6 +95,8 @@ export class CompiledLimit {
   readonly usage: UsageRecording | undefined;
   /** Tells its record from those of all other limits: its counters may begin anew, or be another algorithm's, and the record goes on. */
   readonly recordId: string;
+  /** What stands for that in the keys of the index; empty without `usage`. */
+  readonly recordHash: string;
   /** Whether it learns how much fits. Each check reads it. */
   readonly adapts: boolean;
   /** Its `id` without the generation. */
@@ -168,6 +171,7 @@ export class CompiledLimit {
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
     const place = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
     this.recordId = `${place}:${this.name}`;
+    this.recordHash = this.usage === undefined ? '' : hashIdentity(this.recordId);
     this.lineage = `${this.recordId}:${code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
     this.candidate =

@@ -65,8 +65,8 @@ export function recordKey(prefix: string, { recordId }: CompiledLimit, tag: stri
  * The key of the sorted set of the keys of a slot that have a record, in the slot of its tag. No counter has it: theirs have two
  * colons behind the braces.
  */
-export function recordIndexKey(prefix: string, { recordId }: CompiledLimit, tag: string): string {
-  return `${prefix}:{${tag}}:usage-${hashIdentity(recordId)}`;
+export function recordIndexKey(prefix: string, { recordHash }: CompiledLimit, tag: string): string {
+  return `${prefix}:{${tag}}:usage-${recordHash}`;
 }
 
 /** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */
