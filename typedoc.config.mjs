@@ -52,6 +52,7 @@ export default {
     'OptionsOf',
     'Parameters',
     'PatchOf',
+    'Recorded',
     'Sharing',
     'ShareTerms',
     'Tenant',

@@ -165,7 +165,7 @@ export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
 export type { ReservedShares } from './limits/reserve-terms.js';
-export type { UsageOptions } from './limits/usage-terms.js';
+export type { UsageOptions, UsageTerms } from './limits/usage-terms.js';
 export type { KeyDays, NamedUnits, TimeRange } from './limits/usage-range.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
 export type { ClientSocket } from './transports/connection.js';

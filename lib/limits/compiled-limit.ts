@@ -91,7 +91,7 @@ export class CompiledLimit {
   readonly id: string;
   /** @internal How units of it are held that are reserved; nothing if they cannot be. Each check reads it. */
   readonly hold: HoldTerms | undefined;
-  /** How the units that it charges are recorded by days; nothing if they are not. Each check reads it. */
+  /** @internal How the units that it charges are recorded by days; nothing if they are not. Each check reads it. */
   readonly usage: UsageRecording | undefined;
   /** Tells its record from those of all other limits: its counters may begin anew, or be another algorithm's, and the record goes on. */
   readonly recordId: string;

@@ -5,7 +5,9 @@ import type { UsageRecording } from './usage-terms.js';
 
 /** Times whose days are asked for, in microseconds: from the first one on, before the second one. Either may be infinite. */
 export interface TimeRange {
+  /** The first of them; -Infinity for none. */
   readonly from: number;
+  /** The first that is none of them; Infinity for none. */
   readonly to: number;
 }
 
@@ -13,6 +15,7 @@ export interface TimeRange {
 export interface NamedUnits {
   /** Such as `2026-11-22`, in the time zone of the limit's usage. */
   readonly day: string;
+  /** More than none. */
   readonly units: number;
 }
 
@@ -32,16 +35,18 @@ const HALF_A_DAY = 12 * 3_600_000_000;
  * the one in which its middle lies.
  */
 export function namedUnits(
-  { days: calendar, keep, timezone }: UsageRecording,
+  recording: UsageRecording,
   { from, to }: TimeRange,
   recorded: readonly DayUnits[],
   now: number,
 ): NamedUnits[] {
+  const { keep } = recording;
   const named = new Map<string, number>();
   for (const { start, units } of recorded) {
-    const window = calendar.windowAt(start * 1e6 + HALF_A_DAY);
-    if (units === 0 || window.end + keep <= now || window.end <= from || window.start >= to) continue;
-    const name = nameOf(window, timezone);
+    if (units === 0) continue;
+    const day = dayOf(recording, start);
+    if (day.end + keep <= now || day.end <= from || day.start >= to) continue;
+    const { name } = day;
     named.set(name, (named.get(name) ?? 0) + units);
   }
   return [...named].map(([day, units]) => ({ day, units }));
@@ -52,6 +57,26 @@ export function earliestStart({ keep }: UsageRecording, { from }: TimeRange, now
   return Math.floor(Math.max(from, now - keep) / 1e6) - 2 * LONGEST_DAY;
 }
 
-function nameOf({ start }: CalendarWindow, zone: string): string {
-  return DateTime.fromMillis(start / 1000, { zone }).toISODate()!;
+/** A day of a time zone. */
+interface NamedDay extends CalendarWindow {
+  readonly name: string;
+}
+
+/** The days that were asked for: all keys of an export have the same ones, and to find one takes long. */
+const known = new WeakMap<UsageRecording, Map<number, NamedDay>>();
+/** More than a record has. */
+const MOST_KNOWN = 10_000;
+
+/** The day of a time zone in which most of a recorded day lies. */
+function dayOf(recording: UsageRecording, start: number): NamedDay {
+  let days = known.get(recording);
+  if (days === undefined) known.set(recording, (days = new Map()));
+  let day = days.get(start);
+  if (day === undefined) {
+    const window = recording.days.windowAt(start * 1e6 + HALF_A_DAY);
+    const name = DateTime.fromMillis(window.start / 1000, { zone: recording.timezone }).toISODate()!;
+    if (days.size === MOST_KNOWN) days.clear();
+    days.set(start, (day = { ...window, name }));
+  }
+  return day;
 }

@@ -17,8 +17,9 @@ export interface UsageOptions {
 
 /** A limit's `usage`, as it was read. */
 export interface UsageTerms {
-  /** Microseconds. */
+  /** How long a day can be read after its end, in microseconds. */
   readonly keep: number;
+  /** The IANA time zone of the days. */
   readonly timezone: string;
 }
 

@@ -3,7 +3,6 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { KeyUsage } from '../../lib/limiter/usage.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
@@ -79,7 +78,7 @@ describe('the usage of a limit', () => {
     expect(await units({ from: '2026-11-24', to: '2026-11-24' })).toEqual([]);
     expect(await units({ from: '2027-01-01' })).toEqual([]);
     const rows = await all(api.exportUsage({ from: '2026-11-23', to: '2026-11-25', batch: 1 }));
-    expect(rows).toEqual<KeyUsage[]>([
+    expect(rows).toEqual([
       { key: 'user:1', day: '2026-11-23', units: 2 },
       { key: 'user:1', day: '2026-11-24', units: 3 },
     ]);
