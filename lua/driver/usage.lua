@@ -65,7 +65,7 @@ if records_usage then
     local newest = #later > 0 and tonumber(later[#later - 1]) or today
     local lives, index = (newest + LONGEST_DAY) * 1000000 + limit.keep - now, KEYS[record.index]
     keep(key, lives)
-    ask('ZADD', index, 'GT', as_text(newest), record.member)
+    ask('ZADD', index, as_text(newest), record.member)
     redis.call('ZREMRANGEBYSCORE', index, '-inf', as_text(old))
     keep(index, lives)
   end
