@@ -55,6 +55,7 @@ export default {
     'Parameters',
     'PatchOf',
     'PolicyTerms',
+    'Recorded',
     'Sharing',
     'ShareTerms',
     'Tenant',

@@ -73,6 +73,7 @@ export type {
   Outcome,
   Phase,
   Scope,
+  RecordedLimitOptions,
   SharedLimitOptions,
   ShareOptions,
 } from './config/limit-definition.js';
@@ -98,6 +99,7 @@ export type {
 export type { LimitQuery, RouteQuery } from './explain/question.js';
 export { formatExplanation } from './explain/format.js';
 export type { AcquireOptions, ReserveOptions } from './limiter/limiter-options.js';
+export type { DailyUsage, KeyUsage, Usage, UsageExportOptions, UsageRange, UsageTime } from './limiter/usage.js';
 export type { LimitCheck } from './limiter/limit-checks.js';
 export { LimiterService } from './nest/limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';
@@ -170,6 +172,8 @@ export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
 export type { ReservedShares } from './limits/reserve-terms.js';
+export type { UsageOptions, UsageTerms } from './limits/usage-terms.js';
+export type { KeyDays, NamedUnits, TimeRange } from './limits/usage-range.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
 export type { ClientSocket } from './transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';

@@ -13,15 +13,19 @@
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
 --            limits   their number, then each limit's
---                       algorithm, behind a plus sign if tenants share its units, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
+--                       algorithm, behind a plus sign if tenants share its units, and behind an at sign before that if it records what it charges, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
 --                       the number of its steps times -1),
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
 --                       1: they grow with the quota, 2: by what it grew), the quota before the last change,
 --                       number of parameters, parameters, and, if a part of its quota is kept from the requests that meet it
 --                       so, the whole of the quota;
---                       of steps, microseconds after a block until its offences are forgotten, then those of each step
+--                       of steps, microseconds after a block until its offences are forgotten, then those of each step.
+--                       The last parameters of one that records what it charges are microseconds to keep days, and when today
+--                       began and ends
 --            open     the number of keys that more than one check or operation has, or a check beside another key of the same
 --                       limit, and the number of each
+--            records  if a limit records what it charges, the number of counters that are, and of each the number of its key, the
+--                     numbers of the keys of its record and of the keys that have one, and what stands for it there
 --            checks   until the end, each check's
 --                       operation, number of entries, entries; an entry is
 --                       the number of its limit, the number of its key, and what the operation needs

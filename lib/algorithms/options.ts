@@ -68,6 +68,11 @@ export function showDuration(value: Duration): string {
   return typeof value === 'number' ? `${value}ms` : value.replaceAll(/\s+/g, '');
 }
 
+/** Reads a duration of any length into milliseconds; NaN if it is none. */
+export function longDuration(value: unknown): number {
+  return toMilliseconds(value);
+}
+
 /** Reads a duration of a call into milliseconds: 0 or more, at most a year; nothing if it is none. */
 export function milliseconds(value: unknown): number | undefined {
   const read = toMilliseconds(value);

@@ -5,6 +5,7 @@ import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../algorithms/options.js';
 import type { Priority } from '../limits/priority.js';
 import type { ReservedShares } from '../limits/reserve-terms.js';
+import type { UsageOptions } from '../limits/usage-terms.js';
 import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 
@@ -84,6 +85,23 @@ export interface SharedLimitOptions {
    */
   share?: ShareOptions;
 }
+
+/** The option of limits that record the units that they charge. */
+export interface RecordedLimitOptions {
+  /**
+   * Records the units that the limit charges each key, by the days of a time zone, in the same call that charges them: for
+   * invoices, which read them by `Limiter.usage` and `Limiter.exportUsage`. A duration such as `'400d'`, at least 1 day and at most
+   * 10 years, says how long a day can be read after its end; `{ keep, timezone }` says whose days, too. Not for `concurrency` and
+   * `adaptive`, nor with `prefetch`.
+   * @default nothing is recorded
+   */
+  usage?: Duration | UsageOptions;
+}
+
+/** Options of algorithms, of which all record what they charge but those that count what is in flight. */
+type Recorded<Options> = Options extends { algo: 'concurrency' }
+  ? Options & { usage?: never }
+  : Options & RecordedLimitOptions;
 
 /** Options of algorithms, of which only some have shares. */
 type Sharing<Options> = Options extends { algo: SharingAlgorithm }
@@ -253,6 +271,8 @@ export interface AdaptiveLimitOptions extends Omit<
   reserveFor?: never;
   /** It knows priorities, and no tenants. */
   share?: never;
+  /** What is in flight comes back, so that no units add up. */
+  usage?: never;
   /** Nobody in particular asks too much of it. */
   blockFor?: never;
   /** There are no blocks to forget. */
@@ -265,7 +285,7 @@ export interface AdaptiveLimitOptions extends Omit<
 
 /** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition =
-  | (Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>> & CommonLimitOptions)
+  | (Recorded<Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>>> & CommonLimitOptions)
   | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions);
 
 /** The default options of all limits of an app. */

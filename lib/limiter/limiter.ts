@@ -17,6 +17,7 @@ import { type CheckEntry, type Counter, withStarts } from '../limits/counter.js'
 import { decide, decided } from '../stores/decide.js';
 import type { Decision } from '../limits/decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
+import { exportOf, type KeyUsage, type Usage, type UsageExportOptions, usageOf, type UsageRange } from './usage.js';
 import type { WaitQueues } from './wait-queues.js';
 
 /**
@@ -214,6 +215,28 @@ export class Limiter {
     }
     const all = await this.store.history(counter);
     return all.slice(0, windows);
+  }
+
+  /**
+   * Returns the units that a key was charged and not given back, by the days of a limit with the option `usage`: those that overlap
+   * the time from `from` on and before `to`, and are kept. Rejects with `RateLimitArgumentError` for a limit without that option.
+   *
+   * @param key the key of the counter
+   * @param range the days; all that are kept by default
+   */
+  async usage(key: string, range?: UsageRange): Promise<Usage> {
+    return usageOf(this.store, this.counter(key), range);
+  }
+
+  /**
+   * Reads the units of all keys that were charged any, by days, of a limit with the option `usage`: key by key, in no order, the days of
+   * each from the oldest on. It asks the store for a page at a time, and needs no memory for the rest. Its first step rejects with
+   * `RateLimitArgumentError` for a limit without that option, any step with `RateLimitStoreError`.
+   *
+   * @param options the days, all that are kept by default, and the size of a page
+   */
+  exportUsage(options?: UsageExportOptions): AsyncIterableIterator<KeyUsage> {
+    return exportOf(this.store, this.rule.limit, options);
   }
 
   private decide(key: string, given: number | ConsumeOptions | undefined, peek: boolean): Promise<LeasedDecision> {

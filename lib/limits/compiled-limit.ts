@@ -2,6 +2,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
 import { shareMessages } from '../errors/share-messages.js';
+import { usageMessages } from '../errors/usage-messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { type ShareParameters, sharedBy, type Tenant } from '../algorithms/fair-share.js';
 import type { HoldTerms } from '../algorithms/hold-terms.js';
@@ -9,8 +10,10 @@ import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { wholeShare } from '../algorithms/share.js';
 import { SHARE_SLICES } from '../algorithms/tenant-record.js';
 import { RecentMap } from '../util/recent-map.js';
+import { hashIdentity } from './identity.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
 import { type ReservedShares, shareKeptFrom } from './reserve-terms.js';
+import { recordingOf, type UsageRecording } from './usage-terms.js';
 import type {
   CarryOver,
   Escalation,
@@ -90,6 +93,12 @@ export class CompiledLimit {
   readonly id: string;
   /** @internal How units of it are held that are reserved; nothing if they cannot be. Each check reads it. */
   readonly hold: HoldTerms | undefined;
+  /** @internal How the units that it charges are recorded by days; nothing if they are not. Each check reads it. */
+  readonly usage: UsageRecording | undefined;
+  /** Tells its record from those of all other limits: its counters may begin anew, or be another algorithm's, and the record goes on. */
+  readonly recordId: string;
+  /** What stands for that in the keys of the index; empty without `usage`. */
+  readonly recordHash: string;
   /** Whether it learns how much fits. Each check reads it. */
   readonly adapts: boolean;
   /** Its `id` without the generation. */
@@ -149,6 +158,11 @@ export class CompiledLimit {
     // What tenants used under another quota stays theirs.
     this.carry = rest.shared === undefined ? rest.carry : undefined;
     if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
+    this.usage = recordingOf(rest.usage);
+    if (this.usage !== undefined) this.hold = knownFor(this.hold, this.usage.keep);
+    if (this.usage !== undefined && (algorithm.holding !== undefined || this.adapts)) {
+      throw new RateLimitConfigError(usageMessages.notRecorded(location, algorithm.name));
+    }
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
@@ -157,7 +171,10 @@ export class CompiledLimit {
     }
     this.isCandidate = rest.isCandidate ?? false;
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
-    this.lineage = [this.namespace.replaceAll(SEPARATORS, encodeURIComponent), this.name, code].join(':');
+    const place = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
+    this.recordId = `${place}:${this.name}`;
+    this.recordHash = this.usage === undefined ? '' : hashIdentity(this.recordId);
+    this.lineage = `${this.recordId}:${code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
     this.candidate =
       part === undefined
@@ -218,12 +235,12 @@ export class CompiledLimit {
 
   /**
    * The same limit with a part of its rate and quota, at least one unit, and no prefetched units: what one of several instances
-   * may allow by itself.
+   * may allow by itself, and does not record.
    */
   share(part: number): CompiledLimit {
     if (this.tenant !== undefined) return this.ofAllTenants.share(part).forTenant(this.tenant);
     if (this.whole !== this) return this.whole.share(part).forPriority(this.priority);
-    const { prefetch: _, carry: _none, ...settings } = this.settings;
+    const { prefetch: _, carry: _none, usage: _nor, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const candidate: AlgorithmOptions | undefined = this.candidate?.algorithm.share(settings.candidate as never, part);
     return new CompiledLimit(options, { ...settings, name: this.name, candidate });
@@ -255,7 +272,7 @@ export class CompiledLimit {
 
 /** The second version of a limit: like the first in all but its algorithm's options, and in shadow mode. */
 function candidateOf(options: AlgorithmOptions, settings: LimitSettings): CompiledLimit {
-  const { candidate: _, carry: _none, onStoreError, ...rest } = settings;
+  const { candidate: _, carry: _none, usage: _nor, onStoreError, ...rest } = settings;
   return new CompiledLimit(options, {
     ...rest,
     location: `${rest.location}.candidate`,
@@ -270,6 +287,11 @@ function candidateOf(options: AlgorithmOptions, settings: LimitSettings): Compil
 function refuseWithHold(location: string, blockFor: number, prefetch: PrefetchTerms | undefined): void {
   if (blockFor > 0) throw new RateLimitConfigError(holdMessages.holdWith(location, 'blockFor'));
   if (prefetch !== undefined) throw new RateLimitConfigError(holdMessages.holdWith(location, 'prefetch'));
+}
+
+/** What lapses while nobody asks comes off the record later: it is known as long as that is kept. */
+function knownFor(hold: HoldTerms | undefined, keep: number): HoldTerms | undefined {
+  return hold?.releases === true ? { ...hold, known: Math.max(hold.known, hold.duration + keep) } : hold;
 }
 
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */

@@ -1,6 +1,7 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { RateLimitStoreError } from '../errors/errors.js';
 import type { ReservedShares } from './reserve-terms.js';
+import type { UsageTerms } from './usage-terms.js';
 
 /** What happens to a limit while its store fails: it is counted in process, lets pass, or answers 503. */
 export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
@@ -82,6 +83,8 @@ export interface LimitSettings {
   readonly instance?: boolean;
   /** Its units are shared among tenants. */
   readonly shared?: ShareTerms | undefined;
+  /** The units that it charges are recorded by days. */
+  readonly usage?: UsageTerms | undefined;
   /** The shares of its quota that are kept for important requests. */
   readonly reserveFor?: ReservedShares | undefined;
   /** How often its counters were made to start anew; each generation has keys of its own. */

@@ -8,7 +8,9 @@ import { BLOCK_WANTS, blockTerms, MAX_STEPS } from '../limits/block-terms.js';
 import { STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
 import { PRIORITIES } from '../limits/priority.js';
 import { isShares, RESERVABLE } from '../limits/reserve-terms.js';
+import { KEEP_WANTS, MAX_KEEP_MS, MIN_KEEP_MS, usageTerms } from '../limits/usage-terms.js';
 import { priorityMessages } from '../errors/priority-messages.js';
+import { usageMessages } from '../errors/usage-messages.js';
 import { warmUpMessages } from '../errors/warm-up-messages.js';
 import { shareMessages } from '../errors/share-messages.js';
 import { isWeights, MAX_WEIGHT, shareTerms } from '../rules/share-terms.js';
@@ -33,6 +35,8 @@ export interface OptionKind {
   readonly needs?: readonly string[];
   /** What each value has of one that is an object of any names; `isRight` looks at it as a whole, too. */
   readonly named?: OptionKind;
+  /** It may also be something else than an object; `isRight` looks at that, and `schema` is of both. */
+  readonly isEither?: true;
   /** What each has of one that may be a list; `isRight` looks at the list as a whole, too. */
   readonly each?: OptionKind;
 }
@@ -63,6 +67,11 @@ const fraction: OptionKind = {
 const TIME_SCHEMAS: readonly JsonSchema[] = [
   { type: 'number', exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS },
   { type: 'string', pattern: '^[+]?[0-9]*[.]?[0-9]+ *[A-Za-z]*$', maxLength: 100 },
+];
+
+const KEEP_SCHEMAS: readonly JsonSchema[] = [
+  { type: 'number', minimum: MIN_KEEP_MS, maximum: MAX_KEEP_MS },
+  TIME_SCHEMAS[1]!,
 ];
 
 const time: OptionKind = {
@@ -142,6 +151,38 @@ const share: OptionKind = {
   needs: ['by'],
 };
 
+const timezone: OptionKind = {
+  wants: "an IANA time zone such as 'UTC' or 'Europe/Berlin'",
+  isRight: isTimezone,
+  schema: { type: 'string', minLength: 1 },
+};
+
+const usage: OptionKind = {
+  wants: usageMessages.wants(),
+  isRight: (value) => succeeds(() => usageTerms({ usage: value }, '')),
+  options: {
+    keep: {
+      wants: KEEP_WANTS,
+      isRight: (value) => succeeds(() => usageTerms({ usage: { keep: value } }, '')),
+      schema: { anyOf: KEEP_SCHEMAS },
+    },
+    timezone,
+  },
+  isPartial: true,
+  isEither: true,
+  schema: {
+    anyOf: [
+      ...KEEP_SCHEMAS,
+      {
+        type: 'object',
+        properties: { keep: { anyOf: KEEP_SCHEMAS }, timezone: timezone.schema },
+        required: ['keep'],
+        additionalProperties: false,
+      },
+    ],
+  },
+};
+
 const warmUp: OptionKind = {
   wants: warmUpMessages.wants(),
   isRight: () => true,
@@ -166,11 +207,7 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
   queue: whole(0),
   slices: whole(1, 1000),
   period: words(PERIODS),
-  timezone: {
-    wants: "an IANA time zone such as 'UTC' or 'Europe/Berlin'",
-    isRight: isTimezone,
-    schema: { type: 'string', minLength: 1 },
-  },
+  timezone,
   retain: time,
   hold: time,
   onLapse: words(LAPSES),
@@ -223,6 +260,7 @@ export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   priority: words(PRIORITIES),
   reserveFor: shares,
   share,
+  usage,
   count: words(['all', 'failed', 'succeeded']),
   blockFor: blocks,
   forgetAfter: time,

@@ -7,6 +7,7 @@ import { policyMessages } from '../errors/policy-messages.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import { reserveTerms } from '../limits/reserve-terms.js';
+import { usageTerms } from '../limits/usage-terms.js';
 import type { LimitMode } from '../overrides/override.js';
 import { candidateOptions } from '../rules/candidate-options.js';
 import { prefetchTerms } from '../rules/prefetch-terms.js';
@@ -151,6 +152,7 @@ export function tryAlone(
       prefetch,
       shared: plan && { floor: plan.floor },
       reserveFor: reserveTerms(definition, location),
+      usage: usageTerms(definition, location),
     });
   });
   if (limit === undefined) return;

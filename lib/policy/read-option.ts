@@ -7,7 +7,8 @@ import type { Problems } from './problems.js';
 export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {
   if (kind.each !== undefined && value.items !== undefined) return readList(value, kind, kind.each, problems);
   if (kind.named !== undefined && value.entries !== undefined) return readNamed(value, kind, kind.named, problems);
-  if (kind.options !== undefined && !(kind.isPatch === true && value.value === null)) {
+  const isNoObject = kind.isEither === true && value.entries === undefined;
+  if (kind.options !== undefined && !isNoObject && !(kind.isPatch === true && value.value === null)) {
     return readObject(value, kind, kind.options, problems);
   }
   if (!kind.isRight(value.value)) refuse(value, kind, problems);

@@ -56,6 +56,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   weight: "The weights of tenants, by 'user:42' or the value of the header. Default: 1 for each.",
   unlisted: "Whether tenants that 'weight' does not name count each for itself or together. Default: 'each'.",
   floor: 'The share of the quota that each active tenant may use at least. Default: 0.',
+  usage: "Records the units that each key is charged, by days, and says how long a day can be read: '400d'.",
   count: "The requests that count. Default: 'all'.",
   blockFor:
     "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h']. Default: no block.",
@@ -141,8 +142,8 @@ function objectOf(kinds: Readonly<Record<string, OptionKind>>): JsonSchema {
   return { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
-function schemaOf({ schema, options, isPatch, isPartial, needs }: OptionKind): JsonSchema {
-  if (options === undefined) return schema;
+function schemaOf({ schema, options, isPatch, isPartial, isEither, needs }: OptionKind): JsonSchema {
+  if (options === undefined || isEither === true) return schema;
   if (isPartial === true) return { ...objectOf(options), ...(needs ? { required: needs } : { minProperties: 1 }) };
   if (isPatch !== true) return { ...objectOf(options), required: Object.keys(options) };
   return { ...objectOf(options), ...schema, allOf: algorithms.names.map((algo) => limitOf(algo, [])) };

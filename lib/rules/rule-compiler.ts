@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { reserveTerms } from '../limits/reserve-terms.js';
+import { usageTerms } from '../limits/usage-terms.js';
 import { type CarryOver, CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
 import { givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
@@ -15,6 +16,7 @@ import type {
   Count,
   LimitDefaults,
   LimitDefinition,
+  RecordedLimitOptions,
   SharedLimitOptions,
 } from '../config/limit-definition.js';
 import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
@@ -36,7 +38,7 @@ import { Rule } from './rule.js';
 import { shareTerms } from './share-terms.js';
 import { ValueCache } from '../util/value-cache.js';
 
-type AllCommonOptions = CommonLimitOptions & SharedLimitOptions;
+type AllCommonOptions = CommonLimitOptions & SharedLimitOptions & RecordedLimitOptions;
 type CommonOption = keyof AllCommonOptions;
 
 /** The options of every limit, and those that are no algorithm's. */
@@ -47,6 +49,7 @@ export const COMMON: readonly CommonOption[] = [
   'priority',
   'reserveFor',
   'share',
+  'usage',
   'skip',
   'count',
   'blockFor',
@@ -68,6 +71,7 @@ export const COMMON: readonly CommonOption[] = [
 const NO_DEFAULTS: readonly CommonOption[] = [
   'name',
   'share',
+  'usage',
   'prefetch',
   'candidate',
   'reserveFor',
@@ -82,7 +86,16 @@ const ADAPTIVE_DEFAULTS = DEFAULTS.filter(
 );
 
 /** What a limit that adapts cannot have. */
-const NOT_ADAPTIVE = ['count', 'blockFor', 'forgetAfter', 'prefetch', 'candidate', 'reserveFor', 'share'] as const;
+const NOT_ADAPTIVE = [
+  'count',
+  'blockFor',
+  'forgetAfter',
+  'prefetch',
+  'candidate',
+  'reserveFor',
+  'share',
+  'usage',
+] as const;
 
 /** Where a limit is written. */
 export interface Declaration {
@@ -176,6 +189,7 @@ export class RuleCompiler {
       ...blockTerms(common, location),
       prefetch: prefetchTerms(common, location),
       reserveFor,
+      usage: usageTerms({ ...common, timezone: (options as { timezone?: unknown }).timezone }, location),
       shared: plan && { floor: plan.floor },
       candidate: candidateOptions(definition, common.candidate, location, COMMON),
       // Requests that may not count in the end, or cost something else, give units back at any time.

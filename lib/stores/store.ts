@@ -1,7 +1,9 @@
 import type { LeaseEnd, WindowCount } from '../algorithms/algorithm.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
 import type { Lesson, LearntRate } from './lesson.js';
 import type { Decision } from '../limits/decision.js';
+import type { KeyDays, NamedUnits, TimeRange } from '../limits/usage-range.js';
 
 /** Units to be taken as soon as may be: from the future, if the algorithm can say when they will be there. */
 export interface ReserveEntry extends CheckEntry {
@@ -141,6 +143,17 @@ export interface Store {
   reset(counters: readonly Counter[]): Promise<void>;
   /** The windows of a `calendar-window` that can still be read, or the slices of a `sliding-window`; the newest first. */
   history(counter: Counter): Promise<WindowCount[]>;
+  /**
+   * The units that a counter of a limit with `usage` was charged, by the days that overlap a range and are kept: those that have any,
+   * the oldest first.
+   * @default nothing is recorded
+   */
+  usage?(counter: Counter, range: TimeRange): Promise<NamedUnits[]>;
+  /**
+   * The same of all keys of such a limit that have any, in pages of about `batch` keys. No key comes twice.
+   * @default nothing is recorded
+   */
+  usageOf?(limit: CompiledLimit, range: TimeRange, batch: number): AsyncIterable<KeyDays[]>;
   /**
    * Learns what an upstream said of the limit that a counter follows. It only ever tightens: the counter has no more left than the
    * upstream, without the units that all instances have in flight, and is blocked no shorter than before. Says the rate if the lesson

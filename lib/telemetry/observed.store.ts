@@ -15,6 +15,7 @@ import type {
 } from '../stores/store.js';
 import { isOfStarts, type CheckEntry, type Counter } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
+import type { NamedUnits, TimeRange } from '../limits/usage-range.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { eventOf } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
@@ -102,6 +103,10 @@ export class ObservedStore extends StoreLayer {
 
   override history(counter: Counter): Promise<WindowCount[]> {
     return this.timed('history', () => this.inner.history(counter));
+  }
+
+  protected override read(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    return this.timed('usage', () => super.read(counter, range));
   }
 
   /** Where nothing else is asked, the next measurement tells whether the store is back. */

@@ -3,7 +3,7 @@
 -- A state holds what its fragment puts there, and `limit`, `number` (of its key), `kept_alive` and its envelope; and, if it
 -- `stays_open`, whether it was `changed`, and its `reset_after`.
 --
--- Uses: NO_CARRY, carry_over, holds, is_varied, now, states, time_to_live, unwrap, values, wrap, write_wrapped
+-- Uses: NO_CARRY, carry_over, holds, is_varied, now, records_usage, states, time_to_live, unwrap, usage, values, wrap, write_wrapped
 -- Leaves: close, open, save
 
 local function new_state(limit, number)
@@ -17,6 +17,7 @@ local function new_state(limit, number)
     reset_after = nil,
     envelope = nil,
     blocked_until = nil,
+    usage = nil,
   }
 end
 
@@ -40,6 +41,7 @@ local function save(limit, state, reset_after, changed)
   end
   if algorithm.save then algorithm.save(limit, state, key) end
   if is_varied and limit.hold then holds.save(limit, state) end
+  if records_usage and state.usage then usage.save(limit, state) end
 end
 
 local function close(state)
@@ -49,6 +51,7 @@ end
 
 -- Reads the state of a counter as it is stored. Says whether the limit is of another time.
 local function read(limit, number, state)
+  if records_usage and limit.keep and (now < limit.day_start or now >= limit.day_end) then return true end
   if is_varied then limit = limit.opened or limit end
   local algorithm, key, of_another_time = limit.algorithm, KEYS[number], nil
   local value, size = values[algorithm.own_type and number + 1 or number], algorithm.encoded_size
@@ -112,7 +115,7 @@ local function open(limit, number)
   if of_another_time then return nil end
   if state.stays_open then
     states[number] = state
-  elseif algorithm.reuses_state and not (is_varied and (limit.opened or limit.hold)) then
+  elseif algorithm.reuses_state and not (is_varied and (limit.opened or limit.hold)) and not (records_usage and limit.keep) then
     limit.reused = state
   end
   return state

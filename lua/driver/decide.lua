@@ -1,6 +1,6 @@
 -- Decides a check: looks at all of its limits first, then charges all of them or none.
 --
--- Uses: add, add_undecided, answer, begin_block, can_reserve, holds, keep_alive, now, open, save, states, values
+-- Uses: add, add_undecided, answer, begin_block, can_reserve, holds, keep_alive, now, open, records_usage, save, states, usage, values
 -- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits
 
 -- The entries of the check that is being decided; and what was found of each.
@@ -60,6 +60,7 @@ local function decide(mode, count, times, step)
           end
         elseif allowed then
           algorithm.take(limit, state, cost)
+          if records_usage and limit.keep then usage.charge(state, cost) end
           changed = true
           if reserves and algorithm.debt_cleared_at then ticket = algorithm.debt_cleared_at(limit, state) end
           if is_held and limit.hold then delay, ticket = 0, holds.hold_units(limit, state, cost) end

@@ -1,7 +1,7 @@
 -- What is done with one counter besides checks of it.
 --
 -- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims,
---   has_operations, holds, learn, learn_rate, milliseconds, now, open, save, set_block
+--   has_operations, holds, learn, learn_rate, milliseconds, now, open, records_usage, save, set_block, usage
 -- Leaves: operate
 
 local operate
@@ -11,6 +11,7 @@ if has_operations then
   local operations = {
     [REFUND] = function(limit, state, units, ticket, charged_at)
       limit.algorithm.give(limit, state, units, ticket, charged_at)
+      if records_usage and limit.keep then usage.correct(state, -units, charged_at) end
       add(1)
       return true
     end,
@@ -18,7 +19,9 @@ if has_operations then
     [PENALIZE] = function(limit, state, units)
       local algorithm = limit.algorithm
       local left = (algorithm.remaining_for_all or algorithm.remaining)(limit, state)
-      algorithm.take(limit, state, max(0, min(units, limit.quota + left)))
+      units = max(0, min(units, limit.quota + left))
+      algorithm.take(limit, state, units)
+      if records_usage and limit.keep then usage.charge(state, units) end
       add(1)
       return true
     end,

@@ -3,7 +3,7 @@
 -- Uses: fair_share, make_algorithm, now, program, time_to_live_slack, values
 -- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, HOLD, LEARN, LEARN_RATE, NO_CARRY, PEEK,
 --   PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, has_operations, is_varied, learns_or_claims, limits, position,
---   states
+--   records, records_usage, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
 local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
@@ -13,6 +13,9 @@ local NO_CARRY, PROPORTIONAL = 0, 1
 -- for nothing of these.
 local is_varied = false
 
+-- Whether any limit of the call records the units that it charges.
+local records_usage = false
+
 -- Whether the call has operations besides checks, and whether any of these learns or claims: what it does not need is not made.
 local has_operations, learns_or_claims = program[1] < 0, program[1] < -1
 
@@ -20,6 +23,9 @@ local has_operations, learns_or_claims = program[1] < 0, program[1] < -1
 -- (0 or 1); for how long it is known at least; the identifier of the next one, which no other call uses; what tells the windows in
 -- which its units count from those of other options.
 local HOLD_TERMS = { 'hold', 'releases', 'hold_known', 'next_hold', 'hold_windows' }
+
+-- What comes last of a limit with `usage`: for how long days are kept, and when the one began that holds now, and ends.
+local USAGE_TERMS = { 'keep', 'day_start', 'day_end' }
 
 -- The number that is read next.
 local position = 5
@@ -36,6 +42,9 @@ local algorithms = {}
 local limits = {}
 for number = 1, program[4] do
   local name = program[position]
+  -- A name behind an at sign is that of a limit with `usage`.
+  local recorded = string.match(name, '^@(.*)')
+  name, records_usage = recorded or name, records_usage or recorded ~= nil
   local algorithm = algorithms[name]
   if not algorithm then
     -- A name behind a plus sign is that of an algorithm whose units tenants share.
@@ -60,9 +69,14 @@ for number = 1, program[4] do
   }
   local parameters = algorithm.parameters
   position = position + 6
-  local known = #parameters
-  for i = 1, program[position] do
-    local name = parameters[i] or (program[position] - known >= #HOLD_TERMS and HOLD_TERMS[i - known] or 'whole')
+  local known, count = #parameters, program[position]
+  if recorded then
+    count = count - #USAGE_TERMS
+    for i, name in ipairs(USAGE_TERMS) do limit[name] = program[position + count + i] end
+    limit.plain_size = nil
+  end
+  for i = 1, count do
+    local name = parameters[i] or (count - known >= #HOLD_TERMS and HOLD_TERMS[i - known] or 'whole')
     limit[name] = program[position + i]
   end
   -- A part of the quota is kept from the requests of this limit: counters are read and written under all of it.
@@ -86,6 +100,16 @@ end
 local states = {}
 for i = 1, program[position] do states[program[position + i]] = false end
 position = position + 1 + program[position]
+
+-- Where what counters of limits with `usage` are charged is recorded, by the numbers of their keys: the numbers of two more keys, and
+-- what stands for the counter in the second one.
+local records = {}
+if records_usage then
+  for i = position + 1, position + 4 * program[position], 4 do
+    records[program[i]] = { days = program[i + 1], index = program[i + 2], member = program[i + 3] }
+  end
+  position = position + 1 + 4 * program[position]
+end
 
 -- Strings only: MGET answers nil for a key of another type, and a fragment reads that one itself.
 values = values or redis.call('MGET', unpack(KEYS))

@@ -53,7 +53,14 @@ export const CONSOLE_PATH = 'ops/limits';
           // What a call of a language model takes of each: requests, tokens and money.
           'model-requests': { algo: 'sliding-window', rate: 60, interval: '1m' },
           'completion-tokens': { algo: 'sliding-window', rate: 10_000, interval: '1m', hold: '1m' },
-          'model-money': { algo: 'budget', limit: usd('0.01'), period: 'day', timezone: 'Europe/Berlin', hold: '1m' },
+          'model-money': {
+            algo: 'budget',
+            limit: usd('0.01'),
+            period: 'day',
+            timezone: 'Europe/Berlin',
+            hold: '1m',
+            usage: '400d',
+          },
           // Asked by visitors that are made up.
           feed: { algo: 'token-bucket', rate: 2, interval: '1s', burst: 10 },
           'daily-translations': {

@@ -88,6 +88,12 @@ export const STOPS: readonly Stop[] = [
   },
   {
     method: 'GET',
+    path: '/completions/usage.csv',
+    limit: 'fixed-window, 5 a minute; what /completions charged each day, for invoices (usage)',
+    requests: 6,
+  },
+  {
+    method: 'GET',
     path: '/quotes',
     limit: 'fixed-window, 5 calls to an API of others in 10 seconds, as that one says',
     requests: 6,

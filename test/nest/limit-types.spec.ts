@@ -122,3 +122,15 @@ it('compiles no wrong mix in a policy as data', () => {
   // @ts-expect-error -- an entry names one of these
   ({ lists: { allow: [{ ip: '10.0.0.1', pattern: 'a*' }] } }) satisfies PolicyData;
 });
+
+it('compiles no usage of what is in flight', () => {
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', usage: '400d' });
+  defineLimit({ algo: 'budget', limit: 1, period: 'day', usage: { keep: '400d', timezone: 'Europe/Berlin' } });
+  // @ts-expect-error -- what is held comes back
+  defineLimit({ algo: 'concurrency', limit: 1, ttl: '1s', usage: '400d' });
+  // @ts-expect-error -- what is in flight comes back
+  defineLimit({ algo: 'adaptive', scope: 'instance', usage: '400d' });
+  // @ts-expect-error -- nothing says how long
+  defineLimit({ algo: 'gcra', rate: 1, interval: '1s', usage: { timezone: 'Europe/Berlin' } });
+  expect(defineLimit({ algo: 'gcra', rate: 1, interval: 1, usage: 86_400_000 })).toHaveProperty('usage');
+});

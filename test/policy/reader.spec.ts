@@ -30,6 +30,27 @@ function policyOf(reading: PolicyReading): Policy {
 }
 
 describe('a policy in YAML', () => {
+  it('takes a usage that is a duration or an object, and tells what is wrong with one', async () => {
+    const text = `
+limits:
+  tokens: { algo: gcra, rate: 100, interval: 1m, usage: 400d }
+  calls: { algo: budget, limit: 100, period: day, usage: { keep: 30d, timezone: Europe/Berlin } }
+`;
+    const { limits } = policyOf(await readFile(text));
+    expect(limits.get('tokens')!.options).toMatchObject({ usage: '400d' });
+    expect(limits.get('calls')!.options).toMatchObject({ usage: { keep: '30d', timezone: 'Europe/Berlin' } });
+    const wrong = async (limit: string) => linesOf(await readFile(`limits: { a: { ${limit} } }`)).join('\n');
+    const gcra = 'algo: gcra, rate: 100, interval: 1m';
+    await expect(wrong(`${gcra}, usage: 1h`)).resolves.toMatch(
+      /limits\.a\.usage.*'1h'.*wants a duration such as '400d'/,
+    );
+    await expect(wrong(`${gcra}, usage: { keep: 30d, zone: UTC }`)).resolves.toMatch(/zone.*wants.*keep, timezone/);
+    await expect(wrong(`${gcra}, usage: { timezone: UTC }`)).resolves.toMatch(/limits\.a\.usage/);
+    await expect(wrong('algo: concurrency, limit: 5, ttl: 1m, usage: 30d')).resolves.toMatch(/what concurrency counts/);
+    const both = `${gcra}, usage: 30d, prefetch: { units: 5, ttl: 1s }`;
+    await expect(wrong(both)).resolves.toMatch(/'usage' and 'prefetch' exclude each other/);
+  });
+
   it('is read as a whole', async () => {
     const text = `
 # by hand

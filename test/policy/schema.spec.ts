@@ -44,10 +44,10 @@ describe('the JSON Schema of policies', () => {
   it('knows every property of the type of limits', () => {
     const path = join(PACKAGE_FOLDER, 'lib/config/limit-definition.ts');
     const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest);
-    const common = file.statements
+    const names = file.statements
       .filter(ts.isInterfaceDeclaration)
-      .find(({ name }) => name.text === 'CommonLimitOptions');
-    const names = common!.members.map(({ name }) => (name as ts.Identifier).text);
+      .filter(({ name }) => ['CommonLimitOptions', 'RecordedLimitOptions'].includes(name.text))
+      .flatMap(({ members }) => members.map(({ name }) => (name as ts.Identifier).text));
     const kinds = Object.keys(COMMON_KINDS).filter((name) => name !== 'share');
     expect(names.filter((name) => !NO_DATA.includes(name)).toSorted()).toEqual(kinds.toSorted());
   });

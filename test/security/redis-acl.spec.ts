@@ -7,6 +7,8 @@ import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import type { Limiter } from '../../lib/limiter/limiter.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { connect, createClient } from '../../lib/redis/client.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { usageTerms } from '../../lib/limits/usage-terms.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
@@ -105,6 +107,21 @@ async function useScript(url: string): Promise<void> {
       await store.block(counter, 0);
       await store.reset([counter]);
     }
+    // Days that go, that come back with the clock, and units that are given back.
+    const usage = usageTerms({ usage: '2d' }, 'test');
+    const recorded = {
+      limit: new CompiledLimit(limits['gcra']!, { location: 'test', name: 'recorded', usage }),
+      identity: 'user:6',
+    };
+    for (const hours of [0, 24, -24, 24 * 9, 0]) {
+      clock.advanceMs(hours * 3_600_000);
+      const [decisions] = await store.check([{ entries: [{ ...recorded, cost: 1 }], refundable: true }]);
+      await store.refund([{ ...recorded, units: 1, chargedAt: decisions![0]!.chargedAt }]);
+      await ask(store, recorded.limit, { identity: recorded.identity });
+    }
+    const range = { from: -Infinity, to: Infinity };
+    await store.usage(recorded, range);
+    for await (const page of store.usageOf(recorded.limit, range, 500)) expect(page.length).toBeLessThanOrEqual(1);
     // So many holds that the oldest are forgotten.
     const spent = {
       limit: compile({ algo: 'budget', limit: 2000, period: 'year', hold: '1s' }, 'spent'),

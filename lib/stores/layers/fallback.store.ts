@@ -2,6 +2,7 @@ import type { WindowCount } from '../../algorithms/algorithm.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
+import type { NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { answerWith, decide, decided } from '../decide.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
@@ -166,6 +167,10 @@ export class FallbackStore extends StoreLayer {
     return this.circuits.ask([counter], () => this.inner.history(counter));
   }
 
+  protected override read(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    return this.circuits.ask([counter], () => super.read(counter, range));
+  }
+
   protected override innerOf(counter: Counter): Pick<Store, 'blockedFor'> {
     const ask = () => this.inner.blockedFor!(counter);
     return { blockedFor: () => this.circuits.ask([counter], ask) };
@@ -188,11 +193,11 @@ export class FallbackStore extends StoreLayer {
 
   /**
    * The same counter, of the part of its limit that this instance allows while it counts for itself. Units are not prefetched in
-   * process, so that it is the limit as it was declared.
+   * process, so that it is the limit as it was declared; and nothing is recorded there, which would not be found later.
    */
   private share<C extends Counter>(counter: C): C {
-    if (this.localShare === 1 && counter.limit.prefetch === undefined) return counter;
-    const { ofAllTenants, tenant } = counter.limit;
+    const { ofAllTenants, prefetch, tenant, usage } = counter.limit;
+    if (this.localShare === 1 && prefetch === undefined && usage === undefined) return counter;
     let limit = this.shares.get(ofAllTenants);
     if (limit === undefined) this.shares.set(ofAllTenants, (limit = ofAllTenants.share(this.localShare)));
     return { ...counter, limit: limit.forTenant(tenant) };

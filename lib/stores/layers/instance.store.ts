@@ -1,4 +1,5 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { allOrNothing, type Part } from '../all-or-nothing.js';
 import { answerWith, decide, decided } from '../decide.js';
@@ -84,6 +85,10 @@ export class InstanceScopeStore extends StoreLayer {
 
   protected override innerOf(counter: Counter): Store {
     return this.storeOf(counter);
+  }
+
+  protected override usageStoreOf(limit: CompiledLimit): Store {
+    return limit.instance ? this.own : this.inner;
   }
 
   private storeOf(counter: Counter): Store {

@@ -1,5 +1,7 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
+import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { decide, DirectStore } from '../decide.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
@@ -11,11 +13,18 @@ export abstract class StoreLayer extends DirectStore implements Store {
   readonly blockedFor?: (counter: Counter) => Promise<number>;
   readonly learn?: (counter: Counter, lesson: Lesson) => Promise<LearntRate | undefined>;
 
+  readonly usage?: (counter: Counter, range: TimeRange) => Promise<NamedUnits[]>;
+  readonly usageOf?: (limit: CompiledLimit, range: TimeRange, batch: number) => AsyncIterable<KeyDays[]>;
+
   constructor(protected inner: Store) {
     super();
     if (inner.nodeOf !== undefined) this.nodeOf = (counter) => inner.nodeOf!(counter);
     if (inner.hasNode !== undefined) this.hasNode = (node) => inner.hasNode!(node);
     if (inner.blockedFor !== undefined) this.blockedFor = (counter) => this.innerOf(counter).blockedFor!(counter);
+    if (inner.usage !== undefined) this.usage = (counter, range) => this.read(counter, range);
+    if (inner.usageOf !== undefined) {
+      this.usageOf = (limit, range, batch) => this.usageStoreOf(limit).usageOf!(limit, range, batch);
+    }
     if (inner.learn !== undefined) this.learn = (counter, lesson) => this.learnt(counter, lesson);
   }
 
@@ -36,6 +45,16 @@ export abstract class StoreLayer extends DirectStore implements Store {
 
   /** The inner store that has a counter. */
   protected innerOf(_counter: Counter): Pick<Store, 'blockedFor'> {
+    return this.inner;
+  }
+
+  /** Reads what a counter was charged. */
+  protected read(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    return this.usageStoreOf(counter.limit).usage!(counter, range);
+  }
+
+  /** The inner store that records what a limit charges. */
+  protected usageStoreOf(_limit: CompiledLimit): Pick<Store, 'usage' | 'usageOf'> {
     return this.inner;
   }
 

@@ -7,6 +7,7 @@ import type { CounterTable } from './counter-table.js';
 import type { HeldUnits, Holds } from './held-units.js';
 import { releaseLapsed } from './holding.js';
 import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
+import type { Correction } from './usage-records.js';
 
 const NONE: readonly HeldUnits[] = [];
 
@@ -27,6 +28,8 @@ export class View implements Counter {
   /** Units that are held; and those whose hold has lapsed, which the state counts no longer. */
   holds: Holds | undefined;
   lapsed: readonly HeldUnits[] = NONE;
+  /** Changes of what it was charged before, of a limit with `usage`; they are recorded when it is stored. */
+  corrections: Correction[] | undefined;
   /** What a check asks for, and whether it fits. */
   cost = 0;
   allowed = false;
@@ -54,6 +57,7 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   view.block = view.past = undefined;
   view.holds = stored?.holds;
   view.lapsed = NONE;
+  view.corrections = undefined;
   view.cost = 0;
   view.allowed = false;
   view.delay = undefined;

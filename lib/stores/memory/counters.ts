@@ -7,6 +7,7 @@ import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, noteRefusal, tellAsker, toMs } from './evaluation.js';
 import { forgetOthers, holdUnits } from './holding.js';
 import { type Entry, keyOf } from './limit-counters.js';
+import type { Correction, UsageRecords } from './usage-records.js';
 
 /** What a check does besides deciding. */
 export interface CheckMode {
@@ -41,6 +42,8 @@ export class Counters {
     private readonly slackMs: number,
     /** How busy the process is, for limits that adapt. */
     private readonly load: ProcessLoad,
+    /** What limits with `usage` are charged. */
+    private readonly usage: UsageRecords,
   ) {}
 
   /** Looks at all limits first, then charges all or none. */
@@ -81,6 +84,7 @@ export class Counters {
     }
     if (holds && charged && limit.hold !== undefined) decision.ticket = holdUnits(view);
     const noted = !view.allowed && !peek && noteRefusal(view);
+    if (charged && limit.usage !== undefined) this.chargeRecord(view, cost);
     if (charged || refusedFirst || noted || (state.migrated && !peek)) this.store(view, reset);
     else {
       if (view.stored !== undefined) {
@@ -95,7 +99,8 @@ export class Counters {
   /** Stores a counter as it is now, which equals a fresh one in so many microseconds. */
   store(view: View, reset = view.limit.algorithm.resetAfter(view.limit.parameters, view.state)): void {
     if (view.holds !== undefined) forgetOthers(view);
-    const { limit, counters, state, stored, reused, holds } = view;
+    const { limit, counters, state, stored, reused, holds, corrections } = view;
+    if (corrections !== undefined) this.correctRecord(view, corrections);
     const block = view.block ?? view.past;
     const { algorithm, parameters, carry } = limit;
     const saved = algorithm.save(parameters, state);
@@ -121,6 +126,18 @@ export class Counters {
     this.table.keep(limit, entry);
     // What `save` makes anew may refer to what was stored before.
     if (saved === state) counters.reuse(algorithm, before);
+  }
+
+  /** Records units that a counter is charged, behind what was noted of it before. */
+  chargeRecord(view: View, units: number): void {
+    const { corrections, state } = view;
+    if (corrections !== undefined) this.correctRecord(view, corrections);
+    this.usage.charge(view, units, state.now);
+  }
+
+  private correctRecord(view: View, corrections: readonly Correction[]): void {
+    view.corrections = undefined;
+    for (const correction of corrections) this.usage.correct(view, correction, view.state.now);
   }
 
   /** Forgets all counters. */

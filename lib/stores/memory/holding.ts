@@ -3,6 +3,7 @@ import type { State } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Refund } from '../store.js';
 import { type HeldUnits, Holds, MOST_AT_ONCE } from './held-units.js';
+import { type Correction, noteCorrection } from './usage-records.js';
 
 /** What holds need of the view of a counter. */
 interface View {
@@ -11,6 +12,7 @@ interface View {
   readonly cost: number;
   holds: Holds | undefined;
   lapsed: readonly HeldUnits[];
+  corrections: Correction[] | undefined;
 }
 
 /** Gives back the units of holds that have lapsed, of a limit that releases them. `lua/driver/holds.lua` does the same. */
@@ -83,10 +85,12 @@ function comesBack({ limit }: View, { releases, windows }: HeldUnits): boolean {
 }
 
 /** Changes what counts where it was charged: never in a window behind that one. */
-function change({ limit, state }: View, difference: number, chargedAt: HeldUnits['chargedAt']): void {
+function change(view: View, difference: number, chargedAt: HeldUnits['chargedAt']): void {
+  const { limit, state } = view;
   // What is kept of the quota for others may have been used, too.
   const { algorithm, parameters, quota } = limit.whole;
   const { holds } = algorithm;
+  noteCorrection(view, difference, chargedAt);
   if (!holds!.counts(parameters, state, chargedAt, state.now)) {
     holds!.correct?.(parameters, state, chargedAt, difference);
   } else if (difference < 0) {

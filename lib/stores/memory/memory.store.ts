@@ -3,7 +3,9 @@ import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type Counter, counterId, startsOf } from '../../limits/counter.js';
+import { type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
 import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
 import { claimedDecision, isHold } from '../store-decision.js';
@@ -28,6 +30,7 @@ import { settleHold } from './holding.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { LearntRates } from './learnt-rates.js';
+import { noteCorrection, UsageRecords } from './usage-records.js';
 
 /** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {
@@ -63,6 +66,7 @@ export interface MemoryStoreOptions {
 export class MemoryStore extends DirectStore implements Store {
   private readonly table: CounterTable;
   private readonly counters: Counters;
+  private readonly records: UsageRecords;
   private readonly learning = new Learning();
   private readonly rates = new LearntRates();
   private readonly claims = new Claims();
@@ -88,7 +92,8 @@ export class MemoryStore extends DirectStore implements Store {
     this.clock = clock;
     this.load = load;
     this.table = new CounterTable(maxKeys, maxBytes, clock);
-    this.counters = new Counters(this.table, slackMs, load);
+    this.records = new UsageRecords(maxKeys, maxBytes);
+    this.counters = new Counters(this.table, slackMs, load, this.records);
   }
 
   /** How many counters are kept. */
@@ -188,6 +193,7 @@ export class MemoryStore extends DirectStore implements Store {
           claim === undefined ? refund : this.claims.release(claimKeyOf(refund, claim.id), now, !claim.isSpent);
         if (taken === undefined) continue;
         algorithm.give(parameters, view.state, taken.units, taken.ticket, taken.chargedAt);
+        noteCorrection(view, -taken.units, taken.chargedAt);
       }
       this.counters.store(view);
     }
@@ -200,8 +206,9 @@ export class MemoryStore extends DirectStore implements Store {
     const view = viewOf(this.table, { ...charge, limit: whole }, this.clock());
     const { algorithm, parameters } = whole;
     const left = algorithm.remainingForAll?.(parameters, view.state) ?? algorithm.remaining(parameters, view.state);
-    const room = parameters.quota + left;
-    algorithm.take(parameters, view.state, Math.max(0, Math.min(charge.units, room)));
+    const units = Math.max(0, Math.min(charge.units, parameters.quota + left));
+    algorithm.take(parameters, view.state, units);
+    if (whole.usage !== undefined) this.counters.chargeRecord(view, units);
     this.counters.store(view);
     return Promise.resolve();
   }
@@ -252,6 +259,26 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve(algorithm.history(parameters, state));
   }
 
+  usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    const now = this.clock();
+    // Units of holds that have lapsed come off, some of them at a time.
+    for (let view; (view = viewOf(this.table, counter, now)).corrections !== undefined;) this.counters.store(view);
+    return Promise.resolve(namedUnits(counter.limit.usage!, range, this.records.days(counter, now), now));
+  }
+
+  async *usageOf(limit: CompiledLimit, range: TimeRange, batch: number): AsyncIterable<KeyDays[]> {
+    let page: KeyDays[] = [];
+    for (const { key, days: recorded } of this.records.keys(limit, this.clock())) {
+      const days = namedUnits(limit.usage!, range, recorded, this.clock());
+      if (days.length === 0) continue;
+      page.push({ key, days });
+      if (page.length < batch) continue;
+      yield page;
+      page = [];
+    }
+    if (page.length > 0) yield page;
+  }
+
   blockedFor(counter: Counter): Promise<number> {
     const { block, state } = viewOf(this.table, counter, this.clock());
     return Promise.resolve(block === undefined ? 0 : toMs(block.until - state.now));
@@ -259,6 +286,7 @@ export class MemoryStore extends DirectStore implements Store {
 
   close(): Promise<void> {
     this.counters.clear();
+    this.records.clear();
     this.learning.clear();
     this.rates.clear();
     this.claims.clear();

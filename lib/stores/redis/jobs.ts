@@ -122,15 +122,21 @@ export class OperationJob<T> extends Job {
 
 /** What holds of a counter take, in checks of a plain one. */
 const HOLDS_WORK = 4;
+/** What records what a counter is charged. */
+const USAGE_WORK = 2;
+/** The keys of that. */
+const USAGE_KEYS = 2;
 
 /** The most keys that a limit needs. */
-function keysOf({ algorithm, hold, tenant }: CompiledLimit): number {
-  return 1 + (algorithm.extraKeys?.length ?? 0) + (hold === undefined && tenant === undefined ? 0 : 1);
+function keysOf({ algorithm, hold, tenant, usage }: CompiledLimit): number {
+  const beside = (hold === undefined && tenant === undefined ? 0 : 1) + (usage === undefined ? 0 : USAGE_KEYS);
+  return 1 + (algorithm.extraKeys?.length ?? 0) + beside;
 }
 
 /** How much a limit asks of the server, in checks of a plain counter. */
-function workOf({ algorithm, parameters, hold }: CompiledLimit): number {
-  return (algorithm.work?.(parameters) ?? 1) + (hold === undefined ? 0 : HOLDS_WORK);
+function workOf({ algorithm, parameters, hold, usage }: CompiledLimit): number {
+  const work = (algorithm.work?.(parameters) ?? 1) + (usage === undefined ? 0 : USAGE_WORK);
+  return work + (hold === undefined ? 0 : HOLDS_WORK);
 }
 
 /** A reservation is of a limit and its candidate. */

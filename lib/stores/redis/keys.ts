@@ -1,4 +1,5 @@
 import { hashIdentity, plainIdentity } from '../../limits/identity.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Tenant } from '../../algorithms/fair-share.js';
 import type { Counter } from '../../limits/counter.js';
 
@@ -48,6 +49,24 @@ export function extraKeysOf(key: string, { limit }: Counter): string[] {
 /** The key of the units that are held, of a limit with a `hold`. */
 export function holdsKeyOf(key: string): string {
   return `${key}:holds`;
+}
+
+/** The key of what a counter was charged by days, of a limit with `usage`. */
+export function recordKeyOf(prefix: string, { limit, identity }: Counter): string {
+  return recordKey(prefix, limit, hashTagOf(identity));
+}
+
+/** The same of a key that stands for itself. */
+export function recordKey(prefix: string, { recordId }: CompiledLimit, tag: string): string {
+  return `${prefix}:{${tag}}:${recordId}:usage`;
+}
+
+/**
+ * The key of the sorted set of the keys of a slot that have a record, in the slot of its tag. No counter has it: theirs have two
+ * colons behind the braces.
+ */
+export function recordIndexKey(prefix: string, { recordHash }: CompiledLimit, tag: string): string {
+  return `${prefix}:{${tag}}:usage-${recordHash}`;
 }
 
 /** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */

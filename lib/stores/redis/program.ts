@@ -1,9 +1,20 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, Claim, HeldLease, Refund, ReserveEntry } from '../store.js';
-import type { Counter } from '../../limits/counter.js';
+import { type Counter, isOfStarts } from '../../limits/counter.js';
 import { holdNumbers } from '../../algorithms/hold-terms.js';
 import { isHold } from '../store-decision.js';
-import { claimKeyOf, extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf, shareKeyOf } from './keys.js';
+import {
+  claimKeyOf,
+  extraKeysOf,
+  hashTagOf,
+  holdsKeyOf,
+  keyOf,
+  noteKeyOf,
+  rateKeyOf,
+  recordIndexKey,
+  recordKeyOf,
+  shareKeyOf,
+} from './keys.js';
 import type { Lesson } from '../lesson.js';
 import {
   BLOCK,
@@ -25,6 +36,7 @@ import {
   SETTLE,
 } from './operations.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
+import { tagBeside } from './slot-tags.js';
 
 const ONLY_LOOK = -1;
 const LEARNT_OR_CLAIMED: readonly number[] = [LEARN, LEARN_RATE, RELEASE];
@@ -35,6 +47,8 @@ const OPERATIONS = -1;
 const LESSONS_AND_CLAIMS = -2;
 const NO_TICKET = -1;
 const NO_TIME = -1;
+/** What stands before the name of a limit's algorithm that records what it charges. */
+const RECORDED = '@';
 /** Each operation on one counter has so many numbers or more. */
 const LEAST_NUMBERS = 3;
 const CARRY = { proportional: 1, additive: 2 } as const;
@@ -75,6 +89,8 @@ export class Program {
   private readonly keptOpen: boolean[] = [];
   private openKeys = '';
   private openKeyCount = 0;
+  /** Where counters of limits with `usage` are recorded, by their numbers; nothing if there is no such limit. */
+  private records: Map<number, string> | undefined;
   private readonly limitNumbers = new Map<CompiledLimit, number>();
   private limits = '';
   private body = '';
@@ -247,18 +263,25 @@ export class Program {
     this.endRun();
     const limits = `${this.limitNumbers.size}${this.limits}`;
     const open = `${this.openKeyCount}${this.openKeys}`;
-    return [`[${this.kind},${(time ?? USUAL_TIME).join(',')},${limits},${open}${this.body}]`];
+    const records = this.records === undefined ? '' : `,${[this.records.size, ...this.records.values()].join(',')}`;
+    return [`[${this.kind},${(time ?? USUAL_TIME).join(',')},${limits},${open}${records}${this.body}]`];
   }
 
   private limit(limit: CompiledLimit): number {
     const known = this.limitNumbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow, blockFor, escalation, carry, tenant } = limit;
+    const { algorithm, parameters, shadow, blockFor, escalation, carry, tenant, usage } = limit;
     const values: (number | string)[] = this.parametersOf(limit);
     if (limit.isShared) values.push(tenant?.weight ?? 0, JSON.stringify(tenant?.id ?? ''));
     // One number more than the parameters is the whole of the quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
-    const name = `"${algorithm.scriptPrefix ?? ''}${algorithm.script ?? algorithm.name}"`;
+    if (usage !== undefined) {
+      const { start, end } = usage.days.windowAt(this.now);
+      values.push(usage.keep, start, end);
+      this.records ??= new Map();
+    }
+    const recorded = usage === undefined ? '' : RECORDED;
+    const name = `"${recorded}${algorithm.scriptPrefix ?? ''}${algorithm.script ?? algorithm.name}"`;
     const common = [name, shadow ? 1 : 0, parameters.quota];
     common.push(escalation === undefined ? blockFor : -escalation.steps.length);
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
@@ -280,20 +303,27 @@ export class Program {
     if (known !== undefined) {
       this.keepOpen(known);
       // A limit without holds, or another tenant's, may have come first.
-      this.declareBeside(key, counter);
+      this.declareBeside(key, counter, known);
       return known;
     }
     const number = this.ownKeys.push(key);
     this.keyNumbers.set(key, number);
     this.ownKeys.push(...extraKeysOf(key, counter));
-    this.declareBeside(key, counter);
+    this.declareBeside(key, counter, number);
     return number;
   }
 
-  /** What is held of a counter has a key of its own beside it, and so has each of its tenants. */
-  private declareBeside(key: string, { limit: { hold, tenant } }: Counter): void {
+  /** What is held of a counter has a key of its own beside it, and so have each of its tenants and what it was charged. */
+  private declareBeside(key: string, counter: Counter, number: number): void {
+    const { hold, tenant, usage } = counter.limit;
     if (hold !== undefined) this.keyNumber(holdsKeyOf(key));
     if (tenant !== undefined) this.keyNumber(shareKeyOf(key, tenant));
+    if (usage === undefined || isOfStarts(counter) || this.records?.has(number) === true) return;
+    const tag = hashTagOf(counter.identity);
+    const record = this.keyNumber(recordKeyOf(this.prefix, counter));
+    const index = this.keyNumber(recordIndexKey(this.prefix, counter.limit, tagBeside(tag)));
+    this.records ??= new Map();
+    this.records.set(number, `${number},${record},${index},${JSON.stringify(tag)}`);
   }
 
   /** The number of a key that holds no counter. */

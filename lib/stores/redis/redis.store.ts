@@ -2,7 +2,9 @@ import type { WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type CheckEntry, type Counter, startsOf } from '../../limits/counter.js';
+import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
@@ -27,11 +29,14 @@ import { type Program, reservedEntries, type TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
 import { Slots } from './slots.js';
+import { UsageReader } from './usage-reader.js';
 
 /** The keys of what is learnt of an upstream, and of a rate that is learnt, too. */
 const NOTE = 1;
 const NOTE_AND_RATE = 2;
 const CLAIM = 1;
+/** Steps in which all holds are released that may have lapsed: 256 in each, of 1,000. */
+const LAPSED_STEPS = 4;
 const CLAIM_AND_CANDIDATE = 2;
 
 /** How a `RedisStore` counts. */
@@ -72,6 +77,7 @@ export class RedisStore extends DirectStore implements Store {
   private readonly calls: ScriptCalls;
   private readonly slots: Slots | undefined;
   private readonly batcher: Batcher;
+  private readonly usageReader: UsageReader;
   /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
   readonly nodeOf?: (counter: Counter) => string;
   /** Whether it is a master of any slot, as the Cluster's client knows it. */
@@ -94,6 +100,7 @@ export class RedisStore extends DirectStore implements Store {
     this.ownsClient = ownsClient;
     this.release = release;
     this.calls = new ScriptCalls(client, prefix, timeoutMs, clock, script);
+    this.usageReader = new UsageReader(client, prefix, this.calls, (counter) => this.releaseLapsed(counter));
     if (isCluster(client)) {
       const slots = new Slots(client, prefix);
       this.slots = slots;
@@ -211,6 +218,20 @@ export class RedisStore extends DirectStore implements Store {
       (program) => program.history(counter),
       (reply) => reply.history(),
     );
+  }
+
+  async usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    if (counter.limit.hold?.releases === true) await this.releaseLapsed(counter);
+    return this.usageReader.units(counter, range);
+  }
+
+  usageOf(limit: CompiledLimit, range: TimeRange, batch: number): AsyncIterable<KeyDays[]> {
+    return this.usageReader.pages(limit, range, batch);
+  }
+
+  /** Units of holds that have lapsed come off, some of them at a time. */
+  private async releaseLapsed(counter: Counter): Promise<void> {
+    for (let i = 0; i < LAPSED_STEPS; i++) await this.refund([{ ...counter, units: 0 }]);
   }
 
   blockedFor(counter: Counter): Promise<number> {

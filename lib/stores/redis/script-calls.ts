@@ -34,7 +34,12 @@ export class ScriptCalls {
   }
 
   program(): Program {
-    return new Program(this.prefix, this.clock?.now() ?? Date.now() * 1000 + this.clockOffset, this.clock);
+    return new Program(this.prefix, this.now(), this.clock);
+  }
+
+  /** The best guess of the server's time, in microseconds. */
+  now(): number {
+    return this.clock?.now() ?? Date.now() * 1000 + this.clockOffset;
   }
 
   /**

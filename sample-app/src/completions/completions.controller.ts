@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Body, Controller, HttpCode, Post, Res, StreamableFile } from '@nestjs/common';
-import { LimiterService, RateLimitExceededException, type ReservedCheck, usd } from 'nestjs-sluice';
+import { Body, Controller, Get, Header, HttpCode, Post, Res, StreamableFile } from '@nestjs/common';
+import { LimiterService, RateLimit, RateLimitExceededException, type ReservedCheck, usd } from 'nestjs-sluice';
 
 interface Prompt {
   text?: string;
@@ -37,6 +37,21 @@ export class CompletionsController {
       throw new RateLimitExceededException(call);
     }
     return new StreamableFile(Readable.from(this.answer(prompt?.text ?? '', call)), { type: 'text/plain' });
+  }
+
+  /** What the invoices of the last 400 days are made of: a line for each customer and day. */
+  @Get('usage.csv')
+  @Header('Content-Type', 'text/csv')
+  @RateLimit({ algo: 'fixed-window', rate: 5, interval: '1m' })
+  usage(): StreamableFile {
+    return new StreamableFile(Readable.from(this.csv()));
+  }
+
+  private async *csv(): AsyncGenerator<string> {
+    yield 'key,day,micro-dollars\n';
+    for await (const { key, day, units } of this.limiters.for('model-money').exportUsage()) {
+      yield `${key},${day},${units}\n`;
+    }
   }
 
   /** Also when the client goes away in the middle, what the model has said by then is paid. */

@@ -1,0 +1,22 @@
+import { listOf, show } from './messages.js';
+
+/** The messages of limits that record the units that they charge. */
+export const usageMessages = {
+  wants: () => "a duration such as '400d', or { keep, timezone? } such as { keep: '400d', timezone: 'Europe/Berlin' }",
+  usageWith: (location: string, other: string) =>
+    `${location}: options 'usage' and '${other}' exclude each other, wants one of them`,
+  notRecorded: (location: string, algo: string) =>
+    `${location}: what ${algo} counts is in flight and comes back, so that no units add up; wants 'usage' with a limit that charges units`,
+  noUsage: (limit: string) =>
+    `limit '${limit}' records no usage, wants the option 'usage' of the limit, such as { usage: '400d' }`,
+  noStore: (limit: string) =>
+    `the store of limit '${limit}' records no usage, wants a store with 'usage' and 'usageOf'`,
+  wrongTime: (option: string, got: unknown) =>
+    `${option} is ${show(got)}, wants a Date, milliseconds since the epoch, or an ISO 8601 text such as '2026-11-01' or '2026-11-01T12:00Z'`,
+  wrongRange: (from: string, to: string) => `from is ${from} and to is ${to}, wants from no later than to`,
+  wrongBatch: (got: unknown, max: number) => `batch is ${show(got)}, wants a whole number >= 1 and <= ${max}`,
+  notOptions: (got: unknown) => `got ${show(got)}, wants an object of options`,
+  unknownOption: (option: string, known: readonly string[]) =>
+    `option '${option}' is unknown, wants only ${listOf(known, 'and')}`,
+  wrongReply: (key: string, got: unknown) => `the usage of ${show(key)} on Redis is ${show(got)}, wants days and units`,
+} as const;

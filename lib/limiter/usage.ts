@@ -1,0 +1,133 @@
+import { DateTime } from 'luxon';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { usageMessages } from '../errors/usage-messages.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Counter } from '../limits/counter.js';
+import type { TimeRange } from '../limits/usage-range.js';
+import type { UsageRecording } from '../limits/usage-terms.js';
+import type { Store } from '../stores/store.js';
+
+/**
+ * A moment: a `Date`, milliseconds since the epoch, or an ISO 8601 text. A text without an offset is a time of the limit's usage time
+ * zone, a date such as `'2026-11-01'` the beginning of that day.
+ */
+export type UsageTime = Date | number | string;
+
+/** The days whose usage is asked for: all that overlap the time from `from` on and before `to`, as whole days. */
+export interface UsageRange {
+  /**
+   * The beginning.
+   * @default the oldest day that is kept
+   */
+  from?: UsageTime;
+  /**
+   * The end, which is not part of it.
+   * @default none: up to today
+   */
+  to?: UsageTime;
+}
+
+/** An export of usage. */
+export interface UsageExportOptions extends UsageRange {
+  /**
+   * How many keys are read at once, about: a whole number from 1 to 10,000.
+   * @default 500
+   */
+  batch?: number;
+}
+
+/** The units that a key was charged on a day. */
+export interface DailyUsage {
+  /** The day in the time zone of the limit's usage, such as `'2026-11-22'`. */
+  readonly day: string;
+  /** Units that were charged and not given back. */
+  readonly units: number;
+}
+
+/** The units that a key was charged. */
+export interface Usage {
+  /** The sum of the days. */
+  readonly total: number;
+  /** Those with any units, the oldest first. */
+  readonly days: readonly DailyUsage[];
+}
+
+/** A row of an export. */
+export interface KeyUsage extends DailyUsage {
+  /** The key as the store knows it: one that is long, or of other characters than `[A-Za-z0-9_.:@-]`, is `#` and its hash. */
+  readonly key: string;
+}
+
+const RANGE = ['from', 'to'] as const satisfies readonly (keyof UsageRange)[];
+const EXPORT = [...RANGE, 'batch'] as const satisfies readonly (keyof UsageExportOptions)[];
+const DEFAULT_BATCH = 500;
+const MAX_BATCH = 10_000;
+
+/** The usage of a key. Throws `RateLimitArgumentError`. */
+export async function usageOf(store: Store, counter: Counter, range: UsageRange = {}): Promise<Usage> {
+  const recording = recordingOf(counter.limit);
+  refuseUnknown(range, RANGE);
+  const times = timesOf(recording, range);
+  if (store.usage === undefined) throw new RateLimitArgumentError(usageMessages.noStore(counter.limit.name));
+  const days = await store.usage(counter, times);
+  return { total: days.reduce((sum, { units }) => sum + units, 0), days };
+}
+
+/** The usage of all keys, key by key. Throws `RateLimitArgumentError` when it is begun. */
+export async function* exportOf(
+  store: Store,
+  limit: CompiledLimit,
+  options: UsageExportOptions = {},
+): AsyncGenerator<KeyUsage, void, undefined> {
+  const recording = recordingOf(limit);
+  refuseUnknown(options, EXPORT);
+  const { batch = DEFAULT_BATCH } = options;
+  if (!Number.isSafeInteger(batch) || batch < 1 || batch > MAX_BATCH) {
+    throw new RateLimitArgumentError(usageMessages.wrongBatch(batch, MAX_BATCH));
+  }
+  const times = timesOf(recording, options);
+  if (store.usageOf === undefined) throw new RateLimitArgumentError(usageMessages.noStore(limit.name));
+  for await (const page of store.usageOf(limit, times, batch)) {
+    for (const { key, days } of page) for (const { day, units } of days) yield { key, day, units };
+  }
+}
+
+function recordingOf({ name, usage }: CompiledLimit): UsageRecording {
+  if (usage === undefined) throw new RateLimitArgumentError(usageMessages.noUsage(name));
+  return usage;
+}
+
+function refuseUnknown(options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new RateLimitArgumentError(usageMessages.notOptions(options));
+  }
+  for (const option of Object.keys(options)) {
+    if (!known.includes(option)) throw new RateLimitArgumentError(usageMessages.unknownOption(option, known));
+  }
+}
+
+function timesOf({ timezone }: UsageRecording, { from, to }: UsageRange): TimeRange {
+  const range = {
+    from: from === undefined ? -Infinity : microsOf('from', from, timezone),
+    to: to === undefined ? Infinity : microsOf('to', to, timezone),
+  };
+  if (range.from <= range.to) return range;
+  throw new RateLimitArgumentError(usageMessages.wrongRange(isoOf(range.from, timezone), isoOf(range.to, timezone)));
+}
+
+function microsOf(option: string, value: unknown, zone: string): number {
+  const time =
+    value instanceof Date
+      ? DateTime.fromJSDate(value, { zone })
+      : typeof value === 'number'
+        ? DateTime.fromMillis(Number.isFinite(value) ? value : NaN, { zone })
+        : typeof value === 'string'
+          ? DateTime.fromISO(value, { zone })
+          : undefined;
+  if (time?.isValid !== true) throw new RateLimitArgumentError(usageMessages.wrongTime(option, value));
+  return time.toMillis() * 1000;
+}
+
+function isoOf(micros: number, zone: string): string {
+  return DateTime.fromMillis(micros / 1000, { zone }).toISO()!;
+}

@@ -1,0 +1,82 @@
+import { DateTime } from 'luxon';
+import type { CalendarWindow } from '../algorithms/calendar.js';
+import { type DayUnits, LONGEST_DAY } from './usage-days.js';
+import type { UsageRecording } from './usage-terms.js';
+
+/** Times whose days are asked for, in microseconds: from the first one on, before the second one. Either may be infinite. */
+export interface TimeRange {
+  /** The first of them; -Infinity for none. */
+  readonly from: number;
+  /** The first that is none of them; Infinity for none. */
+  readonly to: number;
+}
+
+/** Units of a day. */
+export interface NamedUnits {
+  /** Such as `2026-11-22`, in the time zone of the limit's usage. */
+  readonly day: string;
+  /** More than none. */
+  readonly units: number;
+}
+
+/** The units of a key. */
+export interface KeyDays {
+  /** As the store knows it. */
+  readonly key: string;
+  /** Those that have any, the oldest first. */
+  readonly days: readonly NamedUnits[];
+}
+
+/** The middle of a day is so many microseconds after its start, roughly. */
+const HALF_A_DAY = 12 * 3_600_000_000;
+
+/**
+ * The units of recorded days by the days of a range, those that are kept and have any. A day that was recorded by another time zone is
+ * the one in which its middle lies.
+ */
+export function namedUnits(
+  recording: UsageRecording,
+  { from, to }: TimeRange,
+  recorded: readonly DayUnits[],
+  now: number,
+): NamedUnits[] {
+  const { keep } = recording;
+  const named = new Map<string, number>();
+  for (const { start, units } of recorded) {
+    if (units === 0) continue;
+    const day = dayOf(recording, start);
+    if (day.end + keep <= now || day.end <= from || day.start >= to) continue;
+    const { name } = day;
+    named.set(name, (named.get(name) ?? 0) + units);
+  }
+  return [...named].map(([day, units]) => ({ day, units }));
+}
+
+/** Since when, in seconds, days may have begun that are asked for: the first one of a range, or that is kept. */
+export function earliestStart({ keep }: UsageRecording, { from }: TimeRange, now: number): number {
+  return Math.floor(Math.max(from, now - keep) / 1e6) - 2 * LONGEST_DAY;
+}
+
+/** A day of a time zone. */
+interface NamedDay extends CalendarWindow {
+  readonly name: string;
+}
+
+/** The days that were asked for: all keys of an export have the same ones, and to find one takes long. */
+const known = new WeakMap<UsageRecording, Map<number, NamedDay>>();
+/** More than a record has. */
+const MOST_KNOWN = 10_000;
+
+/** The day of a time zone in which most of a recorded day lies. */
+function dayOf(recording: UsageRecording, start: number): NamedDay {
+  let days = known.get(recording);
+  if (days === undefined) known.set(recording, (days = new Map()));
+  let day = days.get(start);
+  if (day === undefined) {
+    const window = recording.days.windowAt(start * 1e6 + HALF_A_DAY);
+    const name = DateTime.fromMillis(window.start / 1000, { zone: recording.timezone }).toISODate()!;
+    if (days.size === MOST_KNOWN) days.clear();
+    days.set(start, (day = { ...window, name }));
+  }
+  return day;
+}

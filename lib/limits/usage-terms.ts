@@ -1,0 +1,84 @@
+import { Calendar, isTimezone } from '../algorithms/calendar.js';
+import { type Duration, longDuration } from '../algorithms/options.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { usageMessages } from '../errors/usage-messages.js';
+
+/** How long the units that a limit charged can be read, and by whose days. */
+export interface UsageOptions {
+  /** How long a day can be read after its end: milliseconds or a duration such as `'400d'`, at least 1 day and at most 10 years. */
+  keep: Duration;
+  /**
+   * The IANA time zone of the days, such as `'Europe/Berlin'`.
+   * @default the limit's own `timezone`, or 'UTC'
+   */
+  timezone?: string;
+}
+
+/** A limit's `usage`, as it was read. */
+export interface UsageTerms {
+  /** How long a day can be read after its end, in microseconds. */
+  readonly keep: number;
+  /** The IANA time zone of the days. */
+  readonly timezone: string;
+}
+
+/** How a limit records what it charges. */
+export interface UsageRecording extends UsageTerms {
+  readonly days: Calendar;
+}
+
+/** What a limit with such terms does. */
+export function recordingOf(terms: UsageTerms | undefined): UsageRecording | undefined {
+  return terms && { ...terms, days: new Calendar('day', terms.timezone) };
+}
+
+const OPTIONS = ['keep', 'timezone'] as const satisfies readonly (keyof UsageOptions)[];
+export const MIN_KEEP_MS = 86_400_000;
+export const MAX_KEEP_MS = 10 * 365.25 * 86_400_000;
+export const KEEP_WANTS = "milliseconds or a duration such as '400d', at least 1 day and at most 10 years";
+const ZONE_WANTS = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
+
+/** What excludes records: it takes units before they are asked for. */
+const EXCLUDED = ['prefetch'] as const;
+
+/** Reads a limit's `usage`. `timezone` is the limit's own. Throws `RateLimitConfigError`. */
+export function usageTerms(
+  options: { readonly usage?: unknown; readonly prefetch?: unknown; readonly timezone?: unknown },
+  location: string,
+): UsageTerms | undefined {
+  const { usage } = options;
+  if (usage === undefined) return undefined;
+  for (const other of EXCLUDED) {
+    if (options[other] !== undefined) throw new RateLimitConfigError(usageMessages.usageWith(location, other));
+  }
+  // One that is wrong is told of as the limit's own.
+  const own = isTimezone(options.timezone) ? options.timezone : 'UTC';
+  if (typeof usage === 'number' || typeof usage === 'string') {
+    return { keep: keepOf(location, 'usage', usage), timezone: own };
+  }
+  if (typeof usage !== 'object' || usage === null || Array.isArray(usage)) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'usage', usage, usageMessages.wants()));
+  }
+  const within = `${location}.usage`;
+  for (const name of Object.keys(usage)) {
+    if (!(OPTIONS as readonly string[]).includes(name)) {
+      throw new RateLimitConfigError(messages.unknownOption(within, name, OPTIONS));
+    }
+  }
+  const { keep, timezone = own } = usage as Partial<Record<keyof UsageOptions, unknown>>;
+  const terms = { keep: keepOf(within, 'keep', keep), timezone };
+  if (!isTimezone(timezone)) {
+    throw new RateLimitConfigError(messages.wrongOption(within, 'timezone', timezone, ZONE_WANTS));
+  }
+  return terms as UsageTerms;
+}
+
+function keepOf(location: string, option: string, value: unknown): number {
+  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, KEEP_WANTS));
+  const ms = longDuration(value);
+  if (!(ms >= MIN_KEEP_MS && ms <= MAX_KEEP_MS)) {
+    throw new RateLimitConfigError(messages.wrongOption(location, option, value, KEEP_WANTS));
+  }
+  return Math.round(ms * 1000);
+}

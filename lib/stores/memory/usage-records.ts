@@ -1,0 +1,131 @@
+import { type Counter, isOfStarts } from '../../limits/counter.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { plainIdentity } from '../../limits/identity.js';
+import {
+  chargeDay,
+  correctDay,
+  type DayUnits,
+  forgetDays,
+  giveBack,
+  LONGEST_DAY,
+  type UsageDays,
+} from '../../limits/usage-days.js';
+import { Kept, RecencyList } from '../../util/recency-list.js';
+
+/** What a counter was charged, by days. */
+class Record extends Kept {
+  readonly days: UsageDays = [];
+  /** When its last day is kept no longer, in microseconds. */
+  expiresAt = 0;
+
+  constructor(
+    key: string,
+    /** Where it is listed. */
+    readonly home: Map<string, Record>,
+  ) {
+    super(key);
+  }
+}
+
+/** A change of what a counter was charged: what was charged at a time, in microseconds, or somewhen. */
+export interface Correction {
+  readonly difference: number;
+  readonly chargedAt: number | undefined;
+}
+
+/** What is noted at the view of a counter. */
+interface View {
+  readonly limit: CompiledLimit;
+  corrections: Correction[] | undefined;
+}
+
+/** Notes a change of what a counter was charged before, if that is recorded: it is made when the counter is stored. */
+export function noteCorrection(view: View, difference: number, chargedAt: number | undefined): void {
+  if (view.limit.usage === undefined || difference === 0) return;
+  (view.corrections ??= []).push({ difference, chargedAt });
+}
+
+const RECORD_BYTES = 300;
+const DAY_BYTES = 40;
+/** Of these, the ones that changed longest ago are looked at when a record is made: those that are over go. */
+const LOOKED_AT = 2;
+
+/** What the counters of a process were charged, by days: bounded, the records that were changed longest ago go first. */
+export class UsageRecords {
+  /** By the ids of the records of limits. */
+  private readonly limits = new Map<string, Map<string, Record>>();
+  private readonly order: RecencyList<Record>;
+
+  constructor(maxKeys: number, maxBytes: number) {
+    this.order = new RecencyList(maxKeys, maxBytes, ({ home, key }) => home.delete(key));
+  }
+
+  /** Adds units that a counter was charged now. */
+  charge(counter: Counter, units: number, now: number): void {
+    if (units === 0 || isOfStarts(counter)) return;
+    const { usage, recordId } = counter.limit;
+    const { keep, days } = usage!;
+    const start = days.windowAt(now).start / 1e6;
+    const key = plainIdentity(counter.identity);
+    const record = this.find(counter.limit, key, now) ?? this.add(recordId, key, now);
+    const before = record.days.length;
+    chargeDay(record.days, start, units);
+    if (record.days.length === before) {
+      this.order.touch(record);
+      return;
+    }
+    forgetDays(record.days, now, keep);
+    record.expiresAt = (record.days.at(-1)!.start + LONGEST_DAY) * 1e6 + keep;
+    this.order.put(record, RECORD_BYTES + 2 * key.length + DAY_BYTES * record.days.length, false);
+  }
+
+  /** Changes what a counter was charged before. */
+  correct({ limit, identity }: Counter, { difference, chargedAt }: Correction, now: number): void {
+    const record = this.find(limit, plainIdentity(identity), now);
+    if (record === undefined) return;
+    if (chargedAt === undefined) giveBack(record.days, -difference);
+    else correctDay(record.days, chargedAt, difference);
+  }
+
+  /** The days of a counter, the oldest first. */
+  days({ limit, identity }: Counter, now: number): readonly DayUnits[] {
+    return this.find(limit, plainIdentity(identity), now)?.days ?? [];
+  }
+
+  /** All keys of a limit and their days; keys that come meanwhile may be among them. */
+  *keys({ recordId }: CompiledLimit, now: number): IterableIterator<{ key: string; days: readonly DayUnits[] }> {
+    for (const record of this.limits.get(recordId)?.values() ?? []) {
+      if (record.expiresAt > now) yield record;
+    }
+  }
+
+  clear(): void {
+    this.limits.clear();
+    this.order.clear();
+  }
+
+  private find({ recordId }: CompiledLimit, key: string, now: number): Record | undefined {
+    const record = this.limits.get(recordId)?.get(key);
+    return record !== undefined && record.expiresAt > now ? record : undefined;
+  }
+
+  private add(recordId: string, key: string, now: number): Record {
+    let home = this.limits.get(recordId);
+    if (home === undefined) this.limits.set(recordId, (home = new Map()));
+    const over = home.get(key);
+    if (over !== undefined) this.delete(over);
+    let looked = 0;
+    for (const record of home.values()) {
+      if (looked++ === LOOKED_AT) break;
+      if (record.expiresAt <= now) this.delete(record);
+    }
+    const record = new Record(key, home);
+    home.set(key, record);
+    return record;
+  }
+
+  private delete(record: Record): void {
+    this.order.remove(record);
+    record.home.delete(record.key);
+  }
+}

@@ -1,0 +1,104 @@
+import { RateLimitStoreError } from '../../errors/errors.js';
+import { usageMessages } from '../../errors/usage-messages.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { Counter } from '../../limits/counter.js';
+import { type DayUnits } from '../../limits/usage-days.js';
+import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
+import type { RedisClient } from '../../redis/client.js';
+import { readWholeNumber } from '../../redis/whole-number.js';
+import { hashTagOf, recordIndexKey, recordKey } from './keys.js';
+import type { ScriptCalls } from './script-calls.js';
+import { slotTags } from './slot-tags.js';
+
+/** So many commands are on their way at once. */
+const AT_ONCE = 256;
+/** Days that may have been recorded besides one for each day: of another time zone, or ahead of our clock. */
+const SPARE_DAYS = 4;
+const DAY_SECONDS = 86_400;
+
+/** Reads what limits with `usage` were charged. `lua/driver/usage.lua` says what is stored. */
+export class UsageReader {
+  constructor(
+    private readonly client: RedisClient,
+    private readonly prefix: string,
+    private readonly calls: ScriptCalls,
+    /** Takes the units of a key off whose hold has lapsed. */
+    private readonly releaseLapsed: (counter: Counter) => Promise<void>,
+  ) {}
+
+  /** The units of a counter by the days of a range. */
+  async units({ limit, identity }: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    const [units] = await this.unitsOf(limit, [hashTagOf(identity)], range);
+    return units!;
+  }
+
+  /**
+   * The units of all keys of a limit. Each key is in one shard of the index, and each shard is read once and as a whole: so no key comes
+   * twice, and none is missed that was there all the time.
+   */
+  async *pages(limit: CompiledLimit, range: TimeRange, batch: number): AsyncIterable<KeyDays[]> {
+    const earliest = earliestStart(limit.usage!, range, this.calls.now());
+    const shards = slotTags().map((tag) => recordIndexKey(this.prefix, limit, tag));
+    const step = Math.min(AT_ONCE, batch);
+    let found: string[] = [];
+    for (let at = 0; at < shards.length; at += step) {
+      const keys = await this.all(shards.slice(at, at + step), (shard) =>
+        this.client.zrangebyscore(shard, earliest, '+inf'),
+      );
+      found.push(...keys.flat());
+      for (; found.length >= batch; found = found.slice(batch)) {
+        yield await this.pageOf(limit, found.slice(0, batch), range);
+      }
+    }
+    yield await this.pageOf(limit, found, range);
+  }
+
+  private async pageOf(limit: CompiledLimit, keys: readonly string[], range: TimeRange): Promise<KeyDays[]> {
+    if (limit.hold?.releases === true) await this.release(limit, keys);
+    const units = await this.unitsOf(limit, keys, range);
+    return keys.map((key, index) => ({ key, days: units[index]! })).filter(({ days }) => days.length > 0);
+  }
+
+  /** What stands for a key that is long or odd does not tell the key. */
+  private async release(limit: CompiledLimit, keys: readonly string[]): Promise<void> {
+    for (const identity of keys) if (hashTagOf(identity) === identity) await this.releaseLapsed({ limit, identity });
+  }
+
+  private async unitsOf(limit: CompiledLimit, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {
+    const now = this.calls.now();
+    const since = earliestStart(limit.usage!, range, now);
+    const last = Math.max(0, Math.ceil((now / 1e6 - since) / DAY_SECONDS)) + SPARE_DAYS;
+    const found: NamedUnits[][] = [];
+    for (let at = 0; at < keys.length; at += AT_ONCE) {
+      const recorded = await this.all(keys.slice(at, at + AT_ONCE), (key) =>
+        this.daysSince(recordKey(this.prefix, limit, key), since, last),
+      );
+      for (const days of recorded) found.push(namedUnits(limit.usage!, range, days, now));
+    }
+    return found;
+  }
+
+  /** A record is read from its end: most invoices are of the last days of many. */
+  private async daysSince(key: string, since: number, last: number): Promise<DayUnits[]> {
+    const days = readDays(key, await this.client.lrange(key, -2 * last, -1));
+    const isEnough = days.length < last || days[0]!.start < since;
+    return isEnough ? days : readDays(key, await this.client.lrange(key, 0, -1));
+  }
+
+  /** Asks for each of them at once, within one deadline. */
+  private all<T>(keys: readonly string[], ask: (key: string) => Promise<T>): Promise<T[]> {
+    return this.calls.guarded(() => Promise.all(keys.map(ask)));
+  }
+}
+
+function readDays(key: string, values: readonly unknown[]): DayUnits[] {
+  const days: DayUnits[] = [];
+  for (let i = 0; i < values.length; i += 2) {
+    const start = readWholeNumber(values[i]);
+    const units = readWholeNumber(values[i + 1]);
+    if (start === undefined || units === undefined)
+      throw new RateLimitStoreError(usageMessages.wrongReply(key, values));
+    days.push({ start, units });
+  }
+  return days;
+}

@@ -1,0 +1,144 @@
+-- The units that were charged by the days of a time zone, of limits with `usage` only: a call without them makes none of these
+-- functions. A record has keys of its own, which program.lua reads: the record itself, a list of the start of each day in seconds and
+-- its units, the newest last; and the sorted set of the keys that have a record, by the start of the newest day, of the record's slot. `limit.day_start` and `limit.day_end` are the bounds of today by the caller's time zone. A state holds what is to be changed
+-- in `usage` until it is saved: units and when they were charged, in turn; nothing else is known of those at NOW and SOMETIME.
+--
+-- Uses: now, records, records_usage, time_to_live
+-- Leaves: usage
+
+local usage
+
+if records_usage then
+  local NOW, SOMETIME = -2, -1
+  -- No day is longer: seconds.
+  local LONGEST_DAY = 26 * 3600
+  -- Units that were charged nobody says when are looked for on so many of the newest days.
+  local LOOKED_FOR = 2
+  -- So many values are passed to a command at once.
+  local MOST_AT_ONCE = 1000
+
+  local function as_text(number) return string.format('%.0f', number) end
+
+  local function clamped(units) return as_text(max(0, min(units, MAX_OWED))) end
+
+  -- What is none of ours counts as none.
+  local function ask(command, key, ...)
+    local reply = redis.pcall(command, key, ...)
+    if type(reply) == 'table' and reply.err then
+      if not string.find(reply.err, 'WRONGTYPE') then error(reply.err, 0) end
+      redis.call('DEL', key)
+      reply = redis.call(command, key, ...)
+    end
+    return reply
+  end
+
+  local function start_of(key, day) return tonumber(redis.call('LINDEX', key, as_text(2 * day))) end
+
+  -- The last day that began at a time or before it, counted from 0; -1 if none did.
+  local function last_day_at(key, second)
+    local low, high = 0, floor(ask('LLEN', key) / 2)
+    while low < high do
+      local middle = floor((low + high) / 2)
+      if start_of(key, middle) > second then high = middle else low = middle + 1 end
+    end
+    return low - 1
+  end
+
+  local function keep(key, micros)
+    local text = time_to_live(micros)
+    if tonumber(text) > redis.call('PTTL', key) then redis.call('PEXPIRE', key, text) end
+  end
+
+  -- Adds a day, between the others if the clock was set back.
+  local function add_day(limit, record, key, today, units)
+    local at = last_day_at(key, today)
+    local later = redis.call('LRANGE', key, as_text(2 * at + 2), '-1')
+    if #later > 0 then
+      if at < 0 then redis.call('DEL', key) else redis.call('LTRIM', key, '0', as_text(2 * at + 1)) end
+    end
+    redis.call('RPUSH', key, as_text(today), clamped(units))
+    for from = 1, #later, MOST_AT_ONCE do
+      redis.call('RPUSH', key, unpack(later, from, min(#later, from + MOST_AT_ONCE - 1)))
+    end
+    local old = floor((now - limit.keep) / 1000000) - LONGEST_DAY
+    if start_of(key, 0) <= old then redis.call('LTRIM', key, as_text(2 * last_day_at(key, old) + 2), '-1') end
+    local newest = #later > 0 and tonumber(later[#later - 1]) or today
+    local lives, index = (newest + LONGEST_DAY) * 1000000 + limit.keep - now, KEYS[record.index]
+    keep(key, lives)
+    ask('ZADD', index, as_text(newest), record.member)
+    redis.call('ZREMRANGEBYSCORE', index, '-inf', as_text(old))
+    keep(index, lives)
+  end
+
+  local function charge_today(limit, record, key, units)
+    local today = floor(limit.day_start / 1000000)
+    local newest = ask('LRANGE', key, '-2', '-1')
+    local start = tonumber(newest[1])
+    if start == today then
+      redis.call('LSET', key, '-1', clamped(newest[2] + units))
+      return
+    end
+    local at = start and start > today and last_day_at(key, today) or -1
+    if at >= 0 and start_of(key, at) == today then
+      local place = as_text(2 * at + 1)
+      redis.call('LSET', key, place, clamped(redis.call('LINDEX', key, place) + units))
+    else
+      add_day(limit, record, key, today, units)
+    end
+  end
+
+  local function correct_day(key, charged_at, difference)
+    local second = floor(charged_at / 1000000)
+    local at = last_day_at(key, second)
+    if at < 0 or second >= start_of(key, at) + LONGEST_DAY then return end
+    local place = as_text(2 * at + 1)
+    redis.call('LSET', key, place, clamped(redis.call('LINDEX', key, place) + difference))
+  end
+
+  local function give_back(key, units)
+    local days = ask('LRANGE', key, as_text(-2 * LOOKED_FOR), '-1')
+    for i = #days, 2, -2 do
+      local given = min(units, tonumber(days[i]))
+      if given > 0 then redis.call('LSET', key, as_text(i - 1 - #days), as_text(days[i] - given)) end
+      units = units - given
+    end
+  end
+
+  local function note(state, units, at)
+    local noted = state.usage
+    if not noted then
+      noted = {}
+      state.usage = noted
+    end
+    if at == NOW and noted[#noted] == NOW then
+      noted[#noted - 1] = noted[#noted - 1] + units
+    elseif units ~= 0 then
+      noted[#noted + 1], noted[#noted + 2] = units, at
+    end
+  end
+
+  usage = {
+    charge = function(state, units) note(state, units, NOW) end,
+
+    -- Adds a difference to what was charged at a time, or gives units back that were charged nobody says when.
+    correct = function(state, difference, charged_at) note(state, difference, charged_at < 0 and SOMETIME or charged_at) end,
+
+    save = function(limit, state)
+      local noted, record = state.usage, records[state.number]
+      state.usage = nil
+      -- A counter beside another one, which is recorded.
+      if not record then return end
+      local key = KEYS[record.days]
+      for i = 1, #noted, 2 do
+        local units, at = noted[i], noted[i + 1]
+        if at == NOW then
+          charge_today(limit, record, key, units)
+        elseif at == SOMETIME then
+          give_back(key, -units)
+        else
+          correct_day(key, at, units)
+        end
+      end
+    end,
+  }
+end

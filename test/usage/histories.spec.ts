@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import { Calendar } from '../../lib/algorithms/calendar.js';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import type { TimeRange } from '../../lib/limits/usage-range.js';
+import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { refundOf } from '../../lib/stores/store-decision.js';
+import type { Refund, Store } from '../../lib/stores/store.js';
+import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
+import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+
+const RUNS = propertyRuns(20);
+const ALL: TimeRange = { from: -Infinity, to: Infinity };
+const HOUR_MS = 3_600_000;
+const KEYS = ['user:1', 'user:2', 'ключ'];
+
+const algorithm = fc.constantFrom<AlgorithmOptions>(
+  { algo: 'fixed-window', rate: 30, interval: '6h' },
+  { algo: 'calendar-window', rate: 30, period: 'day', timezone: 'Europe/Berlin', retain: '3d' },
+  { algo: 'sliding-window', rate: 30, interval: '6h' },
+  { algo: 'sliding-log', rate: 30, interval: '6h' },
+  { algo: 'token-bucket', rate: 30, interval: '6h' },
+  { algo: 'gcra', rate: 30, interval: '6h' },
+  { algo: 'leaky-bucket', rate: 30, interval: '6h' },
+);
+const held = fc.constantFrom<AlgorithmOptions>(
+  { algo: 'budget', limit: 60, period: 'day', hold: '20h', timezone: 'America/New_York' },
+  { algo: 'budget', limit: 60, period: 'day', hold: '5h', onLapse: 'release' },
+  { algo: 'fixed-window', rate: 60, interval: '12h', hold: '7h', onLapse: 'release' },
+  { algo: 'sliding-log', rate: 60, interval: '12h', hold: '7h' },
+);
+const timezone = fc.constantFrom('UTC', 'Europe/Berlin', 'Australia/Lord_Howe', 'Pacific/Auckland', 'Asia/Kathmandu');
+/** Of which the first one crosses the end of summer time, and others midnight. */
+const clockMs = fc.oneof(
+  fc.constant(0),
+  fc.integer({ min: 1, max: 30 * HOUR_MS }),
+  fc.integer({ min: -30 * HOUR_MS, max: -1 }),
+);
+const step = (...kinds: string[]) =>
+  fc.record({
+    clock: clockMs,
+    kind: fc.constantFrom(...kinds),
+    key: fc.constantFrom(...KEYS),
+    cost: fc.integer({ min: 1, max: 20 }),
+    which: fc.nat(20),
+  });
+type Steps = ReturnType<typeof step> extends fc.Arbitrary<infer T> ? T[] : never;
+
+function limitOf(options: AlgorithmOptions, zone: string): CompiledLimit {
+  const usage = usageTerms({ usage: { keep: '900d', timezone: zone } }, 'test');
+  return new CompiledLimit(options, { location: 'test', name: 'api', usage });
+}
+
+/** What both stores say was charged, of each key; and by an export. */
+async function toldBy(store: Store, limit: CompiledLimit) {
+  const usage = await Promise.all(KEYS.map((identity) => store.usage!({ limit, identity }, ALL)));
+  const exported: string[] = [];
+  for await (const page of store.usageOf!(limit, ALL, 500)) {
+    for (const { days } of page) exported.push(...days.map(({ day, units }) => `${day} ${units}`));
+  }
+  const expected = usage.flat().map(({ day, units }) => `${day} ${units}`);
+  expect(exported.toSorted()).toEqual(expected.toSorted());
+  return usage;
+}
+
+describe('what limits with usage record', () => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await connectRedis({ enableAutoPipelining: true });
+  });
+  afterAll(() => redis.disconnect());
+
+  /** Does the same to both stores, and hands each answer on. */
+  async function run(limit: CompiledLimit, steps: Steps, noted: (change: Change) => void) {
+    const clock = new ManualClock();
+    // Two days before summer time ends in Europe.
+    clock.micros = Date.UTC(2026, 9, 23, 12) * 1000;
+    const stores = [
+      new MemoryStore({ clock: clock.now, slackMs: 1e9 }),
+      new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 }),
+    ] as const;
+    const taken: { key: string; refunds: Refund[] }[] = [];
+    for (const { clock: ms, kind, key: identity, cost, which } of steps) {
+      clock.advanceMs(ms);
+      const counter = { limit, identity };
+      if (kind === 'penalize') {
+        await Promise.all(stores.map((store) => store.penalize({ ...counter, units: cost })));
+      } else if (kind === 'reset') {
+        await Promise.all(stores.map((store) => store.reset([counter])));
+      } else if (kind === 'refund' || kind === 'settle') {
+        const [found] = taken.splice(which % Math.max(1, taken.length), 1);
+        if (found === undefined) continue;
+        const given = found.refunds.map((each) => (kind === 'settle' ? { ...each, actual: cost } : each));
+        await Promise.all(stores.map((store, index) => store.refund([given[index]!])));
+        const { units, chargedAt } = found.refunds[0]!;
+        noted({ key: found.key, at: chargedAt!, units: -units });
+      } else {
+        const check = { entries: [{ ...counter, cost }], refundable: true, hold: kind === 'hold' };
+        const answers = await Promise.all(stores.map(async (store) => (await store.check([check]))[0]![0]!));
+        expect(answers[0]!.allowed).toBe(answers[1]!.allowed);
+        if (!answers[0]!.allowed) continue;
+        taken.push({ key: identity, refunds: answers.map((each) => refundOf({ ...counter, units: cost }, each)) });
+        noted({ key: identity, at: clock.micros, units: cost });
+      }
+    }
+    const [memory, remote] = await Promise.all(stores.map((store) => toldBy(store, limit)));
+    expectEqual(remote!, memory!);
+    return memory!;
+  }
+
+  it(
+    'is what was charged less what was given back, by days, on both stores',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          algorithm,
+          timezone,
+          fc.array(step('consume', 'consume', 'consume', 'refund', 'reset'), { minLength: 1, maxLength: 30 }),
+          async (options, zone, steps) => {
+            const days = new Calendar('day', zone);
+            const expected = KEYS.map(() => new Map<number, number>());
+            const told = await run(limitOf(options, zone), steps, ({ key, at, units }) => {
+              const sums = expected[KEYS.indexOf(key)]!;
+              const { start } = days.windowAt(at);
+              sums.set(start, (sums.get(start) ?? 0) + units);
+            });
+            const sums = expected.map((each) =>
+              [...each].filter(([, units]) => units > 0).toSorted(([one], [other]) => one - other),
+            );
+            expect(told.map((each) => each.map(({ units }) => units))).toEqual(
+              sums.map((each) => each.map(([, units]) => units)),
+            );
+          },
+        ),
+        { numRuns: RUNS },
+      );
+    },
+    PROPERTY_TIMEOUT_MS,
+  );
+
+  it(
+    'is the same on both stores, also of penalties and holds',
+    async () => {
+      const kinds = step('hold', 'hold', 'hold', 'consume', 'settle', 'settle', 'penalize', 'reset');
+      await fc.assert(
+        fc.asyncProperty(
+          held,
+          timezone,
+          fc.array(kinds, { minLength: 1, maxLength: 30 }),
+          async (options, zone, steps) => {
+            await run(limitOf(options, zone), steps, () => undefined);
+          },
+        ),
+        { numRuns: RUNS },
+      );
+    },
+    PROPERTY_TIMEOUT_MS,
+  );
+});
+
+interface Change {
+  readonly key: string;
+  readonly at: number;
+  readonly units: number;
+}
