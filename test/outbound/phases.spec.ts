@@ -28,10 +28,9 @@ function ruleOf(phaseMs: number): OutboundRule {
   return {
     name: limit.name,
     limit,
-    limitFor: () => limit,
+    usualLimit: () => limit,
     onChange: () => undefined,
     fixedCost: 1,
-    fixedPriority: undefined,
   };
 }
 
