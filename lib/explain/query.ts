@@ -7,7 +7,7 @@ import type { LimitQuery, RouteQuery } from './question.js';
 
 export const LOCATION = 'LimiterService.explain';
 
-const LIMIT_OPTIONS = ['limit', 'key', 'cost', 'ip'];
+const LIMIT_OPTIONS = ['limit', 'key', 'within', 'cost', 'ip'];
 const ROUTE_OPTIONS = ['controller', 'handler', 'key', 'cost'];
 
 /** What an explanation is asked of. */

@@ -9,6 +9,8 @@ import { STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
 import { PRIORITIES } from '../limits/priority.js';
 import { isShares, RESERVABLE } from '../limits/reserve-terms.js';
 import { priorityMessages } from '../errors/priority-messages.js';
+import { borrowMessages } from '../errors/borrow-messages.js';
+import { withinMessages } from '../errors/within-messages.js';
 import { warmUpMessages } from '../errors/warm-up-messages.js';
 import type { OnMissingKey } from '../config/limit-definition.js';
 import { LIMIT_MODES } from '../overrides/override.js';
@@ -183,12 +185,25 @@ const candidate: OptionKind = {
   isPatch: true,
 };
 
+const limitName: OptionKind = {
+  wants: withinMessages.wants(),
+  isRight: (value) => typeof value === 'string' && /^[\x20-\x7e]{1,128}$/.test(value),
+  schema: { type: 'string', pattern: '^[ -~]{1,128}$' },
+};
+
 /** The options of every limit: all of `CommonLimitOptions` that are data. The name is where the limit stands. */
 export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   key,
   cost: whole(),
   priority: words(PRIORITIES),
   reserveFor: shares,
+  within: limitName,
+  ceiling: whole(),
+  lends: {
+    wants: borrowMessages.lendsWants(),
+    isRight: (value) => typeof value === 'number' && value >= 0 && value <= 1,
+    schema: { type: 'number', minimum: 0, maximum: 1 },
+  },
   count: words(['all', 'failed', 'succeeded']),
   blockFor: blocks,
   forgetAfter: time,

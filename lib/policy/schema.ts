@@ -51,6 +51,9 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   key: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'. Default: 'ip'.",
   cost: 'The units of a request. Default: 1.',
   reserveFor: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
+  within: 'The name of a limit that this one is within: both are charged together, or none.',
+  ceiling: 'The most units of an interval with what is borrowed of the limit that it is within.',
+  lends: 'The share of the quota that limits within this one may borrow. Default: 1.',
   count: "The requests that count. Default: 'all'.",
   blockFor:
     "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h']. Default: no block.",

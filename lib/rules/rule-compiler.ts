@@ -11,6 +11,7 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type {
+  BorrowingOptions,
   CommonLimitOptions,
   Count,
   LimitDefaults,
@@ -20,6 +21,7 @@ import type {
 import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
 import type { RedisClient } from '../redis/client.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { borrowTerms } from './borrow-terms.js';
 import { candidateOptions } from './candidate-options.js';
 import { prefetchTerms } from './prefetch-terms.js';
 import {
@@ -34,9 +36,10 @@ import {
 } from './option-checks.js';
 import { Rule } from './rule.js';
 import { shareTerms } from './share-terms.js';
+import { parentName } from './within-terms.js';
 import { ValueCache } from '../util/value-cache.js';
 
-type AllCommonOptions = CommonLimitOptions & SharedLimitOptions;
+type AllCommonOptions = CommonLimitOptions & SharedLimitOptions & BorrowingOptions;
 type CommonOption = keyof AllCommonOptions;
 
 /** The options of every limit, and those that are no algorithm's. */
@@ -47,6 +50,9 @@ export const COMMON: readonly CommonOption[] = [
   'priority',
   'reserveFor',
   'share',
+  'within',
+  'ceiling',
+  'lends',
   'skip',
   'count',
   'blockFor',
@@ -71,6 +77,9 @@ const NO_DEFAULTS: readonly CommonOption[] = [
   'prefetch',
   'candidate',
   'reserveFor',
+  'within',
+  'ceiling',
+  'lends',
   'perRoute',
   'phase',
 ];
@@ -82,7 +91,18 @@ const ADAPTIVE_DEFAULTS = DEFAULTS.filter(
 );
 
 /** What a limit that adapts cannot have. */
-const NOT_ADAPTIVE = ['count', 'blockFor', 'forgetAfter', 'prefetch', 'candidate', 'reserveFor', 'share'] as const;
+const NOT_ADAPTIVE = [
+  'count',
+  'blockFor',
+  'forgetAfter',
+  'prefetch',
+  'candidate',
+  'reserveFor',
+  'share',
+  'within',
+  'ceiling',
+  'lends',
+] as const;
 
 /** Where a limit is written. */
 export interface Declaration {
@@ -177,6 +197,8 @@ export class RuleCompiler {
       prefetch: prefetchTerms(common, location),
       reserveFor,
       shared: plan && { floor: plan.floor },
+      parent: parentName(common, location),
+      ...borrowTerms(common, location),
       candidate: candidateOptions(definition, common.candidate, location, COMMON),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       // And what one tenant is refused, another one may have.
@@ -201,6 +223,7 @@ export class RuleCompiler {
       phase: everywhere && phase === 'middleware' ? phase : oneOf(location, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(location, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
+      prefetches: common.prefetch !== undefined,
       // Where it matters to nobody, nobody is asked.
       priority: reserveFor !== undefined || adapts ? priority : undefined,
       share,
@@ -239,7 +262,7 @@ function earlyForms(): string {
 /** A middleware sees a request before anything is known of it but its address and its headers. */
 function refuseWhatNeedsARoute(
   key: BoundKey,
-  { cost, share, skip, perRoute }: AllCommonOptions,
+  { cost, share, skip, within, perRoute }: AllCommonOptions,
   location: string,
   everywhere: boolean,
 ): void {
@@ -251,6 +274,7 @@ function refuseWhatNeedsARoute(
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
   if (share !== undefined) refuse('share', share, "nothing in phase 'middleware'");
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
+  if (within !== undefined) refuse('within', within, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }
 

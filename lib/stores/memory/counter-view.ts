@@ -30,6 +30,8 @@ export class View implements Counter {
   /** What a check asks for, and whether it fits. */
   cost = 0;
   allowed = false;
+  /** The units that it keeps from the check, besides what it was asked for. */
+  met = 0;
   /** How long units that are reserved have to be waited for. */
   delay: number | undefined;
 }
@@ -55,6 +57,7 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   view.holds = stored?.holds;
   view.lapsed = NONE;
   view.cost = 0;
+  view.met = 0;
   view.allowed = false;
   view.delay = undefined;
   if (stored?.block !== undefined) takeOver(view, stored.block, now);

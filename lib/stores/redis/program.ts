@@ -1,10 +1,11 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, Claim, HeldLease, Refund, ReserveEntry } from '../store.js';
-import type { Counter } from '../../limits/counter.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { holdNumbers } from '../../algorithms/hold-terms.js';
 import { isHold } from '../store-decision.js';
 import { claimKeyOf, extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf, shareKeyOf } from './keys.js';
 import type { Lesson } from '../lesson.js';
+import { linksOf, mayBorrow } from '../links.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
 const CONSUME = 0;
@@ -25,12 +26,15 @@ const RELEASE = 14;
 const ONLY_LOOK = -1;
 const SETTLE = 15;
 const HOLD = 16;
+const LINKS = 17;
 const LEARNT_OR_CLAIMED: readonly number[] = [LEARN, LEARN_RATE, RELEASE];
 const UNKNOWN = -1;
 /** What the program is of, which the script makes no more for than it needs. */
 const CHECKS = 0;
 const OPERATIONS = -1;
 const LESSONS_AND_CLAIMS = -2;
+/** Is added to it where a check may borrow. */
+const BORROWS = -4;
 const NO_TICKET = -1;
 const NO_TIME = -1;
 /** Each operation on one counter has so many numbers or more. */
@@ -78,6 +82,7 @@ export class Program {
   private body = '';
   private run: Run | undefined;
   private kind = CHECKS;
+  private borrows = false;
 
   /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
   constructor(
@@ -114,7 +119,8 @@ export class Program {
     const limits: number[] = [];
     const keys: number[] = [];
     let limitsAndCosts = '';
-    let isRun = !peek && !refundable && !hold;
+    const borrows = mayBorrow(entries);
+    let isRun = !peek && !refundable && !hold && !borrows;
     for (const entry of entries) {
       const limit = this.limit(entry.limit);
       const key = this.key(entry);
@@ -130,8 +136,20 @@ export class Program {
       return;
     }
     this.endRun();
+    if (borrows) this.link(entries);
     this.body += `,${peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
     for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
+  }
+
+  /** Says who of the check that follows is within whom, and how much may be borrowed. */
+  private link(entries: readonly CheckEntry[]): void {
+    const links = linksOf(entries);
+    this.borrows = true;
+    this.body += `,${LINKS},${links.length}`;
+    for (const { entry, parent } of links) {
+      const { above, kept } = entries[entry]!.limit;
+      this.body += `,${entry + 1},${parent + 1},${above},${kept}`;
+    }
   }
 
   reserve(reservation: ReserveEntry): void {
@@ -245,7 +263,8 @@ export class Program {
     this.endRun();
     const limits = `${this.limitNumbers.size}${this.limits}`;
     const open = `${this.openKeyCount}${this.openKeys}`;
-    return [`[${this.kind},${(time ?? USUAL_TIME).join(',')},${limits},${open}${this.body}]`];
+    const kind = this.borrows ? this.kind + BORROWS : this.kind;
+    return [`[${kind},${(time ?? USUAL_TIME).join(',')},${limits},${open}${this.body}]`];
   }
 
   private limit(limit: CompiledLimit): number {
