@@ -212,6 +212,73 @@ describe('a limit within others', () => {
   });
 });
 
+describe('a limit that borrows', () => {
+  const borrowing = defineLimits({
+    branch: { algo: 'sliding-window', rate: 2, interval: '1m', ceiling: 4, key: header('x-team'), within: 'firm' },
+    firm: { algo: 'sliding-window', rate: 6, interval: '1m', lends: 0.5, key: header('x-org') },
+  });
+
+  @Controller()
+  class Branches {
+    @Get()
+    @RateLimit('branch')
+    ask() {}
+  }
+
+  const startBranches = async () => {
+    app = await HttpApp.start('express', { controllers: [Branches], limits: { define: borrowing } });
+    return { app, limiter: app.nest.get(LimiterService) };
+  };
+
+  it('uses what its parent lends, which keeps the rest for others within their rates', async () => {
+    const { app } = await startBranches();
+    // Beyond its rate of 2 the first branch gets the third unit, since half of 6 is left then.
+    expect(await app.statuses(4, '/', as('u1', 'b1'))).toEqual([200, 200, 200, 429]);
+    expect(await app.statuses(3, '/', as('u1', 'b2'))).toEqual([200, 200, 429]);
+    expect(await app.statuses(2, '/', as('u1', 'b3'))).toEqual([200, 429]);
+    app.clock.advanceMs(72_000);
+    expect(await app.statuses(1, '/', as('u1', 'b1'))).toEqual([200]);
+  });
+
+  it('follows changes of its ceiling and of what is lent', async () => {
+    const { app, limiter } = await startBranches();
+    await limiter.setRate('firm', { lends: 1 });
+    expect(await app.statuses(5, '/', as('u1', 'b1'))).toEqual([200, 200, 200, 200, 429]);
+    await limiter.setRate('branch', { ceiling: 5 });
+    expect(await app.statuses(2, '/', as('u1', 'b1'))).toEqual([200, 429]);
+    await expect(limiter.setRate('branch', { rate: 9 })).rejects.toThrow("'ceiling' is 4, wants a whole number >= 9");
+    await limiter.setRate('branch', { rate: 6, ceiling: 6 }, { key: 'b1' });
+    expect(await app.statuses(2, '/', as('u1', 'b1'))).toEqual([200, 429]);
+  });
+
+  it('is explained as it is decided', async () => {
+    const { app, limiter } = await startBranches();
+    const explain = () => limiter.explain({ limit: 'branch', key: 'b1', within: { firm: 'f' } });
+    const ask = async () => (await app.get('/', as('u1', 'b1', 'f'))).status;
+    for (const status of [200, 200, 200, 429]) {
+      const { outcome, limits } = await explain();
+      expect(limits.map(({ name, key }) => [name, key.identity])).toEqual([
+        ['branch', 'f/b1'],
+        ['firm', 'f'],
+      ]);
+      expect(outcome.verdict).toBe(status === 200 ? 'allowed' : 'refused');
+      const ofRoute = await limiter.explain({
+        controller: Branches,
+        handler: 'ask',
+        key: { branch: 'b1', firm: 'f' },
+      });
+      expect([ofRoute.outcome.verdict, ofRoute.limits.length]).toEqual([outcome.verdict, 2]);
+      expect(await ask()).toBe(status);
+    }
+    await expect(limiter.explain({ limit: 'branch', key: 'b1' })).rejects.toThrow("the key of 'firm' is missing");
+    const unknown = await limiter.explain({ controller: Branches, handler: 'ask', key: { branch: 'b1' } });
+    expect(unknown.limits[0]).toMatchObject({
+      status: 'depends on the request',
+      reason: expect.stringContaining("'firm'"),
+    });
+  });
+});
+
 describe('what makes no sense', () => {
   const plain = { algo: 'fixed-window', rate: 1, interval: '1m' } as const;
   const refused: [string, Record<string, LimitDefinition>, string][] = [
@@ -249,6 +316,26 @@ describe('what makes no sense', () => {
       { a: { ...plain, within: 'b' }, b: { algo: 'gcra', rate: 1, interval: '1m', share: { by: 'ip' } } },
       "which has the option 'share'",
     ],
+    ['a ceiling over nothing', { a: { ...plain, ceiling: 3 } as never }, "option 'ceiling' needs 'within'"],
+    [
+      'a ceiling below the rate',
+      { a: { ...plain, within: 'b', rate: 5, ceiling: 3 }, b: plain },
+      "'ceiling' is 3, wants a whole number >= 5",
+    ],
+    ['a ceiling that is no number', { a: { ...plain, within: 'b', ceiling: 1.5 }, b: plain }, "'ceiling' is 1.5"],
+    [
+      'a ceiling of an algorithm that cannot',
+      { a: { algo: 'gcra', rate: 1, interval: '1m', within: 'b', ceiling: 3 } as never, b: plain },
+      'units of gcra cannot be borrowed',
+    ],
+    [
+      'blocks of what borrows',
+      { a: { ...plain, within: 'b', ceiling: 3, blockFor: '1m' }, b: plain },
+      "'ceiling' and 'blockFor'",
+    ],
+    ['a wrong share', { a: { ...plain, lends: 1.5 } }, "'lends' is 1.5, wants a number >= 0 and <= 1"],
+    ['two ways to keep', { a: { ...plain, lends: 0.5, reserveFor: { critical: 0.5 } } }, "'lends' and 'reserveFor'"],
+    ['an option for all', { a: plain, b: { algo: 'adaptive', scope: 'instance', lends: 1 } as never }, "'lends'"],
     [
       'too many levels',
       Object.fromEntries(

@@ -56,7 +56,7 @@ describe('limits within others, on both stores', () => {
         fc.asyncProperty(levels, history, async (drawn, steps) => {
           const clock = new ManualClock();
           const limits = limitsOf(drawn);
-          const memory = new MemoryStore({ clock: clock.now });
+          const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
           const server = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 60_000 });
           const both = async <T>(ask: (store: Store) => Promise<T>) => [await ask(memory), await ask(server)] as const;
           for (const { pauseMs: pause, checks, operation } of steps) {
