@@ -77,6 +77,7 @@ const GROUPS: readonly Group[] = [
       'policy-files',
       'prefetching',
       'fair-shares',
+      'hierarchies',
       'redis-users',
     ),
   },

@@ -5,21 +5,23 @@
 -- Uses: borrows, holds, is_varied, now
 -- Leaves: borrow, link, links, met
 
--- The linked entries of the next check, the deepest first: their numbers, those of the entries that they are within or 0, what their
--- ceilings are above their rates, and what they keep from borrowers. How many there are.
-local link_entries, link_parents, link_above, link_kept, links = {}, {}, {}, {}, 0
+-- How many entries of the next check are linked; and by how many units more than it was asked for each entry is met.
+local links, met = 0, nil
 
--- By how many units more than it was asked for each entry is met.
-local met = {}
-
-local borrow
-
-local function link(entry, parent, above, kept)
-  links = links + 1
-  link_entries[links], link_parents[links], link_above[links], link_kept[links] = entry, parent, above, kept
-end
+local borrow, link
 
 if borrows then
+  -- The deepest first: their numbers, those of the entries that they are within or 0, what their ceilings are above their rates, and what
+  -- they keep from borrowers.
+  local link_entries, link_parents, link_above, link_kept = {}, {}, {}, {}
+
+  met = {}
+
+  function link(entry, parent, above, kept)
+    links = links + 1
+    link_entries[links], link_parents[links], link_above[links], link_kept[links] = entry, parent, above, kept
+  end
+
   -- Microseconds until a cost fits.
   local function wait_for(limit, state, cost)
     if cost > limit.quota then return math.huge end

@@ -105,8 +105,8 @@ class Model {
     let borrows = false;
     for (const [index, place] of places.entries()) {
       const { rate, ceiling, lends } = this.levels[path.length - 1 - index]!;
-      const kept = borrows ? Math.ceil(Number(((1 - lends) * rate).toPrecision(12))) : 0;
-      const total = (this.used.get(place) ?? 0) + cost + kept;
+      const kept: number = borrows ? Math.ceil(Number(((1 - lends) * rate).toPrecision(12))) : 0;
+      const total: number = (this.used.get(place) ?? 0) + cost + kept;
       if (total > ceiling) return false;
       borrows = total > rate;
     }
