@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { RateLimitModule, usd } from 'nestjs-sluice';
 import { RateLimitConsoleModule } from 'nestjs-sluice/console';
 import { LoginController } from './auth/login.controller.js';
+import { BoardsController } from './boards/boards.controller.js';
 import { CompletionsController } from './completions/completions.controller.js';
 import { ThisMachineGuard } from './console/this-machine.guard.js';
 import { DemoTraffic } from './demo-traffic/demo-traffic.js';
@@ -53,6 +54,16 @@ export const CONSOLE_PATH = 'ops/limits';
           'model-requests': { algo: 'sliding-window', rate: 60, interval: '1m' },
           'completion-tokens': { algo: 'sliding-window', rate: 10_000, interval: '1m', hold: '1m' },
           'model-money': { algo: 'budget', limit: usd('0.01'), period: 'day', timezone: 'Europe/Berlin', hold: '1m' },
+          // Users within their teams: charged together.
+          'board-user': {
+            algo: 'sliding-window',
+            rate: 4,
+            ceiling: 6,
+            interval: '1m',
+            key: 'header:x-user',
+            within: 'board-team',
+          },
+          'board-team': { algo: 'sliding-window', rate: 20, lends: 0.5, interval: '1m', key: 'header:x-team' },
           // Asked by visitors that are made up.
           feed: { algo: 'token-bucket', rate: 2, interval: '1s', burst: 10 },
           'daily-translations': {
@@ -91,6 +102,7 @@ export const CONSOLE_PATH = 'ops/limits';
     OrdersController,
     RecommendationsController,
     PreviewsController,
+    BoardsController,
     SyncsController,
     PlaygroundController,
   ],
