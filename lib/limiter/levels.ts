@@ -1,7 +1,7 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { withinMessages } from '../errors/within-messages.js';
 import { assertKey } from '../limits/arguments.js';
-import type { Asked } from '../limits/consume-options.js';
+import type { Asked, WithinOptions } from '../limits/consume-options.js';
 import { type CheckEntry, type Counter, counterId } from '../limits/counter.js';
 import type { Rule } from '../rules/rule.js';
 
@@ -31,6 +31,24 @@ export function levelsOf(rule: Rule, key: unknown, within: unknown): readonly Le
 export function levelCounter(rule: Rule, key: unknown, within: unknown): Counter {
   const [{ identity }] = levelsOf(rule, key, within) as [Level];
   return { limit: rule.limitFor(identity), identity };
+}
+
+/**
+ * A key, and the keys of what its limit is within, of what people write as `shownIdentity` shows it: `o1/t1/u1`. Nothing if it names too
+ * few, or one by its hash.
+ */
+export function keysOfShown(
+  rule: Rule,
+  shown: string,
+): { readonly key: string; readonly options: WithinOptions } | undefined {
+  const { ancestors } = rule;
+  if (ancestors.length === 0) return { key: shown, options: {} };
+  const steps = shown.split('/');
+  const above = steps.slice(0, ancestors.length);
+  const key = steps.slice(ancestors.length).join('/');
+  if (key === '' || above.some((step) => step === '' || step.startsWith('#'))) return undefined;
+  const within = Object.fromEntries(ancestors.toReversed().map(({ name }, index) => [name, above[index]!]));
+  return { key, options: { within } };
 }
 
 /** What a call asks of each level: of those without a `cost` of their own what it asks of the one within them. */
