@@ -1,4 +1,3 @@
-import { RateLimitStoreError } from '../errors/errors.js';
 import { isRefusal } from '../limits/check-result.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { refundsOf } from '../stores/store-decision.js';
@@ -116,9 +115,10 @@ class LevelQueue {
   /** Asks all levels, and returns how long to wait before the next look. */
   private async ask(asking: LevelWaiter): Promise<number> {
     const { waiter } = asking;
-    const entries = asking.entries();
+    let entries: readonly CheckEntry[];
     let answers: readonly StoreDecision[];
     try {
+      entries = asking.entries();
       answers = await decidedEnforced(this.store, { entries, refundable: true });
     } catch (error) {
       waiter.reject(error);
@@ -162,11 +162,7 @@ class LevelQueue {
 
   /** What cannot be given back comes back by itself in time. */
   private async giveBack(entries: readonly CheckEntry[], answers: readonly StoreDecision[]): Promise<void> {
-    try {
-      await this.store.refund(refundsOf(entries, answers));
-    } catch (error) {
-      if (!(error instanceof RateLimitStoreError)) throw error;
-    }
+    await this.store.refund(refundsOf(entries, answers)).catch(() => undefined);
   }
 
   /** Sleeps until it is woken, or, if that has to be for something, until that is so. */

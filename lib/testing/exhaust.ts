@@ -1,13 +1,22 @@
 import type { Limiter } from '../limiter/limiter.js';
+import type { WithinOptions } from '../limits/consume-options.js';
 import type { LeasedDecision } from '../limiter/lease.js';
 
 /**
  * Takes all that is left for a key, so that the next call or request is refused. For a route with a defined limit the key is
  * the identity, such as `ip:127.0.0.1` or `user:42`. Rejects with `RateLimitArgumentError` if the key is wrong.
  *
+ * @param limiter the limit
+ * @param key the key of the counter
+ * @param options the keys of what the limit is within, if it is within others: then of the level that has the least left
  * @returns what took the rest, with the `lease` of a `concurrency` limit; or a refusal if nothing was left
  */
-export async function exhaust(limiter: Limiter, key: string): Promise<LeasedDecision> {
-  const decision = await limiter.peek(key, 1);
-  return decision.remaining === 0 ? decision : limiter.consume(key, decision.remaining);
+export async function exhaust(limiter: Limiter, key: string, options: WithinOptions = {}): Promise<LeasedDecision> {
+  const decision = await limiter.peek(key, { ...options, cost: 1 });
+  // What is left may be there within its own rate alone.
+  for (let cost = decision.remaining; cost > 0; cost = Math.floor(cost / 2)) {
+    const taken = await limiter.consume(key, { ...options, cost });
+    if (taken.allowed || options.within === undefined) return taken;
+  }
+  return decision;
 }
