@@ -13,6 +13,7 @@ const define = defineLimits({
   user: { algo: 'fixed-window', rate: 2, interval: '1m', within: 'team' },
   team: { algo: 'sliding-log', rate: 3, interval: '1m', within: 'org' },
   org: { algo: 'token-bucket', rate: 5, interval: '1m' },
+  tried: { algo: 'gcra', rate: 4, interval: '1m', candidate: { rate: 1 }, within: 'org' },
   job: { algo: 'concurrency', limit: 1, ttl: '1m', within: 'jobs' },
   jobs: { algo: 'concurrency', limit: 2, ttl: '1m' },
   tokens: { algo: 'fixed-window', rate: 10, interval: '1m', hold: '5m', within: 'budget' },
@@ -198,6 +199,21 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
     const aborted = fast.acquire('b', { within: parents, signal: controller.signal });
     controller.abort(new Error('gone'));
     await expect(aborted).rejects.toThrow('gone');
+  });
+
+  it('count candidates of levels within others, too', async () => {
+    const { limiter } = await start();
+    const told: string[] = [];
+    limiter.decisions$.subscribe(({ limit, outcome, candidate = false }) => {
+      if (candidate) told.push(`${limit} ${outcome}`);
+    });
+    const tried = limiter.for('tried');
+    for (const org of ['o1', 'o1', 'o2']) await tried.consume('u1', { within: { org } });
+    expect(told).toEqual(['tried allowed', 'tried shadow-refused', 'tried allowed']);
+    await tried.refund('u1', 1, { within: { org: 'o1' } });
+    await tried.reset('u1', { within: { org: 'o1' } });
+    await tried.consume('u1', { within: { org: 'o1' } });
+    expect(told.at(-1)).toBe('tried allowed');
   });
 
   it('say what they want to know', async () => {
