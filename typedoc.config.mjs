@@ -45,6 +45,7 @@ export default {
   treatValidationWarningsAsErrors: true,
   intentionallyNotExported: [
     'Algorithm',
+    'Borrowing',
     'CarryOver',
     'ChangedOf',
     'DataOf',

@@ -59,6 +59,7 @@ export { ipIdentity } from './key-resolvers/ip.js';
 export type { LimitKey } from './key-resolvers/index.js';
 export type { KeyFunction, KeyResolver, ResolvedKey } from './key-resolvers/key-resolver.js';
 export type {
+  BorrowingOptions,
   CandidateOptions,
   CommonLimitOptions,
   Count,
@@ -167,7 +168,7 @@ export type {
   Store,
   StoreDecision,
 } from './stores/store.js';
-export type { ConsumeOptions, OfTenant } from './limits/consume-options.js';
+export type { ConsumeOptions, OfTenant, WithinOptions } from './limits/consume-options.js';
 export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';

@@ -8,7 +8,8 @@
 --            limits   each one's algorithm, quota, cost, and, of several, shadow, number of parameters; then the parameters
 --          They reply row by row; the only one of one limit that allows what it was asked, replies one number if that is below
 --          2^51: its first times 2^20, and its second. Of all others:
---            kind     0; -1 if there are operations besides checks; -2 if any of them is 11 to 14
+--            kind     0; -1 if there are operations besides checks; -2 if any of them is 11 to 14; 4 less if any check
+--                     may borrow
 --            now      0 for the server's clock; else the time in microseconds (tests)
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
@@ -42,7 +43,9 @@
 --            and its candidate. 14 releases a claim (the number of its key, 1 to give its units back). 15 settle has four: units, ticket,
 --            when they were charged, units that were really used. 9 stands for many checks of 0
 --            with the same limits and costs, whose keys follow each other: the number of entries of a check, the number of checks, the number of the first key, what to add to it from check
---            to check, then the number of the limit and the cost of each entry. A check has each key once
+--            to check, then the number of the limit and the cost of each entry. A check has each key once. 17 says who of the entries
+--            of the check that follows is within whom: their number, then of each, the deepest first, its number, that of the entry
+--            that it is within or 0, what its ceiling is above its rate, what it keeps of its quota from borrowers
 -- ARGV[2]  of checks of the first kind, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
 --          row has, if not one each
 -- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8, 9 and 16 replies

@@ -78,6 +78,7 @@ const GROUPS: readonly Group[] = [
       'prefetching',
       'fair-shares',
       'usage',
+      'hierarchies',
       'redis-users',
     ),
   },

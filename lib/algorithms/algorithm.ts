@@ -232,6 +232,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly prefetch?: PrefetchCapability<P>;
   /** What allows units to be held until they are settled, by limits with a `hold`. */
   readonly holds?: HoldsCapability<P, S>;
+  /** What it counts does not depend on its rate: one counter tells what is left under a smaller rate and under a larger one. */
+  readonly borrowing?: true;
   /** What learns how much fits. */
   readonly adapting?: AdaptingCapability<P, S>;
   /** The windows or slices that can still be read, the newest first. */

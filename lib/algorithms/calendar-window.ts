@@ -73,6 +73,7 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
   code: 'cw',
   extraKeys: ['history'],
   options: ['rate', 'period', 'timezone', 'retain', 'hold', 'onLapse'],
+  borrowing: true,
 
   compile(options, location) {
     const quota = wholeNumber(location, 'rate', options.rate);

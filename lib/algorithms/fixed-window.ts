@@ -25,6 +25,7 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   name: 'fixed-window',
   code: 'fw',
   options: ['rate', 'interval', 'hold', 'onLapse'],
+  borrowing: true,
 
   compile(options, location) {
     const quota = wholeNumber(location, 'rate', options.rate);

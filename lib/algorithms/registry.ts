@@ -11,7 +11,8 @@ export type Capability =
   | 'prefetch'
   | 'adapting'
   | 'history'
-  | 'sharing';
+  | 'sharing'
+  | 'borrowing';
 
 /** The parts of an algorithm that it may leave out. */
 type OptionalParts = {
@@ -41,6 +42,7 @@ const ABSENT: OptionalParts = {
   holding: undefined,
   holds: undefined,
   prefetch: undefined,
+  borrowing: undefined,
   adapting: undefined,
   history: undefined,
 };

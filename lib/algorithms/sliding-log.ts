@@ -59,6 +59,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   code: 'sl',
   extraKeys: ['block'],
   options: ['rate', 'interval', 'hold', 'onLapse'],
+  borrowing: true,
 
   compile(options, location) {
     const quota = wholeNumber(location, 'rate', options.rate, { max: MAX_RATE });

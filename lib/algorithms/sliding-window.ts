@@ -54,6 +54,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   name: 'sliding-window',
   code: 'sw',
   options: ['rate', 'interval', 'slices', 'hold', 'onLapse'],
+  borrowing: true,
 
   compile(options, location) {
     const quota = wholeNumber(location, 'rate', options.rate);

@@ -103,6 +103,26 @@ type Recorded<Options> = Options extends { algo: 'concurrency' }
   ? Options & { usage?: never }
   : Options & RecordedLimitOptions;
 
+/** The algorithms of which units can be borrowed: what they count does not depend on their rate. */
+type BorrowingAlgorithm = 'fixed-window' | 'calendar-window' | 'sliding-window' | 'sliding-log';
+
+/** The option of limits that borrow of the limit that they are within. */
+export interface BorrowingOptions {
+  /**
+   * The most units of an interval with what is borrowed, a whole number >= `rate`. Beyond its own rate a limit may use units of the one
+   * that it is within (`within`), as long as that has some that it lends (`lends`). What a decision tells (`quota`, `remaining`) is of
+   * the ceiling. Only for `fixed-window`, `calendar-window`, `sliding-window` and `sliding-log`; not with `blockFor`, `reserveFor`,
+   * `candidate`, `prefetch` or `share`.
+   * @default the rate: nothing is borrowed
+   */
+  ceiling?: number;
+}
+
+/** Options of algorithms, of which only some can borrow, and only where they are within a limit. */
+type Borrowing<Options> = Options extends { algo: BorrowingAlgorithm }
+  ? Options & ({ ceiling?: never } | (Required<BorrowingOptions> & { within: string }))
+  : Options & { ceiling?: never };
+
 /** Options of algorithms, of which only some have shares. */
 type Sharing<Options> = Options extends { algo: SharingAlgorithm }
   ? Options & SharedLimitOptions
@@ -150,6 +170,20 @@ export interface CommonLimitOptions {
    * @default nothing is kept
    */
   reserveFor?: ReservedShares;
+  /**
+   * The name of a limit of `define` or `forFeature` that this one is within: a user within its team, a team within its organization.
+   * A request is charged to this limit, to that one and to all that it is within in turn, together or to none, each by its own `key`.
+   * Counters are those within others: `user:1` of one organization is another one than `user:1` of another. Not with `prefetch`,
+   * `share` or phase `'middleware'`, nor within an `adaptive` limit or one of another `scope`.
+   * @default within none
+   */
+  within?: string;
+  /**
+   * The share of the quota (of a limit with a `ceiling`: of its rate) that limits within this one may borrow, 0 to 1. The rest is kept
+   * for what they use within their own rates. Not with `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
+   * @default 1, all of it
+   */
+  lends?: number;
   /**
    * Selects requests that the limit does not count.
    * @default none
@@ -256,7 +290,7 @@ export interface CommonLimitOptions {
  */
 export interface AdaptiveLimitOptions extends Omit<
   CommonLimitOptions,
-  'scope' | 'count' | 'blockFor' | 'forgetAfter' | 'prefetch' | 'candidate' | 'reserveFor'
+  'scope' | 'count' | 'blockFor' | 'forgetAfter' | 'prefetch' | 'candidate' | 'reserveFor' | 'within' | 'lends'
 > {
   /** Each instance of the app learns for itself. */
   scope: 'instance';
@@ -273,6 +307,12 @@ export interface AdaptiveLimitOptions extends Omit<
   share?: never;
   /** What is in flight comes back, so that no units add up. */
   usage?: never;
+  /** It counts in one process, and how much fits of it changes. */
+  within?: never;
+  /** Nothing is within it. */
+  lends?: never;
+  /** It borrows nothing. */
+  ceiling?: never;
   /** Nobody in particular asks too much of it. */
   blockFor?: never;
   /** There are no blocks to forget. */
@@ -285,13 +325,13 @@ export interface AdaptiveLimitOptions extends Omit<
 
 /** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition =
-  | (Recorded<Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>>> & CommonLimitOptions)
+  | (Recorded<Borrowing<Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>>>> & CommonLimitOptions)
   | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions);
 
 /** The default options of all limits of an app. */
 export type LimitDefaults = Omit<
   CommonLimitOptions,
-  'name' | 'prefetch' | 'candidate' | 'reserveFor' | 'perRoute' | 'phase'
+  'name' | 'prefetch' | 'candidate' | 'reserveFor' | 'within' | 'lends' | 'perRoute' | 'phase'
 >;
 
 /** The result of a limit function: the name of a defined limit, a limit, several of these, or `null` for none on purpose. */

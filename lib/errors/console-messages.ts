@@ -30,6 +30,9 @@ export const consoleMessages = {
   nothingToClear: () => 'there was no override of this key, so nothing was changed',
   unknownLimit: () => 'names no limit of this app',
   countsPerRoute: () => 'counts each route for itself, so its keys cannot be told from here',
+  wantsPath: (levels: readonly { readonly name: string }[]) =>
+    `names nobody of this limit, wants the keys of ${levels.map(({ name }) => `'${name}'`).join(', ')} with slashes between them: ` +
+    levels.map(() => '…').join('/'),
   unchangeableLimit: () =>
     "cannot be changed while the app runs, wants a limit of 'define' or 'forFeature', or one of the module's with a 'name'",
   oneOfIdentityAndIp: () => "is missing, wants either 'identity' or 'ip'",

@@ -31,8 +31,17 @@ export interface AskedLimit {
 }
 
 /** A call from code, which has all that it takes. */
-export function askedFromCode(rule: Rule, identity: string, cost: number, share: string | undefined): AskedLimit {
-  const whole = rule.limitFor(identity).forPriority(rule.fixedPriority);
+export function askedFromCode(
+  rule: Rule,
+  identity: string | undefined,
+  cost: number,
+  share: string | undefined,
+): AskedLimit {
+  if (identity === undefined) {
+    const { limit } = rule;
+    return { status: 'depends on the request', limit, cost, reason: reasons.keysAboveNotGiven(namesAbove(rule)) };
+  }
+  const whole = rule.usualLimit(identity);
   // Which of its counters is meant, only a route says.
   if (rule.perRoute && rule.ofAll === undefined) {
     return { status: 'depends on the request', limit: whole, cost, reason: reasons.countsPerRoute() };
@@ -48,18 +57,23 @@ export function askedOfRoute(
   rule: Rule,
   identities: Identities,
   { cost: given, share }: Pick<RouteQuery, 'cost' | 'share'>,
+  rules: readonly Rule[],
 ): AskedLimit {
-  const { skip, cost, priority, key } = rule.settings;
-  const { identity, note } = identities.of(rule) ?? {};
+  const { skip, priority, key } = rule.settings;
+  const { identity: own, note } = identities.of(rule) ?? {};
+  const isKnown = [rule, ...rule.ancestors].every((level) => identities.of(level) !== undefined);
+  const identity =
+    isKnown && own !== undefined ? rule.identityAmong((level) => identities.of(level)?.identity) : undefined;
   const decides = identity === undefined ? rule.limit : rule.limitFor(identity);
   const { limit, failure } = ofTenant(rule, decides.forPriority(rule.fixedPriority), share);
-  const units = typeof cost === 'number' ? cost : given;
+  const units = costAmong(rule, rules, (each) => (typeof each.settings.cost === 'number' ? each.settings.cost : given));
   const known = { limit, identity, note, cost: units, priority: rule.fixedPriority };
   if (limit.off) return { status: 'off', ...known, reason: reasons.isOff() };
   if (failure !== undefined) return { status: 'fails', ...known, reason: failure };
   const sharedBy = limit.tenant === undefined ? rule.settings.share?.by : undefined;
   const unknown = [
-    ...(identity === undefined ? [reasons.keyNotGiven(key.noun)] : []),
+    ...(own === undefined ? [reasons.keyNotGiven(key.noun)] : []),
+    ...(own !== undefined && !isKnown ? [reasons.keysAboveNotGiven(namesAbove(rule))] : []),
     ...(sharedBy === undefined || sharedBy.given === 'global' ? [] : [reasons.tenantNotGiven(sharedBy.noun)]),
     ...(units === undefined ? [reasons.isFunction('cost')] : []),
     ...(typeof priority === 'function' ? [reasons.isFunction('priority')] : []),
@@ -70,16 +84,22 @@ export function askedOfRoute(
 }
 
 /** A request: its functions are asked, in the same order as when it is checked. */
-export async function askedOfRequest(rule: Rule, context: ExecutionContext, parts: RequestParts): Promise<AskedLimit> {
-  const { skip, cost, priority } = rule.settings;
+export async function askedOfRequest(
+  rule: Rule,
+  context: ExecutionContext,
+  parts: RequestParts,
+  rules: readonly Rule[],
+): Promise<AskedLimit> {
+  const { skip, priority } = rule.settings;
   let at = 'skip';
   try {
     if (skip !== undefined && (await skip(context)))
       return { status: 'skip', limit: rule.limit, reason: reasons.skips() };
     at = 'key';
     const identified = await identify(rule, rule.settings.key, context, parts);
-    const { identity, note } = identified;
-    if (identity === undefined) return { status: 'no key', limit: rule.limit, ...identified };
+    const { identity: own, note } = identified;
+    if (own === undefined) return { status: 'no key', limit: rule.limit, ...identified };
+    const identity = await identityWithin(rule, own, context, parts);
     const decides = rule.limitFor(identity);
     if (decides.off) return { status: 'off', limit: decides, identity, note, reason: reasons.isOff() };
     at = 'share';
@@ -94,7 +114,7 @@ export async function askedOfRequest(rule: Rule, context: ExecutionContext, part
     if (typeof priority === 'function') assertPriority(found);
     const limit = shared.forPriority(found);
     at = 'cost';
-    const units = typeof cost === 'number' ? cost : await cost(context);
+    const units = await costOfRequest(rule, rules, context);
     assertCost(units);
     return { status: 'asked', limit, identity, note, cost: units, priority: found };
   } catch (error) {
@@ -115,6 +135,41 @@ function ofTenant(
   } catch (error) {
     return { limit, failure: reasons.functionFailed('share.weight', error) };
   }
+}
+
+/** What a call costs, at a level that may have no cost of its own. */
+export function fixedCostOf(rule: Rule, rules: readonly Rule[]): number {
+  return costAmong(rule, rules, ({ fixedCost }) => fixedCost)!;
+}
+
+/** The cost of a level: its own, else the largest one of those directly within it. */
+function costAmong(rule: Rule, rules: readonly Rule[], own: (rule: Rule) => number | undefined): number | undefined {
+  const within = rule.hasCost ? [] : rules.filter(({ ancestors }) => ancestors[0] === rule);
+  if (within.length === 0) return own(rule);
+  const costs = within.map((each) => costAmong(each, rules, own));
+  return costs.some((cost) => cost === undefined) ? undefined : Math.max(...(costs as number[]));
+}
+
+async function costOfRequest(rule: Rule, rules: readonly Rule[], context: ExecutionContext): Promise<number> {
+  const within = rule.hasCost ? [] : rules.filter(({ ancestors }) => ancestors[0] === rule);
+  if (within.length === 0) return rule.costOf(context);
+  return Math.max(...(await Promise.all(within.map((each) => costOfRequest(each, rules, context)))));
+}
+
+/** The identity of a request within those that its other levels find. */
+async function identityWithin(
+  rule: Rule,
+  own: string,
+  context: ExecutionContext,
+  parts: RequestParts,
+): Promise<string> {
+  const found = new Map([[rule, own as string | undefined]]);
+  for (const level of rule.ancestors) found.set(level, (await identify(level, level.settings.key, context, parts)).identity);
+  return rule.identityAmong((level) => found.get(level));
+}
+
+function namesAbove({ ancestors }: Rule): string[] {
+  return ancestors.map(({ name }) => name);
 }
 
 type Found = Pick<AskedLimit, 'identity' | 'note' | 'reason' | 'refuses'>;

@@ -4,6 +4,7 @@ import { withExpectedWait } from '../limiter/hold-times.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { decided } from '../stores/decide.js';
+import { mayBorrow } from '../stores/links.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import type { AskedLimit } from './asked-limit.js';
 import type { CounterState, ExplainedDecision } from './explanation.js';
@@ -31,14 +32,18 @@ export class CounterReader {
   spentMs = 0;
 
   /** Reads what a limit would be asked about; nothing if it is not known whom it counts, or it is not asked. */
-  async read({ status, limit, identity, cost, priority, list }: AskedLimit): Promise<CounterReading> {
+  async read(asked: AskedLimit, beside: readonly AskedLimit[] = []): Promise<CounterReading> {
+    const { status, limit, identity, cost, priority, list } = asked;
     if (identity === undefined || status === 'off') return {};
     if (list !== undefined) return { decision: listDecision(list) };
     if (this.failure !== undefined && !limit.instance) return { unread: this.failure };
     const entry = { limit, identity, cost: cost ?? 1, priority };
     const { timeoutMs, spentMs } = this;
     try {
-      const [looked, blockedForMs] = await withDeadline(this.look(entry), timeoutMs - spentMs, timeoutMs);
+      const others = beside.flatMap((each) => (each === asked ? [] : entryOf(each)));
+      // What borrows says what those beside it leave to it, and what lends what is borrowed.
+      const entries = mayBorrow([entry, ...others]) ? [entry, ...others] : [entry];
+      const [looked, blockedForMs] = await withDeadline(this.look(entries), timeoutMs - spentMs, timeoutMs);
       const { quota, remaining, resetAfterMs, offences, inFlight, source } = looked;
       const state = {
         remaining,
@@ -61,13 +66,11 @@ export class CounterReader {
   }
 
   /** In one turn, so that both take the time of one. */
-  private look(entry: CheckEntry): Promise<[StoreDecision, number | undefined]> {
+  private look(entries: readonly CheckEntry[]): Promise<[StoreDecision, number | undefined]> {
     const { store, spentMs } = this;
     const since = performance.now() - spentMs;
-    const looking = decided(store, { entries: [entry], peek: true, strict: true, since }).then(
-      ([decision]) => decision!,
-    );
-    return Promise.all([looking, store.blockedFor?.(entry)]);
+    const looking = decided(store, { entries, peek: true, strict: true, since }).then(([decision]) => decision!);
+    return Promise.all([looking, store.blockedFor?.(entries[0]!)]);
   }
 
   private decision(looked: StoreDecision, entry: CheckEntry, blockedForMs: number | undefined): ExplainedDecision {
@@ -89,4 +92,10 @@ function nextBlock({ blockFor, escalation }: CompiledLimit, { offences = 0 }: St
   if (escalation === undefined) return blockFor;
   const { steps } = escalation;
   return steps[Math.min(offences, steps.length - 1)]!;
+}
+
+/** What a limit is asked beside others, if it is. */
+function entryOf({ status, limit, identity, cost, priority, list }: AskedLimit): CheckEntry[] {
+  if (status !== 'asked' || identity === undefined || cost === undefined || list !== undefined) return [];
+  return [{ limit, identity, cost, priority }];
 }

@@ -3,6 +3,7 @@ import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Override } from '../overrides/override.js';
 import type { Overrides } from '../overrides/overrides.js';
+import { ownIdentity, shownIdentity } from '../limits/hierarchy.js';
 import type { Rule } from '../rules/rule.js';
 import { keyOf } from '../stores/redis/keys.js';
 import type { AskedLimit } from './asked-limit.js';
@@ -65,7 +66,8 @@ function blocksOf({ blockFor, escalation }: CompiledLimit): number | number[] | 
   return blockFor > 0 ? blockFor / 1000 : undefined;
 }
 
-function rateOf(rule: Rule, { limit, identity }: AskedLimit, overrides: Overrides): ExplainedRate {
+function rateOf(rule: Rule, { limit, identity: counted }: AskedLimit, overrides: Overrides): ExplainedRate {
+  const identity = counted === undefined ? counted : ownIdentity({ limit, identity: counted });
   const { source = 'configured', override, policy } = overrides.known(rule, identity)?.rate ?? {};
   const options = plain(limit.options);
   const configured = plain(rule.configured.options);
@@ -75,7 +77,8 @@ function rateOf(rule: Rule, { limit, identity }: AskedLimit, overrides: Override
   return { options, source, ...(isDeepStrictEqual(options, configured) ? {} : { configured }), policy };
 }
 
-function modeOf(rule: Rule, { limit, identity }: AskedLimit, overrides: Overrides): ExplainedMode {
+function modeOf(rule: Rule, { limit, identity: counted }: AskedLimit, overrides: Overrides): ExplainedMode {
+  const identity = counted === undefined ? counted : ownIdentity({ limit, identity: counted });
   const { source = 'configured', override, policy } = overrides.known(rule, identity)?.mode ?? {};
   // The variable of the environment that makes every limit a shadow stands above overrides.
   const mode = limit.off ? 'off' : limit.shadow ? 'shadow' : 'enforce';
@@ -86,7 +89,8 @@ function keyOfLimit(rule: Rule, { limit, identity, note }: AskedLimit, prefix: s
   const by = nameOfKey(rule.settings.key.given);
   const told = { by, ...given('note', note) };
   if (identity === undefined) return told;
-  return { ...told, identity, ...(limit.instance ? {} : { counter: keyOf(prefix, { limit, identity }) }) };
+  const shown = shownIdentity({ limit, identity });
+  return { ...told, identity: shown, ...(limit.instance ? {} : { counter: keyOf(prefix, { limit, identity }) }) };
 }
 
 function shareOf({ settings }: Rule, { limit: { tenant } }: AskedLimit): ExplainedShare | undefined {

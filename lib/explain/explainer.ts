@@ -19,7 +19,9 @@ import type { Rule } from '../rules/rule.js';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Store } from '../stores/store.js';
 import { addressOf, partsOf } from '../transports/read-request.js';
-import { type AskedLimit, askedFromCode, askedOfRequest, askedOfRoute } from './asked-limit.js';
+import { identityOfShown } from '../limits/hierarchy.js';
+import { levelsOf } from '../limiter/levels.js';
+import { type AskedLimit, askedFromCode, askedOfRequest, askedOfRoute, fixedCostOf } from './asked-limit.js';
 import { CounterReader } from './counter-reader.js';
 import { describe } from './described-limit.js';
 import type { ExplainedFunction, ExplainedSubject, Explanation } from './explanation.js';
@@ -32,7 +34,7 @@ import { levelName, Origins } from './origins.js';
 import { outcomeOf } from './outcome.js';
 import { LOCATION, readQuestion } from './query.js';
 import { reasons } from './reasons.js';
-import { trace, type Trace } from './trace.js';
+import { trace, type Trace, type TracedRule } from './trace.js';
 
 /** What a question comes to, before counters are read. */
 interface Findings {
@@ -80,7 +82,9 @@ export class Explainer {
   explainRule(rule: Rule, key: string, ip: string | undefined): Promise<Explanation> {
     const { store } = this;
     const unobserved = store instanceof StoreLayer ? store.unobserved : store;
-    const findings = this.ofRules([rule], { key, cost: rule.fixedCost, ip });
+    // A key within others is written as it is shown: 'o1/t1/u1'.
+    const identity = rule.isNested ? identityOfShown(key, rule.ancestors.length) : key;
+    const findings = this.ofRules([rule], () => identity, { cost: rule.fixedCost, ip });
     return this.told(findings, new CounterReader(unobserved, this.settings.timeoutMs, false));
   }
 
@@ -94,24 +98,25 @@ export class Explainer {
     const describing = { overrides, prefix: settings.prefix };
     const weighed = await Promise.all(
       groups.map(async ({ rules, failure: failed }) => {
-        const limits = rules.map(async (traced) => {
-          const asked = withList(await ask(traced.rule), lists, client);
-          const [reading, ofCandidate] = await Promise.all([reader.read(asked), reader.readCandidate(asked)]);
+        const all = await Promise.all(rules.map(async ({ rule }) => withList(await ask(rule), lists, client)));
+        const limits = rules.map(async (traced, index) => {
+          const asked = all[index]!;
+          const [reading, ofCandidate] = await Promise.all([reader.read(asked, all), reader.readCandidate(asked)]);
           const limit = describe(traced, asked, { ...reading, ofCandidate }, describing);
           return { limit, refuses: asked.refuses === true, unread: reading.unread };
         });
         return { limits: await Promise.all(limits), failure: failed };
       }),
     );
-    const all = weighed.flatMap(({ limits }) => limits);
-    const unread = failure?.message ?? all.find((each) => each.unread !== undefined)?.unread;
+    const told = weighed.flatMap(({ limits }) => limits);
+    const unread = failure?.message ?? told.find((each) => each.unread !== undefined)?.unread;
     const isOpen = functions.some(({ asked }) => !asked);
     const denied = settings.shadow ? undefined : deniedAddress(lists, client);
     return {
       subject,
       at: Date.now(),
       outcome: denied ?? outcomeOf(weighed, isOpen),
-      limits: all.map(({ limit }) => limit),
+      limits: told.map(({ limit }) => limit),
       leftOut: leftOut.map(({ rule: _, ...each }) => each),
       functions: [...functions],
       ...(unread === undefined ? {} : { unread }),
@@ -128,25 +133,20 @@ export class Explainer {
     }
   }
 
-  private ofLimit({ limit, key, cost, share, ip }: LimitQuery): Findings {
+  private ofLimit({ limit, key, within, cost, share, ip }: LimitQuery): Findings {
     const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
     if (share !== undefined && !rules.some((rule) => rule.settings.share)) {
       throw new RateLimitConfigError(shareMessages.notShared(rules[0]!.name));
     }
-    return this.ofRules(rules, { key, cost, share, ip });
+    const levels = rules.flatMap((rule) => levelsOf(rule, key, within));
+    const identities = new Map(levels.map(({ rule, identity }) => [rule, identity]));
+    return this.ofRules([...identities.keys()], (rule) => identities.get(rule), { cost, share, ip });
   }
 
   private ofRules(
     rules: readonly Rule[],
-    {
-      key,
-      cost,
-      share,
-      ip,
-    }: Pick<LimitQuery, 'key'> &
-      Partial<Record<'share' | 'ip', string | undefined>> & {
-        cost: number | undefined;
-      },
+    identityOf: (rule: Rule) => string | undefined,
+    { cost, share, ip }: Partial<Record<'share' | 'ip', string | undefined>> & { readonly cost: number | undefined },
   ): Findings {
     const group = rules.map((rule) => ({ rule, origin: this.origins.ofNamed(rule, LOCATION), replaces: [] }));
     return {
@@ -155,14 +155,17 @@ export class Explainer {
       leftOut: [],
       functions: [],
       client: ip === undefined ? CODE : { address: ip, isChecked: true },
-      ask: (rule) => askedFromCode(rule, key, cost ?? rule.fixedCost, share),
+      ask: (rule) => askedFromCode(rule, identityOf(rule), cost ?? fixedCostOf(rule, rules), share),
     };
   }
 
   private ofRoute(query: RouteQuery): Findings {
     const { type, handler } = findRoute(query, this.classes);
     const plan = this.plans.of(type, handler);
-    const { inForce, leftOut } = trace(plan.declared, new Map(), this.origins);
+    const traced = trace(plan.declared, new Map(), this.origins);
+    const { leftOut } = traced;
+    const inForce = this.withLevels(traced.inForce);
+    const rules = inForce.map(({ rule }) => rule);
     const identities = new Identities(query.key, this.settings.ipv6Prefix);
     if (!plan.hasSources) identities.refuseOthers(inForce.map(({ rule }) => rule.name));
     const functions = sourcesOf(plan).map(({ origin }) => ({
@@ -175,7 +178,7 @@ export class Explainer {
       ...groupsOf(plan, { inForce, leftOut }, {}),
       functions,
       client: { address: identities.address, isChecked: looksAtAddresses(plan) },
-      ask: (rule) => askedOfRoute(rule, identities, query),
+      ask: (rule) => askedOfRoute(rule, identities, query, rules),
     };
   }
 
@@ -185,7 +188,9 @@ export class Explainer {
     const plan = this.plans.of(type, handler);
     const parts = partsOf(this.transports.of(context), context);
     const { answers, functions } = await askSources(plan, context);
-    const traced = trace(plan.declared, answers, this.origins);
+    const { leftOut, inForce: found } = trace(plan.declared, answers, this.origins);
+    const traced = { leftOut, inForce: this.withLevels(found) };
+    const rules = traced.inForce.map(({ rule }) => rule);
     const asksLater = plan.hasSources && plan.asksLater(parts);
     const wasEarly = findEarly(parts.request) !== undefined;
     const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0] ?? handler.name;
@@ -199,8 +204,18 @@ export class Explainer {
       }),
       functions,
       client: { address: addressOf(parts), isChecked: wasEarly || looksAtAddresses(plan) },
-      ask: (rule) => askedOfRequest(rule, context, parts),
+      ask: (rule) => askedOfRequest(rule, context, parts, rules),
     };
+  }
+
+  /** What holds, with all that it is within: it is checked together. */
+  private withLevels(traced: readonly TracedRule[]): TracedRule[] {
+    const all = [...traced];
+    for (const ancestor of traced.flatMap(({ rule }) => rule.ancestors)) {
+      if (all.some(({ rule }) => rule === ancestor)) continue;
+      all.push({ rule: ancestor, origin: this.origins.ofNamed(ancestor, LOCATION), replaces: [] });
+    }
+    return all;
   }
 
   /** The limits of a name: that of `define` or `forFeature`, and that of the module's `limits`. */

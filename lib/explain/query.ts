@@ -7,7 +7,7 @@ import type { LimitQuery, RouteQuery } from './question.js';
 
 export const LOCATION = 'LimiterService.explain';
 
-const LIMIT_OPTIONS = ['limit', 'key', 'cost', 'share', 'ip'];
+const LIMIT_OPTIONS = ['limit', 'key', 'within', 'cost', 'share', 'ip'];
 const ROUTE_OPTIONS = ['controller', 'handler', 'key', 'cost', 'share'];
 
 /** What an explanation is asked of. */

@@ -7,6 +7,8 @@ export interface LimitQuery {
   limit: string | LimitDefinition;
   /** The key of the counter, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` gives it. */
   key: string;
+  /** The keys of the limits that it is within, by their names, where it is within any: `{ team: 't1', org: 'o1' }`. */
+  within?: Readonly<Record<string, string>>;
   /**
    * Units: a whole number >= 1.
    * @default the limit's own cost, or 1

@@ -1,10 +1,15 @@
-import { show } from '../errors/messages.js';
+import { listOf, show } from '../errors/messages.js';
 
 /** What explanations say where a limit is not simply asked. */
 export const reasons = {
   countsPerRoute: () => 'each route has a counter of its own, so it takes a route to know which one',
   keyNotGiven: (noun: string) => `no ${noun} is given`,
   tenantNotGiven: (noun: string) => `no ${noun} is given, which names the tenant`,
+  keysAboveNotGiven: (names: readonly string[]) =>
+    `it is within ${listOf(
+      names.map((name) => `'${name}'`),
+      'and',
+    )}, of which no key is given`,
   isFunction: (option: string) => `its '${option}' is a function, which only a request can be put to`,
   functionFailed: (option: string, error: unknown) =>
     `the function '${option}' failed: ${error instanceof Error ? error.message : show(error)}`,

@@ -14,20 +14,20 @@ export class Lease implements AsyncDisposable {
   /** Identifies the lease among all of its key. */
   readonly id: string;
   // Private in the language, too: a decision with its lease can be logged or sent as it is.
-  readonly #held: HeldLease | undefined;
+  readonly #held: readonly HeldLease[];
   readonly #store: Store;
   readonly #queues: WaitQueues;
   readonly #heldSince = performance.now();
   #released: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @internal A lease without `held` holds nothing: a shadow limit would have refused it. */
-  constructor(held: HeldLease | undefined, store: Store, queues: WaitQueues) {
-    this.#held = held;
+  /** @internal A lease without `held` holds nothing: a shadow limit would have refused it. One of several levels holds units of each. */
+  constructor(held: HeldLease | readonly HeldLease[] | undefined, store: Store, queues: WaitQueues) {
+    this.#held = held === undefined ? [] : 'limit' in held ? [held] : held;
     this.#store = store;
     this.#queues = queues;
-    this.id = held === undefined ? 'none' : String(held.ticket);
-    if (held !== undefined) leaseBegan(held.limit, this.#heldSince);
+    this.id = this.#held.length === 0 ? 'none' : String(this.#held[0]!.ticket);
+    for (const { limit } of this.#held) leaseBegan(limit, this.#heldSince);
   }
 
   /**
@@ -42,18 +42,19 @@ export class Lease implements AsyncDisposable {
 
   /** Holds the units for another `ttl` from now. Resolves to whether they were still held. Rejects with `RateLimitStoreError`. */
   async renew(): Promise<boolean> {
-    const held = this.#held;
-    return this.#released === undefined && (held === undefined || (await this.#store.renew(held)));
+    if (this.#released !== undefined) return false;
+    const held = await Promise.all(this.#held.map((each) => this.#store.renew(each)));
+    return held.every((isHeld) => isHeld);
   }
 
   /** Renews the lease until it is released, for work that may take longer than `ttl`. */
   keepAlive(): this {
     // What an adaptive limit counts in flight for longer is a stream, or never ends.
-    if (this.#held === undefined || this.#held.limit.adapts) return this;
-    const { limit } = this.#held;
-    const { candidate } = limit;
+    const held = this.#held.filter(({ limit }) => !limit.adapts);
+    if (held.length === 0) return this;
     const now = Date.now();
-    const ttlMs = Math.min(limit.windowMs(now), candidate?.windowMs(now) ?? Infinity);
+    const ttls = held.flatMap(({ limit }) => [limit.windowMs(now), limit.candidate?.windowMs(now) ?? Infinity]);
+    const ttlMs = Math.min(...ttls);
     const everyMs = Math.max(1, Math.min(ttlMs / RENEWALS, LONGEST_TIMEOUT_MS));
     this.#timer ??= setInterval(() => void this.renew().catch(() => false), everyMs).unref();
     return this;
@@ -67,14 +68,15 @@ export class Lease implements AsyncDisposable {
   private async free(end: LeaseEnd): Promise<void> {
     clearInterval(this.#timer);
     const held = this.#held;
-    if (held === undefined) return;
-    leaseEnded(held.limit, performance.now() - this.#heldSince);
+    if (held.length === 0) return;
+    const heldMs = performance.now() - this.#heldSince;
+    for (const { limit } of held) leaseEnded(limit, heldMs);
     try {
-      await this.#store.refund([held.limit.adapts ? { ...held, end } : held]);
+      await this.#store.refund(held.map((each) => (each.limit.adapts ? { ...each, end } : each)));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
     }
-    this.#queues.wake(held);
+    for (const each of held) this.#queues.wake(each);
   }
 }
 

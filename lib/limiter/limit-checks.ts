@@ -5,7 +5,10 @@ import { assertCost, assertKey } from '../limits/arguments.js';
 import type { ConsumeOptions } from '../limits/consume-options.js';
 import { assertPriority } from '../limits/priority.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
+import { shownIdentity } from '../limits/hierarchy.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
+import type { Rule } from '../rules/rule.js';
+import { type LevelCheck, levelsOf, mergedEntries } from './levels.js';
 import { Limiter } from './limiter.js';
 
 const DECLARATIONS = {
@@ -34,34 +37,44 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck(call));
   if (checks.length > MAX_LIMITS)
     throw new RateLimitArgumentError(messages.tooManyLimits(call, checks.length, MAX_LIMITS));
-  const entries = (checks as readonly LimitCheck[]).map((check) => entryOf(check, registry, call));
+  let isNested = false;
+  const entries = (checks as readonly LimitCheck[]).map((check) => {
+    const rule = ruleOf(check, registry, call);
+    isNested ||= rule.isNested;
+    return entryOf(check, rule);
+  });
   const twice = repeated(entries);
   if (twice !== undefined) {
-    throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, twice.identity));
+    throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, shownIdentity(twice)));
   }
-  return entries;
+  if (!isNested) return entries;
+  const all = mergedEntries(checks.map((check) => levelCheck(check, ruleOf(check, registry, call))));
+  if (all.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(call, all.length, MAX_LIMITS));
+  return all;
 }
 
-/** Refuses limits whose units are leased, which are settled by no number. Throws `RateLimitArgumentError`. */
-export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
-  for (const { limit } of entries) {
-    if (limit.algorithm.holding === undefined) continue;
-    throw new RateLimitArgumentError(messages.onlyHeld(limit.name, limit.algorithm.name, 'reserved'));
-  }
-}
-
-function entryOf(check: LimitCheck, registry: LimitRegistry, call: Call): CheckEntry {
+function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
   if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(call, check));
-  const { limit: given, key, cost, priority, share } = check;
-  const limiter = given instanceof Limiter ? given : undefined;
-  const rule = limiter?.rule ?? registry.rule(given as LimitDefinition | string, DECLARATIONS[call]);
+  const { limit } = check;
+  return limit instanceof Limiter ? limit.rule : registry.rule(limit, DECLARATIONS[call]);
+}
+
+/** What a check asks of a limit itself. */
+function entryOf({ key, cost, priority, share, within }: LimitCheck, rule: Rule): CheckEntry {
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);
   assertCost(units);
   if (priority !== undefined) assertPriority(priority);
   const rank = priority ?? rule.fixedPriority;
-  const limit = rule.limitForShare(key, share).forPriority(rank);
-  return { limit, identity: key, cost: units, priority: rank };
+  const identity = rule.isNested || within !== undefined ? levelsOf(rule, key, within)[0]!.identity : key;
+  const limit = rule.limitForShare(identity, share).forPriority(rank);
+  return { limit, identity, cost: units, priority: rank };
+}
+
+function levelCheck({ key, cost, priority, share, within }: LimitCheck, rule: Rule): LevelCheck {
+  const hasCost = cost !== undefined;
+  const asked = { cost: cost ?? rule.fixedCost, priority, share, within, hasCost };
+  return { levels: levelsOf(rule, key, within), asked };
 }
 
 /** The first entry whose counter one before it has, too. */

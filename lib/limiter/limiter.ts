@@ -2,18 +2,30 @@ import type { WindowCount } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { assertActual, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
-import { type Asked, askedOf, type ConsumeOptions, type OfTenant, tenantOf } from '../limits/consume-options.js';
+import {
+  type Asked,
+  askedOf,
+  type ConsumeOptions,
+  type OfTenant,
+  readWithinOption,
+  readWhose,
+  type WithinOptions,
+} from '../limits/consume-options.js';
 import { openDecision, refundOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
+import { withinMessages } from '../errors/within-messages.js';
+import { decidedEnforced, decideEnforced } from './enforced-entries.js';
+import { LevelAnswer, levelDecision, refuseHeldEntries } from './level-answer.js';
+import { levelCounter, levelEntries, levelsOf } from './levels.js';
 import { CallerAnswer } from './caller-answer.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
 import { ACQUIRE_OPTIONS, type AcquireOptions, RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
 import { readReservationId } from './reservation-id.js';
-import { type CheckEntry, type Counter, withStarts } from '../limits/counter.js';
+import { type CheckEntry, type Counter, counterId, withStarts } from '../limits/counter.js';
 import { decide, decided } from '../stores/decide.js';
 import type { Decision } from '../limits/decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
@@ -67,6 +79,7 @@ export class Limiter {
    */
   async acquire(key: string, options?: AcquireOptions): Promise<LeasedDecision> {
     const asked = askedOf(options, this.rule, ACQUIRE_OPTIONS);
+    if (this.isNested(asked.within)) return this.acquireLevels(key, asked, options);
     const counter = this.counter(key, asked);
     const units = asked.cost;
     const answer = await this.wait(counter, asked, options);
@@ -85,6 +98,7 @@ export class Limiter {
    */
   async reserve(key: string, options?: ReserveOptions): Promise<Reservation> {
     const asked = askedOf(options, this.rule, RESERVE_OPTIONS);
+    if (this.isNested(asked.within)) return this.reserveLevels(key, asked, options?.maxWait);
     const counter = this.counter(key, asked);
     const units = asked.cost;
     const maxWaitMs = toMs('maxWait', options?.maxWait ?? '1y');
@@ -108,9 +122,10 @@ export class Limiter {
    * @param key the key of the counter
    * @param id the reservation's
    * @param actual units: a whole number >= 0; 0 gives all back
+   * @param options the keys of what the limit is within; its own units are settled, not theirs
    */
-  async settle(key: string, id: string, actual: number): Promise<void> {
-    const counter = this.counter(key);
+  async settle(key: string, id: string, actual: number, options?: WithinOptions): Promise<void> {
+    const counter = this.ownCounter(key, options);
     const { algorithm, hold } = counter.limit;
     const held = readReservationId(id);
     assertActual(actual);
@@ -130,16 +145,19 @@ export class Limiter {
    */
   async hold<T>(key: string, work: (lease: Lease) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
     const asked = askedOf(options, this.rule, ACQUIRE_OPTIONS);
-    const counter = this.counter(key, asked);
+    const isNested = this.isNested(asked.within);
+    const counter = isNested ? levelCounter(this.rule, key, asked.within) : this.counter(key, asked);
     const units = asked.cost;
     const { algorithm } = counter.limit;
     if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
     if (algorithm.holding === undefined) {
       throw new RateLimitArgumentError(messages.notHeld(this.name, algorithm.name, algorithms.withAny('holding')));
     }
-    const { allowed, ticket, source, candidate } = await this.wait(counter, asked, { timeout: 0, ...options });
-    const held = allowed && ticket !== undefined ? { ...counter, units, ticket, source, candidate } : undefined;
-    const lease = new Lease(held, this.store, this.queues).keepAlive();
+    const lease = isNested
+      ? ((await this.acquireLevels(key, asked, { timeout: 0, ...options })).lease ??
+        new Lease(undefined, this.store, this.queues))
+      : await this.leaseOf(counter, units, asked, options);
+    lease.keepAlive();
     try {
       return await work(lease);
     } finally {
@@ -148,39 +166,40 @@ export class Limiter {
   }
 
   /**
-   * Gives consumed `units` back; never more than are counted.
+   * Gives consumed `units` back; never more than are counted. Of a limit that is within others at all levels.
    *
    * @param key the key of the counter
    * @param units units: a whole number >= 1
-   * @param of whose they were, where tenants share them
+   * @param of whose they were, where tenants share them; the keys of what the limit is within
    */
-  async refund(key: string, units: number, of?: OfTenant): Promise<void> {
-    const counter = this.counterOf(key, of);
+  async refund(key: string, units: number, of?: OfTenant & WithinOptions): Promise<void> {
+    const counters = this.levelCounters(key, of);
     assertUnits(units);
-    this.refuseHeld(counter, 'refunded');
-    await this.queues.refund({ ...counter, units });
+    for (const counter of counters) this.refuseHeld(counter, 'refunded');
+    await Promise.all(counters.map((counter) => this.queues.refund({ ...counter, units })));
   }
 
   /**
-   * Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed.
+   * Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed. Of a limit that is
+   * within others at all levels.
    *
    * @param key the key of the counter
    * @param units units: a whole number >= 1
-   * @param of whom they are charged to, where tenants share them
+   * @param of whom they are charged to, where tenants share them; the keys of what the limit is within
    */
-  async penalize(key: string, units: number, of?: OfTenant): Promise<void> {
-    const counter = this.counterOf(key, of);
+  async penalize(key: string, units: number, of?: OfTenant & WithinOptions): Promise<void> {
+    const counters = this.levelCounters(key, of);
     assertUnits(units);
-    this.refuseHeld(counter, 'penalized');
-    await this.store.penalize({ ...counter, units });
+    for (const counter of counters) this.refuseHeld(counter, 'penalized');
+    await Promise.all(counters.map((counter) => this.store.penalize({ ...counter, units })));
   }
 
   /**
    * Refuses a key for a time from now: milliseconds or a duration such as `'15m'`, at most 1 year. Counted units stay, and
    * expire meanwhile. A block that is not over yet is replaced. It is no offence, and keeps those that there are.
    */
-  async block(key: string, duration: Duration): Promise<void> {
-    const counter = this.counter(key);
+  async block(key: string, duration: Duration, options?: WithinOptions): Promise<void> {
+    const counter = this.ownCounter(key, options);
     const ms = toMs('duration', duration);
     if (ms === 0) throw new RateLimitArgumentError(messages.wrongDuration('duration', duration));
     await Promise.all(withStarts(counter).map((each) => this.store.block(each, ms)));
@@ -190,15 +209,15 @@ export class Limiter {
    * Ends a block, and forgets offences. After a block of `blockFor` the key begins anew; after one of `block` its counted units
    * stay.
    */
-  async unblock(key: string): Promise<void> {
-    const counter = this.counter(key);
+  async unblock(key: string, options?: WithinOptions): Promise<void> {
+    const counter = this.ownCounter(key, options);
     await Promise.all(withStarts(counter).map((each) => this.store.block(each, 0)));
     this.queues.wake(counter);
   }
 
-  /** Forgets all that a key has: counted units, held units, a block, and offences. */
-  async reset(key: string): Promise<void> {
-    const counter = this.counter(key);
+  /** Forgets all that a key has: counted units, held units, a block, and offences. What it is within keeps its own. */
+  async reset(key: string, options?: WithinOptions): Promise<void> {
+    const counter = this.ownCounter(key, options);
     await this.store.reset(withStarts(counter));
     this.queues.restart(counter);
   }
@@ -207,8 +226,8 @@ export class Limiter {
    * Returns the newest `windows` of a `calendar-window`, or slices of a `sliding-window`, that the store still has: the newest
    * first, all by default.
    */
-  async history(key: string, windows?: number): Promise<WindowCount[]> {
-    const counter = this.counter(key);
+  async history(key: string, windows?: number, options?: WithinOptions): Promise<WindowCount[]> {
+    const counter = this.ownCounter(key, options);
     if (windows !== undefined) assertHistory(windows);
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(this.name, algorithms.withAny('history')));
@@ -243,7 +262,9 @@ export class Limiter {
     try {
       const { rule } = this;
       assertKey(key);
-      const { cost, priority, share } = askedOf(given, rule);
+      const asked = askedOf(given, rule);
+      const { cost, priority, share } = asked;
+      if (this.isNested(asked.within)) return this.decideLevels(key, asked, peek);
       const limit = rule.limitForShare(key, share).forPriority(priority);
       const entry = { limit, identity: key, cost, priority };
       const answer = new CallerAnswer(entry, peek, this.store, this.queues);
@@ -253,6 +274,71 @@ export class Limiter {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Whether its limit is within others, so that a call says which. */
+  private isNested(within: unknown): boolean {
+    return within !== undefined || this.rule.isNested;
+  }
+
+  private decideLevels(key: string, asked: Asked, peek: boolean): Promise<LeasedDecision> {
+    const entries = levelEntries(levelsOf(this.rule, key, asked.within), asked);
+    const answer = new LevelAnswer(entries, peek, this.store, this.queues);
+    decideEnforced(this.store, { entries, peek }, answer);
+    return answer.promise();
+  }
+
+  /** Waits for units of all levels. Shadow limits do not wait. */
+  private async acquireLevels(key: string, asked: Asked, options: AcquireOptions = {}): Promise<LeasedDecision> {
+    const { timeout, signal } = options;
+    const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
+    assertSignal(signal);
+    const entriesNow = () => levelEntries(levelsOf(this.rule, key, asked.within), asked);
+    const entries = entriesNow();
+    const { cost, priority } = asked;
+    const id = counterId(entries[0]!.limit, entries[0]!.identity);
+    const answers = await this.queues.waitForLevels(id, entriesNow, { cost, priority, timeoutMs, signal });
+    return levelDecision(
+      answers.map((answer) => ({ ...answer, delayMs: 0 })),
+      entries,
+      this.store,
+      this.queues,
+    );
+  }
+
+  /** Reserves what fits now of all levels. */
+  private async reserveLevels(key: string, asked: Asked, maxWait: unknown): Promise<Reservation> {
+    const entries = levelEntries(levelsOf(this.rule, key, asked.within), asked);
+    if (maxWait !== undefined) throw new RateLimitArgumentError(withinMessages.noFutureUnits(this.name));
+    refuseHeldEntries(entries);
+    const answers = await decidedEnforced(this.store, { entries, hold: true, refundable: true });
+    const decision = levelDecision(answers, entries, this.store, this.queues);
+    const charged = entries.filter(({ limit }, index) => answers[index]!.allowed && !limit.off);
+    const taken = charged.map((entry) => {
+      const { limit, identity, cost: units } = entry;
+      return refundOf({ limit, identity, units }, answers[entries.indexOf(entry)]!);
+    });
+    return new Reservation(decision, decision.allowed ? taken : undefined, this.store, this.queues);
+  }
+
+  /** The counter of the limit itself, for what is done to it alone. */
+  private ownCounter(key: string, options: unknown): Counter {
+    const within = readWithinOption(options);
+    return this.isNested(within) ? levelCounter(this.rule, key, within) : this.counter(key);
+  }
+
+  /** The counters of all levels, as a tenant meets them if one is named. */
+  private levelCounters(key: string, of: (OfTenant & WithinOptions) | undefined): readonly Counter[] {
+    assertKey(key);
+    const { share, within } = readWhose(of);
+    if (!this.isNested(within)) return [this.counterOf(key, share)];
+    return levelsOf(this.rule, key, within).map(({ rule, identity }) => ({ limit: rule.limitFor(identity), identity }));
+  }
+
+  private async leaseOf(counter: Counter, units: number, asked: Asked, options: AcquireOptions): Promise<Lease> {
+    const { allowed, ticket, source, candidate } = await this.wait(counter, asked, { timeout: 0, ...options });
+    const held = allowed && ticket !== undefined ? { ...counter, units, ticket, source, candidate } : undefined;
+    return new Lease(held, this.store, this.queues);
   }
 
   /** Reserves units that count at once, and are held until they are settled. */
@@ -296,9 +382,7 @@ export class Limiter {
   }
 
   /** The counter of a key, as a tenant meets it if one is named. */
-  private counterOf(key: string, of: OfTenant | undefined): Counter {
-    assertKey(key);
-    const tenant = tenantOf(of);
+  private counterOf(key: string, tenant: string | undefined): Counter {
     return tenant === undefined ? this.counter(key) : { limit: this.rule.limitForShare(key, tenant), identity: key };
   }
 

@@ -19,17 +19,19 @@ export class Reservation implements Decision {
   readonly resetAfterMs: number;
   readonly delayMs: number;
   readonly source: Decision['source'];
+  /** Of a limit that is within others: what each level said. */
+  readonly levels?: Decision[];
   /** By which `Limiter.settle` finds the units from any process; absent for refusals, and for limits without a `hold`. */
   readonly id: string | undefined;
   // Private in the language, too: a reservation can be logged or sent as it is.
-  readonly #taken: Refund | undefined;
+  readonly #taken: readonly Refund[];
   readonly #store: Store;
   readonly #queues: WaitQueues | undefined;
   #ended = false;
 
   /** @internal */
-  constructor(decision: Decision, taken: Refund | undefined, store: Store, queues?: WaitQueues) {
-    this.#taken = taken;
+  constructor(decision: Decision, taken: Refund | readonly Refund[] | undefined, store: Store, queues?: WaitQueues) {
+    this.#taken = taken === undefined ? [] : 'limit' in taken ? [taken] : taken;
     this.#store = store;
     this.#queues = queues;
     this.allowed = decision.allowed;
@@ -40,7 +42,9 @@ export class Reservation implements Decision {
     this.resetAfterMs = decision.resetAfterMs;
     this.delayMs = decision.delayMs;
     this.source = decision.source;
-    this.id = reservationId(taken);
+    // Several levels are settled together, by this object alone.
+    this.id = this.#taken.length === 1 ? reservationId(this.#taken[0]) : undefined;
+    if (decision.levels !== undefined) this.levels = decision.levels;
   }
 
   /**
@@ -48,8 +52,7 @@ export class Reservation implements Decision {
    * cancelled or settled before. Rejects with `RateLimitStoreError`.
    */
   async cancel(): Promise<void> {
-    const taken = this.take();
-    if (taken !== undefined) await this.giveBack(taken);
+    await this.giveBack(this.take());
   }
 
   /**
@@ -64,21 +67,20 @@ export class Reservation implements Decision {
   async settle(actual: number): Promise<void> {
     assertActual(actual);
     const taken = this.take();
-    if (taken === undefined) return;
-    if (isHold(taken)) await this.giveBack({ ...taken, actual });
-    else await settle(this.#store, taken, actual);
+    const held = taken.filter(isHold).map((each) => ({ ...each, actual }));
+    const others = taken.filter((each) => !isHold(each)).map((each) => settle(this.#store, each, actual));
+    await Promise.all([this.giveBack(held), ...others]);
   }
 
-  private async giveBack(refund: Refund): Promise<void> {
-    await this.#store.refund([refund]);
-    if (isHold(refund)) this.#queues?.wake(refund);
+  private async giveBack(refunds: readonly Refund[]): Promise<void> {
+    if (refunds.length === 0) return;
+    await this.#store.refund(refunds);
+    for (const refund of refunds) if (isHold(refund)) this.#queues?.wake(refund);
   }
 
   /** The reserved units, the first time. What is held is settled once by the store itself. */
-  private take(): Refund | undefined {
-    const taken = this.#taken;
-    if (taken !== undefined && isHold(taken)) return taken;
-    if (this.#ended) return undefined;
+  private take(): readonly Refund[] {
+    const taken = this.#ended ? this.#taken.filter(isHold) : this.#taken;
     this.#ended = true;
     return taken;
   }

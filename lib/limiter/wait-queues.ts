@@ -7,8 +7,9 @@ import { RATE_LIMIT_LISTS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { Lists } from '../overrides/lists/lists.js';
 import { openDecision } from '../stores/store-decision.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
-import { type Counter, lineageId } from '../limits/counter.js';
+import { type CheckEntry, type Counter, lineageId } from '../limits/counter.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../limits/priority.js';
+import { LevelWaits } from './level-waits.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitQueue } from './wait-queue.js';
 
@@ -31,12 +32,24 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   /** By counter. */
   private readonly suspensions = new Map<string, Suspension>();
   private closed = false;
+  /** Those who wait for units of several levels at once. */
+  private readonly levels: LevelWaits;
 
   constructor(
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     @Optional() @Inject(RATE_LIMIT_LISTS) private readonly lists?: Lists,
   ) {
+    this.levels = new LevelWaits(store);
     lists?.onChange(() => this.onListsChanged());
+  }
+
+  /** The same as `wait`, for units of a limit and of all that it is within. The key tells its own counter from all others. */
+  waitForLevels(
+    key: string,
+    entries: () => readonly CheckEntry[],
+    options: WaitOptions,
+  ): Promise<readonly StoreDecision[]> {
+    return this.levels.wait(key, entries, this.closed ? { ...options, timeoutMs: 0 } : options);
   }
 
   /**
@@ -89,17 +102,20 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   /** Retries: units of a counter may have become free. */
   wake(counter: Counter): void {
     for (const queue of this.queuesOf(counter)) queue.wake();
+    this.levels.wake();
   }
 
   /** Reserves the units of all waiters anew: the counter was reset. */
   restart(counter: Counter): void {
     for (const queue of this.queuesOf(counter)) queue.restart();
+    this.levels.wake();
   }
 
   /** Rejects all waiters, and refunds their units before the store closes. */
   async onModuleDestroy(): Promise<void> {
     this.closed = true;
     await Promise.all([...this.queues.values()].map((queue) => queue.close(closedError())));
+    await this.levels.close(closedError());
     await this.onApplicationShutdown();
   }
 
@@ -150,6 +166,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     const { lists, queues } = this;
     if (lists === undefined || lists.isEmpty) return;
     for (const queue of queues.values()) queue.onListsChanged(lists);
+    this.levels.wake();
   }
 
   /** A failed refund is not repeated: the units come back by themselves in time. */

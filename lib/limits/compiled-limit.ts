@@ -1,3 +1,4 @@
+import { borrowMessages } from '../errors/borrow-messages.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
@@ -101,6 +102,12 @@ export class CompiledLimit {
   readonly recordHash: string;
   /** Whether it learns how much fits. Each check reads it. */
   readonly adapts: boolean;
+  /** The name of the limit whose counters its own are within; nothing if it stands alone. */
+  readonly parent: string | undefined;
+  /** The units of its quota that are borrowed: what its ceiling is above its rate; 0 if it never borrows. Each check reads it. */
+  readonly above: number;
+  /** The units of its quota that those within it may not borrow. */
+  readonly kept: number;
   /** Its `id` without the generation. */
   readonly lineage: string;
   /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
@@ -136,6 +143,12 @@ export class CompiledLimit {
       this.prefetch === undefined ? this.declared : prefetched(algorithm, this.declared, this.prefetch, location);
     this.whole = part?.whole ?? this;
     this.priority = part?.priority;
+    this.above = 0;
+    if (rest.ceiling !== undefined) {
+      this.parameters = withCeiling(algorithm, options, rest.ceiling, location);
+      this.above = this.parameters.quota - this.declared.quota;
+    }
+    this.kept = rest.lends === undefined ? 0 : unitsOf(1 - rest.lends, this.declared.quota);
     if (part !== undefined) {
       const { kept } = part;
       this.parameters = { ...withQuota(algorithm, this.parameters, part.whole.quota - kept), kept };
@@ -170,6 +183,7 @@ export class CompiledLimit {
       throw new RateLimitConfigError(messages.notShared(location, algorithm.name, 'cluster'));
     }
     this.isCandidate = rest.isCandidate ?? false;
+    this.parent = rest.parent;
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
     const place = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
     this.recordId = `${place}:${this.name}`;
@@ -242,8 +256,10 @@ export class CompiledLimit {
     if (this.whole !== this) return this.whole.share(part).forPriority(this.priority);
     const { prefetch: _, carry: _none, usage: _nor, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
+    const { ceiling } = settings;
+    const own = ceiling !== undefined && { ceiling: Math.max((options as Rated).rate, Math.floor(ceiling * part)) };
     const candidate: AlgorithmOptions | undefined = this.candidate?.algorithm.share(settings.candidate as never, part);
-    return new CompiledLimit(options, { ...settings, name: this.name, candidate });
+    return new CompiledLimit(options, { ...settings, ...own, name: this.name, candidate });
   }
 
   /** The same limit where no units are prefetched: it is decided by what the user wrote. */
@@ -297,6 +313,27 @@ function knownFor(hold: HoldTerms | undefined, keep: number): HoldTerms | undefi
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */
 function unitsOf(share: number, quota: number): number {
   return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
+}
+
+/** The options of an algorithm whose quota is its rate. */
+interface Rated {
+  readonly rate: number;
+}
+
+/** What a limit may use with what it borrows: parameters of a larger rate, for the same counter. */
+function withCeiling(algorithm: Algorithm, options: AlgorithmOptions, ceiling: number, location: string): Parameters {
+  if (algorithm.borrowing === undefined) {
+    throw new RateLimitConfigError(
+      borrowMessages.notBorrowing(location, algorithm.name, algorithms.withAny('borrowing')),
+    );
+  }
+  const { rate } = options as Rated;
+  if (!Number.isSafeInteger(ceiling) || ceiling < rate) {
+    throw new RateLimitConfigError(
+      messages.wrongOption(location, 'ceiling', ceiling, borrowMessages.ceilingWants(rate)),
+    );
+  }
+  return algorithm.compile({ ...options, rate: ceiling } as never, location);
 }
 
 /** The same parameters with another quota. */

@@ -1,11 +1,21 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { shareMessages } from '../errors/share-messages.js';
+import { withinMessages } from '../errors/within-messages.js';
 import { assertCost } from './arguments.js';
 import { assertPriority, type Priority } from './priority.js';
 
+/** The keys of the limits that a limit is within. */
+export interface WithinOptions {
+  /**
+   * The key of each limit that this one is within, by its name: `{ team: 't1', org: 'o1' }`. A limit with the option `within` cannot
+   * do without, and no other takes it.
+   */
+  within?: Readonly<Record<string, string>>;
+}
+
 /** The units that a call asks for, how important it is, and whose they are. */
-export interface ConsumeOptions {
+export interface ConsumeOptions extends WithinOptions {
   /**
    * Units: a whole number >= 1.
    * @default the limit's own cost, or 1
@@ -32,19 +42,33 @@ export interface OfTenant {
   share?: string;
 }
 
-/** Reads whose units a call gives back or charges. */
-export function tenantOf(given: OfTenant | undefined): string | undefined {
-  if (given === undefined) return undefined;
-  if (typeof given !== 'object' || given === null) {
-    throw new RateLimitArgumentError(shareMessages.notOfTenant(given));
-  }
-  const other = Object.keys(given).find((option) => option !== 'share');
-  if (other !== undefined) throw new RateLimitArgumentError(priorityMessages.unknownMember(other, ['share']));
-  return given.share;
+/** The options of every call that asks for units. */
+export const CONSUME_OPTIONS = [
+  'cost',
+  'priority',
+  'share',
+  'within',
+] as const satisfies readonly (keyof ConsumeOptions)[];
+
+/** Reads the options of a call that has none but the keys of what its limit is within. */
+export function readWithinOption(given: unknown): unknown {
+  return readMembers<WithinOptions>(given, ['within'], withinMessages.wrongOptions).within;
 }
 
-/** The options of every call that asks for units. */
-export const CONSUME_OPTIONS = ['cost', 'priority', 'share'] as const satisfies readonly (keyof ConsumeOptions)[];
+/** Reads whose units a call gives back or charges. */
+export function readWhose(given: unknown): OfTenant & { readonly within?: unknown } {
+  return readMembers<OfTenant & WithinOptions>(given, ['share', 'within'], shareMessages.notOfTenant);
+}
+
+function readMembers<T extends object>(given: unknown, known: readonly string[], wrong: (given: unknown) => string) {
+  if (given === undefined) return {} as Partial<T>;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new RateLimitArgumentError(wrong(given));
+  }
+  const other = Object.keys(given).find((option) => !known.includes(option));
+  if (other !== undefined) throw new RateLimitArgumentError(priorityMessages.unknownMember(other, known));
+  return given as Partial<T>;
+}
 
 const NO_OTHERS: readonly string[] = [];
 
@@ -53,6 +77,10 @@ export interface Asked {
   readonly cost: number;
   readonly priority: Priority | undefined;
   readonly share: string | undefined;
+  /** The keys of the limits that it is within, unread. */
+  readonly within: unknown;
+  /** Whether the cost is the call's own. */
+  readonly hasCost: boolean;
 }
 
 /** What a call asks for, where it is silent. */
@@ -72,7 +100,8 @@ export function askedOf(
   }
   const cost: unknown = given === undefined ? byDefault.fixedCost : given;
   assertCost(cost);
-  return { cost, priority: byDefault.fixedPriority, share: undefined };
+  const hasCost = given !== undefined;
+  return { cost, priority: byDefault.fixedPriority, share: undefined, within: undefined, hasCost };
 }
 
 function readOptions(
@@ -84,8 +113,8 @@ function readOptions(
     if ((CONSUME_OPTIONS as readonly string[]).includes(option) || others.includes(option)) continue;
     throw new RateLimitArgumentError(priorityMessages.unknownMember(option, [...CONSUME_OPTIONS, ...others]));
   }
-  const { cost = fixedCost, priority = fixedPriority, share } = given;
+  const { cost = fixedCost, priority = fixedPriority, share, within } = given;
   assertCost(cost);
   if (priority !== undefined) assertPriority(priority);
-  return { cost, priority, share };
+  return { cost, priority, share, within, hasCost: given.cost !== undefined };
 }

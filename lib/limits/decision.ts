@@ -26,6 +26,11 @@ export interface Decision {
   offences?: number;
   /** Of an `adaptive` limit, whose `quota` is what it lets in now: the units in flight, those that wait for the event loop included. */
   inFlight?: number;
+  /**
+   * Of a `Limiter` whose limit is within others: what each level said, this limit first and the root last. The decision itself is
+   * the one of them that binds most.
+   */
+  levels?: Decision[];
 }
 
 /** The answer of all limits of one request, which is allowed by all of them, or charged to none. */

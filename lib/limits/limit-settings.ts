@@ -93,4 +93,10 @@ export interface LimitSettings {
   readonly candidate?: AlgorithmOptions | undefined;
   /** It is such a second version itself. */
   readonly isCandidate?: boolean;
+  /** The most units of an interval, with those that it borrows of the limit that it is within. */
+  readonly ceiling?: number | undefined;
+  /** The share of its quota that those within it may borrow; all of it unless given. */
+  readonly lends?: number | undefined;
+  /** The name of the limit that it is within. */
+  readonly parent?: string | undefined;
 }

@@ -10,7 +10,8 @@ import { LimitRegistry } from '../rules/limit-registry.js';
 import type { Rule } from '../rules/rule.js';
 import { CallerAnswers } from '../limiter/caller-answers.js';
 import { decidedEnforced, decideEnforced } from '../limiter/enforced-entries.js';
-import { entriesOf, type LimitCheck, refuseHeldEntries } from '../limiter/limit-checks.js';
+import { refuseHeldEntries } from '../limiter/level-answer.js';
+import { entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../limiter/lease.js';
 import { ReservedCheck } from '../limiter/reserved-check.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
@@ -77,7 +78,10 @@ export class LimiterService {
 
   /** @internal The limiter of a limit that is declared somewhere else, for messages. */
   declared(limit: LimitDefinition | string, location: string): Limiter {
-    return this.ofRule(this.registry.rule(limit, { location, namespace: '' }));
+    const rule = this.registry.rule(limit, { location, namespace: '' });
+    // What is wrong with those that others are within is told at start-up of all that have a name.
+    if (typeof limit === 'object') void rule.ancestors;
+    return this.ofRule(rule);
   }
 
   /** @internal The limiter of a name, which is looked up at first use. */

@@ -26,6 +26,10 @@ export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['
    * @default the configured one, which stays as it is
    */
   candidate?: CandidateOptions | null;
+  /** Another `ceiling`, of a limit that is within another one. */
+  ceiling?: number;
+  /** Another `lends`. */
+  lends?: number;
 };
 
 /** Of which identities an override is told. */

@@ -5,6 +5,9 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { wholeCandidate } from '../rules/candidate-options.js';
 import type { RatePatch } from './override.js';
 
+/** What changes with a rate, of limits of any algorithm. */
+const CHANGEABLE: readonly string[] = ['candidate', 'ceiling', 'lends'];
+
 /**
  * Puts a patch over a definition. The compiler checks the values of its options. The candidate stays what it is of the definition,
  * unless the patch brings another one, which is one of the patched limit.
@@ -22,7 +25,7 @@ export function readPatch({ algo }: LimitDefinition, patch: unknown, location: s
   }
   const set = Object.entries(patch).filter(([, value]) => value !== undefined);
   for (const [option] of set) {
-    if (own.includes(option) || option === 'candidate') continue;
+    if (own.includes(option) || CHANGEABLE.includes(option)) continue;
     const owners = algorithms.withOption(option);
     throw new RateLimitConfigError(
       owners.length > 0

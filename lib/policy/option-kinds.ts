@@ -11,6 +11,8 @@ import { isShares, RESERVABLE } from '../limits/reserve-terms.js';
 import { KEEP_WANTS, MAX_KEEP_MS, MIN_KEEP_MS, usageTerms } from '../limits/usage-terms.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { usageMessages } from '../errors/usage-messages.js';
+import { borrowMessages } from '../errors/borrow-messages.js';
+import { withinMessages } from '../errors/within-messages.js';
 import { warmUpMessages } from '../errors/warm-up-messages.js';
 import { shareMessages } from '../errors/share-messages.js';
 import { isWeights, MAX_WEIGHT, shareTerms } from '../rules/share-terms.js';
@@ -253,6 +255,12 @@ const candidate: OptionKind = {
   isPatch: true,
 };
 
+const limitName: OptionKind = {
+  wants: withinMessages.wants(),
+  isRight: (value) => typeof value === 'string' && /^[\x20-\x7e]{1,128}$/.test(value),
+  schema: { type: 'string', pattern: '^[ -~]{1,128}$' },
+};
+
 /** The options of every limit: all of `CommonLimitOptions` that are data. The name is where the limit stands. */
 export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   key,
@@ -261,6 +269,13 @@ export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   reserveFor: shares,
   share,
   usage,
+  within: limitName,
+  ceiling: whole(),
+  lends: {
+    wants: borrowMessages.lendsWants(),
+    isRight: (value) => typeof value === 'number' && value >= 0 && value <= 1,
+    schema: { type: 'number', minimum: 0, maximum: 1 },
+  },
   count: words(['all', 'failed', 'succeeded']),
   blockFor: blocks,
   forgetAfter: time,

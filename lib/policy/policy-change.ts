@@ -4,13 +4,22 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import type { Policy, PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { policyMessages } from '../errors/policy-messages.js';
+import { withinMessages } from '../errors/within-messages.js';
 import { readPatch, withPatch } from '../overrides/rate-patch.js';
 import type { LimitRegistry, LimitVersion, NamedLimit } from '../rules/limit-registry.js';
 import type { Declaration, RuleCompiler } from '../rules/rule-compiler.js';
 import { withPolicy } from '../rules/with-policy.js';
 
 /** The options of every limit that change while the app runs: they are of the compiled limit, not of the rule. */
-const LIVE: readonly string[] = ['blockFor', 'forgetAfter', 'candidate', 'nearLimit', 'onStoreError'];
+const LIVE: readonly string[] = [
+  'blockFor',
+  'forgetAfter',
+  'candidate',
+  'ceiling',
+  'lends',
+  'nearLimit',
+  'onStoreError',
+];
 
 /** What a version of a policy makes of an app's limits. Working it out changes nothing. */
 export class PolicyChange {
@@ -79,9 +88,17 @@ export class PolicyChange {
       return;
     }
     const definition = policy.options as LimitDefinition;
+    if (!this.isWithinKnown(definition, policy.place)) return;
     if (this.compile(definition, { location: policy.place, namespace: '', name }) !== undefined) {
       this.added.set(name, policy);
     }
+  }
+
+  /** Whether a new limit is within one that there is already, if it is within any. Tells if it is not. */
+  private isWithinKnown({ within }: LimitDefinition, place: string): boolean {
+    if (within === undefined || this.registry.has(within)) return true;
+    this.problems.push(withinMessages.unknownParent(place, within, this.registry.names));
+    return false;
   }
 
   private checkOverride(override: PolicyOverride, byName: ReadonlyMap<string, readonly NamedLimit[]>): void {

@@ -16,6 +16,8 @@ import { readOption } from './read-option.js';
 export const OVERRIDE_KINDS: Readonly<Record<string, OptionKind>> = {
   ...ALGORITHM_KINDS,
   candidate: COMMON_KINDS['candidate']!,
+  ceiling: COMMON_KINDS['ceiling']!,
+  lends: COMMON_KINDS['lends']!,
   mode: COMMON_KINDS['mode']!,
 };
 
@@ -82,7 +84,7 @@ function readOverride(
   return {
     limit,
     key,
-    patch: isPatch ? patch : undefined,
+    patch: (isPatch ? patch : undefined) as PolicyOverride['patch'],
     mode,
     place: showPlace(place),
   };

@@ -57,6 +57,9 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   unlisted: "Whether tenants that 'weight' does not name count each for itself or together. Default: 'each'.",
   floor: 'The share of the quota that each active tenant may use at least. Default: 0.',
   usage: "Records the units that each key is charged, by days, and says how long a day can be read: '400d'.",
+  within: 'The name of a limit that this one is within: both are charged together, or none.',
+  ceiling: 'The most units of an interval with what is borrowed of the limit that it is within.',
+  lends: 'The share of the quota that limits within this one may borrow. Default: 1.',
   count: "The requests that count. Default: 'all'.",
   blockFor:
     "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h']. Default: no block.",

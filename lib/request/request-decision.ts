@@ -43,8 +43,11 @@ export class RequestDecision implements CheckResult {
   async settle(actual: number, name?: string): Promise<void> {
     assertActual(actual);
     const { applicable } = this.#request;
-    const meant = (rule: Rule) =>
+    const isNamed = (rule: Rule) =>
       rule.limit.algorithm.holding === undefined && (name === undefined ? rule.hasCost : rule.name === name);
+    // Levels without a cost of their own were charged what the limits within them were.
+    const levels = new Set(applicable.filter(isNamed).flatMap((rule) => rule.ancestorsOfSameCost));
+    const meant = (rule: Rule) => isNamed(rule) || (levels.has(rule) && rule.limit.algorithm.holding === undefined);
     if (!applicable.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
     const open = this.#request.charges.filter(({ rule, settled }) => !settled && meant(rule));
     await Promise.all(

@@ -3,6 +3,7 @@ import type { Identify, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { Rule, RuleEntry } from '../rules/rule.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import { type Awaitable, isPromise, mapAll } from '../util/awaitable.js';
+import { nestedEntries } from './nested-entries.js';
 
 /** What a request asks of the store: one entry of each rule that applies to it. */
 export function entriesOf(
@@ -37,7 +38,8 @@ function askedEntries(
   context: ExecutionContext,
   parts: RequestParts,
 ): Awaitable<readonly RuleEntry[]> {
-  const asked = mapAll(rules, (rule) => rule.entry(context, parts));
+  const isNested = rules.some((rule) => rule.isNested);
+  const asked = isNested ? nestedEntries(rules, context, parts) : mapAll(rules, (rule) => rule.entry(context, parts));
   return isPromise(asked) ? asked.then((found) => applying(found.map(asItIsNow))) : applying(asked);
 }
 

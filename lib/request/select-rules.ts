@@ -36,8 +36,8 @@ function rulesAfterGuards(request: LimitedRequest): Awaitable<readonly Rule[]> {
     request.rules = rules;
     // Functions may have given nearer limits of names that were already checked.
     await giveBack(request.keepOnly(rules));
-    const later = rulesOfPhase(rules, 'authenticated');
-    if (known !== undefined) return later;
-    return rules.filter((rule) => later.includes(rule) || !plan.guard.includes(rule));
+    if (known !== undefined) return rulesOfPhase(rules, 'authenticated');
+    // What was checked before is not checked again, also if limits that are within it were not.
+    return rules.filter((rule) => !plan.guard.includes(rule));
   });
 }

@@ -7,6 +7,7 @@ import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { ancestorsOf } from './ancestors.js';
 import { type Rule } from './rule.js';
 import { type Declaration, RuleCompiler } from './rule-compiler.js';
 import { withPolicy } from './with-policy.js';
@@ -107,7 +108,7 @@ export class LimitRegistry {
     for (const [name, policy] of limits) {
       const declaration = { location: policy.place, namespace: '', name };
       const definition = policy.options as LimitDefinition;
-      const rule = this.compiler.compile(definition, declaration);
+      const rule = this.linked(this.compiler.compile(definition, declaration), declaration);
       this.defined.set(name, namedLimit(undefined, definition, declaration, rule, policy));
     }
     if (limits.size > 0) this.onDefined();
@@ -117,8 +118,17 @@ export class LimitRegistry {
     const policy = name === undefined ? undefined : this.policy?.limits.get(name);
     const definition = policy === undefined ? written : withPolicy(written, policy);
     const { location } = declaration;
-    const rule = this.compiler.compile(definition, { ...declaration, location: policy?.place ?? location });
+    const place = { ...declaration, location: policy?.place ?? location };
+    const rule = this.linked(this.compiler.compile(definition, place), place);
     return namedLimit(written, definition, declaration, rule, policy);
+  }
+
+  /** Tells a rule how to find those that its limit is within, once all modules have defined theirs. */
+  private linked(rule: Rule, { location }: Declaration): Rule {
+    if (rule.configured.parent === undefined) return rule;
+    rule.findAncestors = () =>
+      ancestorsOf(rule, { names: this.names, find: (name) => this.defined.get(name)?.rule }, location);
+    return rule;
   }
 
   /** The limit of a name, or of a definition. */
@@ -132,7 +142,9 @@ export class LimitRegistry {
     let rules = typeof limit === 'object' && limit !== null ? this.compiled.get(limit) : undefined;
     const known = rules?.get(namespace);
     if (known !== undefined) return known;
-    const rule = this.equal.of([namespace, limit], () => this.compiler.compile(limit, { location, namespace }));
+    const rule = this.equal.of([namespace, limit], () =>
+      this.linked(this.compiler.compile(limit, { location, namespace }), declaration),
+    );
     if (rules === undefined) this.compiled.set(limit, (rules = new Map()));
     rules.set(namespace, rule);
     return rule;

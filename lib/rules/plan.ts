@@ -1,6 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { withinMessages } from '../errors/within-messages.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { LimitAnswer, LimitFunction, Phase } from '../config/limit-definition.js';
 import { type Awaitable, mapAll } from '../util/awaitable.js';
@@ -95,7 +96,36 @@ export class Plan {
 
 /** The rules of a phase. The guard also checks those of the middleware, which may not run. */
 export function rulesOfPhase(rules: readonly Rule[], phase: Phase): readonly Rule[] {
-  return rules.filter((rule) => rule.phase === phase || (phase === 'guard' && rule.phase === 'middleware'));
+  const later = levelsAfterGuards(rules);
+  return rules.filter((rule) => {
+    const own = later.has(rule) ? 'authenticated' : rule.phase;
+    return own === phase || (phase === 'guard' && own === 'middleware');
+  });
+}
+
+/** All levels of hierarchies of which some level is checked after the guards: they are charged together. */
+function levelsAfterGuards(rules: readonly Rule[]): ReadonlySet<Rule> {
+  const roots = new Set<Rule>();
+  for (const rule of rules) if (rule.isNested && rule.phase === 'authenticated') roots.add(rule.ancestors.at(-1)!);
+  if (roots.size === 0) return NO_RULES;
+  return new Set(rules.filter((rule) => roots.has(rule.ancestors.at(-1) ?? rule)));
+}
+
+const NO_RULES: ReadonlySet<Rule> = new Set();
+
+/** The rules with all that their limits are within, each once, behind those that were listed. Throws `RateLimitConfigError`. */
+export function withAncestors(rules: Rule[], location: string): Rule[] {
+  if (!rules.some(({ isNested }) => isNested)) return rules;
+  const all = new Set(rules);
+  for (const rule of rules) {
+    for (const ancestor of rule.ancestors) {
+      if (rules.some((other) => other.name === ancestor.name && other !== ancestor)) {
+        throw new RateLimitConfigError(withinMessages.otherLimitOfName(location, rule.name, ancestor.name));
+      }
+      all.add(ancestor);
+    }
+  }
+  return [...all];
 }
 
 /** The nearer limit of a name replaces the farther one; two on one level are a mistake. */
@@ -114,7 +144,7 @@ function merge(levels: readonly DeclaredLevel[], answers: Answers): Rule[] {
       merged.set(rule.name, rule);
     }
   }
-  return [...merged.values()];
+  return withAncestors([...merged.values()], levels.at(-1)?.location ?? '');
 }
 
 export function isSource(spec: Rule | RuleSource): spec is RuleSource {

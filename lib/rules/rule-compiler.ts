@@ -12,6 +12,7 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type {
+  BorrowingOptions,
   CommonLimitOptions,
   Count,
   LimitDefaults,
@@ -22,6 +23,7 @@ import type {
 import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../config/settings.js';
 import type { RedisClient } from '../redis/client.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { borrowTerms } from './borrow-terms.js';
 import { candidateOptions } from './candidate-options.js';
 import { prefetchTerms } from './prefetch-terms.js';
 import {
@@ -36,9 +38,10 @@ import {
 } from './option-checks.js';
 import { Rule } from './rule.js';
 import { shareTerms } from './share-terms.js';
+import { parentName } from './within-terms.js';
 import { ValueCache } from '../util/value-cache.js';
 
-type AllCommonOptions = CommonLimitOptions & SharedLimitOptions & RecordedLimitOptions;
+type AllCommonOptions = CommonLimitOptions & SharedLimitOptions & RecordedLimitOptions & BorrowingOptions;
 type CommonOption = keyof AllCommonOptions;
 
 /** The options of every limit, and those that are no algorithm's. */
@@ -50,6 +53,9 @@ export const COMMON: readonly CommonOption[] = [
   'reserveFor',
   'share',
   'usage',
+  'within',
+  'ceiling',
+  'lends',
   'skip',
   'count',
   'blockFor',
@@ -75,6 +81,9 @@ const NO_DEFAULTS: readonly CommonOption[] = [
   'prefetch',
   'candidate',
   'reserveFor',
+  'within',
+  'ceiling',
+  'lends',
   'perRoute',
   'phase',
 ];
@@ -95,6 +104,9 @@ const NOT_ADAPTIVE = [
   'reserveFor',
   'share',
   'usage',
+  'within',
+  'ceiling',
+  'lends',
 ] as const;
 
 /** Where a limit is written. */
@@ -191,6 +203,8 @@ export class RuleCompiler {
       reserveFor,
       usage: usageTerms({ ...common, timezone: (options as { timezone?: unknown }).timezone }, location),
       shared: plan && { floor: plan.floor },
+      parent: parentName(common, location),
+      ...borrowTerms(common, location),
       candidate: candidateOptions(definition, common.candidate, location, COMMON),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       // And what one tenant is refused, another one may have.
@@ -215,6 +229,7 @@ export class RuleCompiler {
       phase: everywhere && phase === 'middleware' ? phase : oneOf(location, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(location, 'cost', orElse(cost, 1)),
       hasCost: cost !== undefined,
+      prefetches: common.prefetch !== undefined,
       // Where it matters to nobody, nobody is asked.
       priority: reserveFor !== undefined || adapts ? priority : undefined,
       share,
@@ -253,7 +268,7 @@ function earlyForms(): string {
 /** A middleware sees a request before anything is known of it but its address and its headers. */
 function refuseWhatNeedsARoute(
   key: BoundKey,
-  { cost, share, skip, perRoute }: AllCommonOptions,
+  { cost, share, skip, within, perRoute }: AllCommonOptions,
   location: string,
   everywhere: boolean,
 ): void {
@@ -265,6 +280,7 @@ function refuseWhatNeedsARoute(
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
   if (share !== undefined) refuse('share', share, "nothing in phase 'middleware'");
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
+  if (within !== undefined) refuse('within', within, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }
 

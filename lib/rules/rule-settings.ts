@@ -22,6 +22,8 @@ export interface RuleSettings {
   /** Whether the cost was given, so that a request may turn out to cost something else. */
   readonly hasCost: boolean;
   readonly priority: CommonLimitOptions['priority'];
+  /** Whether units of it are taken in advance, where there is Redis. */
+  readonly prefetches?: boolean;
   /** Who shares its units. */
   readonly share?: RuleShare | undefined;
   readonly count: Count;

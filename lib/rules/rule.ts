@@ -10,6 +10,7 @@ import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { Identify, ResolvedKey } from '../key-resolvers/key-resolver.js';
 import type { Outcome, Phase } from '../config/limit-definition.js';
 import type { CheckEntry } from '../limits/counter.js';
+import { identityWithin, NOBODY, ownIdentity } from '../limits/hierarchy.js';
 import { assertPriority, type Priority } from '../limits/priority.js';
 import { andThen, type Awaitable, isPromise } from '../util/awaitable.js';
 import type { KeyedLimits, RuleSettings } from './rule-settings.js';
@@ -31,6 +32,9 @@ export class Rule {
   readonly fixedCost: number;
   /** The priority of a call from code, unless it says otherwise. */
   readonly fixedPriority: Priority | undefined;
+  /** @internal Finds the rules of all limits that its own is within. Set where it is within any. */
+  findAncestors: (() => readonly Rule[]) | undefined;
+  private knownAncestors: readonly Rule[] | undefined;
 
   constructor(
     /** The limit as it was configured. */
@@ -49,10 +53,34 @@ export class Rule {
     return this.effective;
   }
 
-  /** The limit that decides now for an identity. */
+  /** The limit that decides now for an identity: that of its own `key`, whatever that is within. */
   limitFor(identity: string): CompiledLimit {
     const { keyed } = this;
-    return keyed === undefined ? this.limit : keyed.limitFor(identity);
+    return keyed === undefined ? this.limit : keyed.limitFor(ownIdentity({ limit: this.configured, identity }));
+  }
+
+  /** Whether its counters are within those of another limit. */
+  get isNested(): boolean {
+    return this.configured.parent !== undefined;
+  }
+
+  /** The rules of all limits that its own is within, its parent first. Throws `RateLimitConfigError`. */
+  get ancestors(): readonly Rule[] {
+    return (this.knownAncestors ??= this.findAncestors?.() ?? NONE);
+  }
+
+  /** Those of them that are charged what this one is: they have no cost of their own. */
+  get ancestorsOfSameCost(): readonly Rule[] {
+    const other = this.ancestors.findIndex(({ hasCost }) => hasCost);
+    return other < 0 ? this.ancestors : this.ancestors.slice(0, other);
+  }
+
+  /** The identity of a counter, by the identities that the `key` of each level found: that of a level that found none is nobody's. */
+  identityAmong(found: (rule: Rule) => string | undefined): string {
+    const own = found(this) ?? NOBODY;
+    const [parent] = this.ancestors;
+    if (parent === undefined) return own;
+    return identityWithin({ limit: parent.configured, identity: parent.identityAmong(found) }, own);
   }
 
   /** Whether each route has a counter of its own, and so a rule. */
@@ -94,7 +122,11 @@ export class Rule {
   }
 
   get phase(): Phase {
-    return this.settings.phase;
+    if (!this.isNested) return this.settings.phase;
+    // All levels are checked together.
+    return [this, ...this.ancestors].some(({ settings }) => settings.phase === 'authenticated')
+      ? 'authenticated'
+      : this.settings.phase;
   }
 
   /** What the response says when this limit refuses. */
@@ -109,7 +141,7 @@ export class Rule {
 
   /** Whether it matters after the guards. */
   get needsInterceptor(): boolean {
-    return this.settings.phase === 'authenticated' || this.waitsForEnd;
+    return this.phase === 'authenticated' || this.waitsForEnd || this.ancestors.some((rule) => rule.waitsForEnd);
   }
 
   /** Whether the end of a request matters: it may not count, or it ends what is held. */
@@ -133,7 +165,7 @@ export class Rule {
   /** Whether it calls no function of the user's: it always applies, costs the same, and its key looks only at the request. */
   get isFixed(): boolean {
     const { skip, key, cost, priority, share } = this.settings;
-    if (skip !== undefined || share !== undefined || key.isPure !== true) return false;
+    if (skip !== undefined || share !== undefined || key.isPure !== true || this.isNested) return false;
     return typeof cost === 'number' && typeof priority !== 'function';
   }
 
@@ -159,6 +191,43 @@ export class Rule {
     const limit = this.limitFor(identity).forPriority(priority as Priority | undefined);
     if (limit.off) return undefined;
     return ranked({ rule: this, limit, identity, cost: cost as number }, priority as Priority | undefined);
+  }
+
+  /** Whether a request is one that it does not count. */
+  skips(context: ExecutionContext): Awaitable<boolean> {
+    return this.settings.skip?.(context) ?? false;
+  }
+
+  /** Whom a request counts for, or nothing. Where the limit itself does not count it, a missing key is no reason to refuse it. */
+  identityOf(context: ExecutionContext, parts: RequestParts, counts: boolean): Awaitable<string | undefined> {
+    return andThen(this.settings.key.identify(context, parts), (key) => {
+      const isMissing = key === undefined || key === null || key === '';
+      return isMissing && !counts ? undefined : this.identity(key, context, parts);
+    });
+  }
+
+  /** What a request costs. */
+  costOf(context: ExecutionContext): Awaitable<number> {
+    const { cost } = this.settings;
+    if (typeof cost === 'number') return cost;
+    return andThen(cost(context), (units) => {
+      assertCost(units);
+      return units;
+    });
+  }
+
+  /** What to ask of the store, once it is known whom the request counts for and what it costs; nothing if the limit is not asked. */
+  entryOf(identity: string, cost: number, context: ExecutionContext): Awaitable<RuleEntry | undefined> {
+    const limit = this.limitFor(identity);
+    if (limit.off) return undefined;
+    const { priority } = this.settings;
+    if (typeof priority !== 'function') {
+      return ranked({ rule: this, limit: limit.forPriority(priority), identity, cost }, priority);
+    }
+    return andThen(priority(context), (found) => {
+      assertPriority(found);
+      return ranked({ rule: this, limit: limit.forPriority(found), identity, cost }, found);
+    });
   }
 
   private identified(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
@@ -247,6 +316,8 @@ export class Rule {
   }
 }
 
+const NONE: readonly Rule[] = [];
+
 /** A rule of all routes, as one of them meets it: it follows when the rate changes. */
 class RouteRule extends Rule {
   private source: CompiledLimit;
@@ -260,6 +331,10 @@ class RouteRule extends Rule {
   ) {
     super(ofAll.configured.within(namespace), settings);
     this.source = ofAll.configured;
+  }
+
+  override get ancestors(): readonly Rule[] {
+    return this.ofAll.ancestors;
   }
 
   override get limit(): CompiledLimit {

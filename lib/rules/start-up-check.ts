@@ -32,6 +32,10 @@ export class StartUpCheck {
         this.refuseUnknownLimiters(metatype, inject);
       }
     }
+    // Throws for what is within a limit that it cannot be within.
+    for (const rule of [...this.registry.moduleRules, ...this.registry.named.map((limit) => limit.rule)]) {
+      void rule.ancestors;
+    }
     const classes = this.classes.all();
     this.namespaces.assign(classes.flatMap((type) => this.classes.declarers(type)));
     for (const type of classes) {

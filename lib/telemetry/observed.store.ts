@@ -16,6 +16,7 @@ import type {
 import { isOfStarts, type CheckEntry, type Counter } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
 import type { NamedUnits, TimeRange } from '../limits/usage-range.js';
+import { shownIdentity } from '../limits/hierarchy.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { eventOf } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
@@ -176,7 +177,7 @@ export class ObservedStore extends StoreLayer {
       if (isByList && event.source === 'list' && event.outcome === 'allowed') continue;
       metrics?.decided(event);
       if (event.inFlight !== undefined) metrics?.adapted(entries[index]!, event);
-      if (this.stream.observed) this.stream.publish(event, entries[index]!.identity);
+      if (this.stream.observed) this.stream.publish(event, shownIdentity(entries[index]!));
     }
   }
 

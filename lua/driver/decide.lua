@@ -1,6 +1,7 @@
 -- Decides a check: looks at all of its limits first, then charges all of them or none.
 --
--- Uses: add, add_undecided, answer, begin_block, can_reserve, holds, keep_alive, now, open, records_usage, save, states, usage, values
+-- Uses: add, add_undecided, answer, begin_block, borrow, can_reserve, holds, keep_alive, links, met, now, open, records_usage, save,
+--   states, usage, values
 -- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits
 
 -- The entries of the check that is being decided; and what was found of each.
@@ -10,7 +11,7 @@ local found, fitting, delays = {}, {}, {}
 -- Decides a check, or many of the same limits and costs, whose keys are `step` apart.
 local function decide(mode, count, times, step)
   local charges, reserves, begins_blocks, offset = mode.charges, mode.reserves, mode.begins_blocks, 0
-  local is_held = mode.holds
+  local is_held, is_linked = mode.holds, links > 0
   for _ = 1, times do
     local allowed, decided = true, true
     local limit, cost, state, fits, algorithm
@@ -36,8 +37,12 @@ local function decide(mode, count, times, step)
       else
         fits = cost <= limit.quota and not state.blocked_until and algorithm.fits(limit, state, cost)
       end
-      if i > 1 then found[i], fitting[i] = state, fits end
+      if i > 1 or is_linked then found[i], fitting[i] = state, fits end
       if not fits and not limit.shadow then allowed = false end
+    end
+    if is_linked and decided then
+      allowed = borrow(count, entry_limits, entry_costs, found, fitting)
+      fits = fitting[1]
     end
     for i = 1, decided and count or 0 do
       if i > 1 then
@@ -66,7 +71,7 @@ local function decide(mode, count, times, step)
           if is_held and limit.hold then delay, ticket = 0, holds.hold_units(limit, state, cost) end
         end
       end
-      save(limit, state, answer(limit, state, cost, fits, delay, ticket), changed)
+      save(limit, state, answer(limit, state, cost, fits, delay, ticket, is_linked and not fits and met[i] or 0), changed)
     end
     if not decided then
       add_undecided()
@@ -75,4 +80,5 @@ local function decide(mode, count, times, step)
     end
     offset = offset + step
   end
+  links = 0
 end

@@ -1,12 +1,12 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
 -- Uses: fair_share, make_algorithm, now, program, time_to_live_slack, values
--- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, HOLD, LEARN, LEARN_RATE, NO_CARRY, PEEK,
---   PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, has_operations, is_varied, learns_or_claims, limits, position,
---   records, records_usage, states
+-- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, HOLD, LEARN, LEARN_RATE, LINKS, NO_CARRY,
+--   PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, borrows, has_operations, is_varied, learns_or_claims, limits,
+--   position, records, records_usage, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
-local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
+local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD, LINKS = 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
 local NO_CARRY, PROPORTIONAL = 0, 1
 
 -- Whether any limit of the call has a hold, or is met by requests from which a part of its quota is kept: one that is neither is asked
@@ -15,6 +15,10 @@ local is_varied = false
 
 -- Whether any limit of the call records the units that it charges.
 local records_usage = false
+
+-- Whether some check of the call may borrow. Then its kind is 4 less.
+local borrows = program[1] < -3
+if borrows then program[1] = program[1] + 4 end
 
 -- Whether the call has operations besides checks, and whether any of these learns or claims: what it does not need is not made.
 local has_operations, learns_or_claims = program[1] < 0, program[1] < -1

@@ -24,10 +24,10 @@ local function retry_after(limit, state, cost)
   return milliseconds(micros)
 end
 
--- Answers an entry, and returns the microseconds until its counter is fresh.
-local function answer(limit, state, cost, fits, delay, ticket)
+-- Answers an entry, and returns the microseconds until its counter is fresh. `kept` are the units that are kept from one that is refused.
+local function answer(limit, state, cost, fits, delay, ticket, kept)
   local algorithm = limit.algorithm
-  local reset_after, remaining = algorithm.reset_after(limit, state), algorithm.remaining(limit, state)
+  local reset_after, remaining = algorithm.reset_after(limit, state), algorithm.remaining(limit, state) - kept
   local micros = reset_after
   if remaining < 0 then remaining = 0 end
   if state.blocked_until then micros, remaining = max(micros, state.blocked_until - now), 0 end
@@ -42,7 +42,7 @@ local function answer(limit, state, cost, fits, delay, ticket)
     size = size + 4
   else
     reply[size + 1] = millis * 4
-    reply[size + 3] = delay and milliseconds(delay) or retry_after(limit, state, cost)
+    reply[size + 3] = delay and milliseconds(delay) or retry_after(limit, state, cost + kept)
     size = size + 3
   end
   if limit.steps then

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { RateLimitModule, usd } from 'nestjs-sluice';
 import { RateLimitConsoleModule } from 'nestjs-sluice/console';
 import { LoginController } from './auth/login.controller.js';
+import { BoardsController } from './boards/boards.controller.js';
 import { CompletionsController } from './completions/completions.controller.js';
 import { ThisMachineGuard } from './console/this-machine.guard.js';
 import { DemoTraffic } from './demo-traffic/demo-traffic.js';
@@ -61,6 +62,16 @@ export const CONSOLE_PATH = 'ops/limits';
             hold: '1m',
             usage: '400d',
           },
+          // Users within their teams: charged together.
+          'board-user': {
+            algo: 'sliding-window',
+            rate: 4,
+            ceiling: 6,
+            interval: '1m',
+            key: 'header:x-user',
+            within: 'board-team',
+          },
+          'board-team': { algo: 'sliding-window', rate: 20, lends: 0.5, interval: '1m', key: 'header:x-team' },
           // Asked by visitors that are made up.
           feed: { algo: 'token-bucket', rate: 2, interval: '1s', burst: 10 },
           'daily-translations': {
@@ -100,6 +111,7 @@ export const CONSOLE_PATH = 'ops/limits';
     RecommendationsController,
     PreviewsController,
     RendersController,
+    BoardsController,
     SyncsController,
     PlaygroundController,
   ],

@@ -119,6 +119,13 @@ export const STOPS: readonly Stop[] = [
   },
   {
     method: 'GET',
+    path: '/boards',
+    limit: 'users within teams: 4 a minute for a user and 2 more that are borrowed of the 20 of the team',
+    requests: 7,
+    headers: ['x-user: ada', 'x-team: red'],
+  },
+  {
+    method: 'GET',
     path: '/previews',
     limit: 'adaptive, as many at once as this instance can take, from 4 on; the others get 503',
     requests: 8,

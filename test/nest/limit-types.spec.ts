@@ -46,6 +46,16 @@ it('compiles no wrong mix in what a function gives', () => {
     warmUp: { for: '5m', from: 0.3 },
     reserveFor: { critical: 0.2 },
   }));
+  RateLimit(() => ({ algo: 'gcra', rate: 1, interval: '1s', within: 'org', lends: 0.5 }));
+  RateLimit(() => ({ algo: 'sliding-log', rate: 1, interval: '1s', within: 'org', ceiling: 3 }));
+  // @ts-expect-error -- nothing is borrowed of nobody
+  RateLimit(() => ({ algo: 'sliding-log', rate: 1, interval: '1s', ceiling: 3 }));
+  // @ts-expect-error -- how much of a bucket is left depends on its rate
+  RateLimit(() => ({ algo: 'gcra', rate: 1, interval: '1s', within: 'org', ceiling: 3 }));
+  // @ts-expect-error -- what adapts is within nothing
+  RateLimit(() => ({ algo: 'adaptive', scope: 'instance', within: 'org' }));
+  // @ts-expect-error -- and lends nothing
+  RateLimit(() => ({ algo: 'adaptive', scope: 'instance', lends: 0.5 }));
   // @ts-expect-error -- warmUp belongs to token-bucket and gcra
   RateLimit(() => ({ algo: 'fixed-window', rate: 1, interval: '1s', warmUp: { for: '5m', from: 0.3 } }));
   // @ts-expect-error -- tokens that come all at once cannot come slower

@@ -46,7 +46,7 @@ describe('the JSON Schema of policies', () => {
     const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest);
     const names = file.statements
       .filter(ts.isInterfaceDeclaration)
-      .filter(({ name }) => ['CommonLimitOptions', 'RecordedLimitOptions'].includes(name.text))
+      .filter(({ name }) => ['CommonLimitOptions', 'RecordedLimitOptions', 'BorrowingOptions'].includes(name.text))
       .flatMap(({ members }) => members.map(({ name }) => (name as ts.Identifier).text));
     const kinds = Object.keys(COMMON_KINDS).filter((name) => name !== 'share');
     expect(names.filter((name) => !NO_DATA.includes(name)).toSorted()).toEqual(kinds.toSorted());

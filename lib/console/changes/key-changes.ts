@@ -1,6 +1,8 @@
 import { reasonOf } from '../../util/reason-of.js';
 import { consoleMessages } from '../../errors/console-messages.js';
 import type { Limiter } from '../../limiter/limiter.js';
+import { keysOfShown } from '../../limiter/levels.js';
+import type { WithinOptions } from '../../limits/consume-options.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { KeyChanged } from '../api.js';
 import type { Fields } from '../fields.js';
@@ -32,6 +34,9 @@ export class KeyChanges {
     const entry = this.catalog.find(label);
     if (label !== '' && entry === undefined) fields.refuse('limit', consoleMessages.unknownLimit());
     else if (entry?.rule.perRoute === true) fields.refuse('limit', consoleMessages.countsPerRoute());
+    else if (entry !== undefined && keysOfShown(entry.rule, identity) === undefined) {
+      fields.refuse('identity', consoleMessages.wantsPath([...entry.rule.ancestors.toReversed(), entry.rule]));
+    }
     return () => ({ entry: entry!, identity: this.lookups.counted(entry!, identity) });
   }
 
@@ -41,9 +46,10 @@ export class KeyChanges {
     action: LoggedChange['action'],
     after: string | undefined,
     { by, reason }: Cause,
-    change: (limiter: Limiter, key: string) => Promise<void>,
+    change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<void>,
   ): Promise<KeyChanged> {
-    await tried('limit', () => change(this.service.ofRule(entry.rule), identity));
+    const { key, options } = keysOfShown(entry.rule, identity)!;
+    await tried('limit', () => change(this.service.ofRule(entry.rule), key, options));
     const logged = {
       at: Math.round(this.now()),
       action,
@@ -67,14 +73,17 @@ export class KeyChanges {
     expiresIn: string | number | undefined,
     cause: Cause,
   ): Promise<KeyChanged> {
-    const options = { ...cause, key: identity, ...(expiresIn !== undefined && { expiresIn }) };
+    // An override is of the limit's own key, whatever that is within.
+    const { key } = keysOfShown(entry.rule, identity)!;
+    const options = { ...cause, key, ...(expiresIn !== undefined && { expiresIn }) };
     await tried('patch', () => this.service.setRate(entry.rule.name, patch, options));
     return this.changed(entry, identity);
   }
 
   /** Ends the override of a key. */
   async clearOverride({ entry, identity }: Target, cause: Cause): Promise<KeyChanged> {
-    const cleared = await tried('limit', () => this.service.clearRate(entry.rule.name, { ...cause, key: identity }));
+    const { key } = keysOfShown(entry.rule, identity)!;
+    const cleared = await tried('limit', () => this.service.clearRate(entry.rule.name, { ...cause, key }));
     return this.changed(entry, identity, cleared ? undefined : consoleMessages.nothingToClear());
   }
 

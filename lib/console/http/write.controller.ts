@@ -30,8 +30,8 @@ export abstract class WriteController {
     const duration = fields.duration('duration');
     fields.check();
     const after = typeof duration === 'number' ? `${duration} ms` : duration;
-    const change = this.console.keys.act(target(), 'block', after, await cause(), (limiter, key) =>
-      limiter.block(key, duration),
+    const change = this.console.keys.act(target(), 'block', after, await cause(), (limiter, key, options) =>
+      limiter.block(key, duration, options),
     );
     exchange.json(await change);
   }
@@ -43,7 +43,9 @@ export abstract class WriteController {
     fields.check();
     const { keys } = this.console;
     exchange.json(
-      await keys.act(target(), 'unblock', undefined, await cause(), (limiter, key) => limiter.unblock(key)),
+      await keys.act(target(), 'unblock', undefined, await cause(), (limiter, key, options) =>
+        limiter.unblock(key, options),
+      ),
     );
   }
 
@@ -53,7 +55,11 @@ export abstract class WriteController {
     const target = this.console.keys.target(fields);
     fields.check();
     const { keys } = this.console;
-    exchange.json(await keys.act(target(), 'reset', undefined, await cause(), (limiter, key) => limiter.reset(key)));
+    exchange.json(
+      await keys.act(target(), 'reset', undefined, await cause(), (limiter, key, options) =>
+        limiter.reset(key, options),
+      ),
+    );
   }
 
   @Post('api/keys/refund')
@@ -168,8 +174,8 @@ export abstract class WriteController {
     const target = this.console.keys.target(fields);
     const units = fields.whole('units', 1);
     fields.check();
-    const change = this.console.keys.act(target(), action, `${units} units`, await cause(), (limiter, key) =>
-      limiter[action](key, units),
+    const change = this.console.keys.act(target(), action, `${units} units`, await cause(), (limiter, key, options) =>
+      limiter[action](key, units, options),
     );
     exchange.json(await change);
   }

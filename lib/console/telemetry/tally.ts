@@ -1,6 +1,7 @@
 import { isRefusal } from '../../limits/check-result.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry } from '../../limits/counter.js';
+import { shownIdentity } from '../../limits/hierarchy.js';
 import type { StoreDecision } from '../../stores/store.js';
 import type { LookAtAdaptive } from '../../telemetry/adaptive-metrics.js';
 import { becameNear } from '../../telemetry/decision-event.js';
@@ -151,7 +152,7 @@ export class Tally implements DecisionTap {
 
   /** Returns whether the limit is shown. */
   private count(entry: CheckEntry, decision: StoreDecision, charged: boolean): boolean {
-    const { limit, identity, cost } = entry;
+    const { limit, cost } = entry;
     const counted = this.of(limit);
     if (counted === null) return false;
     if (limit.isCandidate) {
@@ -171,7 +172,7 @@ export class Tally implements DecisionTap {
       if (charged && becameNear(entry, decision)) counted.near++;
     } else if (limit.shadow) counted.shadowRefused++;
     else counted.refused++;
-    keys?.seen(identity, decision.allowed ? cost : 0);
+    keys?.seen(shownIdentity(entry), decision.allowed ? cost : 0);
     return true;
   }
 

@@ -1,6 +1,7 @@
 import type { ExplainedLimit } from '../../explain/explanation.js';
 import type { Explainer } from '../../explain/explainer.js';
 import { formatExplanation } from '../../explain/format.js';
+import { keysOfShown } from '../../limiter/levels.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { hashOf } from '../../telemetry/decision-event.js';
 import type { HistoryWindow, LimitState, Lookup } from '../api.js';
@@ -39,7 +40,7 @@ export class Lookups {
 
   /** What a limit counts an identity as. */
   counted({ rule }: CatalogEntry, identity: string): string {
-    return countedIdentity(identity, rule.settings.key.given, this.ipv6Prefix);
+    return rule.isNested ? identity : countedIdentity(identity, rule.settings.key.given, this.ipv6Prefix);
   }
 
   async one(entry: CatalogEntry, identity: string): Promise<LimitState> {
@@ -83,9 +84,10 @@ export class Lookups {
   }
 
   private async history({ rule }: CatalogEntry, key: string): Promise<HistoryWindow[] | undefined> {
-    if (rule.limit.algorithm.history === undefined) return undefined;
+    const keys = keysOfShown(rule, key);
+    if (rule.limit.algorithm.history === undefined || keys === undefined) return undefined;
     try {
-      const windows = await this.service.ofRule(rule).history(key, WINDOWS);
+      const windows = await this.service.ofRule(rule).history(keys.key, WINDOWS, keys.options);
       return windows.map(({ start, end, count }) => ({ startsAt: start, endsAt: end, used: count }));
     } catch {
       // The explanation says why.

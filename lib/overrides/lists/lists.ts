@@ -1,6 +1,7 @@
 import type { ListName } from '../../config/list-entry.js';
 import type { PolicyListEntry } from '../../config/policy.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { ownIdentity } from '../../limits/hierarchy.js';
 import type { ListVerdicts } from '../../stores/layers/list.store.js';
 import { type ClientAddress, ClientAddresses } from './client-address.js';
 import type { ListedEntry } from './list.js';
@@ -86,15 +87,17 @@ export class Lists implements ListVerdicts {
     else begin();
   }
 
-  verdict(limit: CompiledLimit, identity: string, address: string | undefined): ListName | undefined {
+  verdict(limit: CompiledLimit, counted: string, address: string | undefined): ListName | undefined {
     const client = this.client(address);
+    const identity = ownIdentity({ limit, identity: counted });
     return this.decider(limit, identity, client, this.all.find(identity, client))?.list;
   }
 
   /** The entry that `verdict` is of, as users see it. */
-  deciding(limit: CompiledLimit, identity: string, address: string | undefined): ListedEntry | undefined {
+  deciding(limit: CompiledLimit, counted: string, address: string | undefined): ListedEntry | undefined {
     if (this.isEmpty) return undefined;
     const client = this.client(address);
+    const identity = ownIdentity({ limit, identity: counted });
     const ofAll = this.all.find(identity, client);
     const listed = this.decider(limit, identity, client, ofAll);
     return listed && listedEntry(listed === ofAll ? ALL_LIMITS : limit.name, listed);

@@ -4,6 +4,7 @@ import { logger } from '../../errors/logger.js';
 import { messages } from '../../errors/messages.js';
 import { STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../../limits/compiled-limit.js';
 import type { CheckEntry } from '../../limits/counter.js';
+import { shownIdentity } from '../../limits/hierarchy.js';
 import type { Charge, StoreDecision } from '../store.js';
 
 const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);
@@ -20,10 +21,11 @@ export class StoreErrorPolicies {
   }
 
   /** A function that fails must not make a request fail. */
-  private chosen({ limit, identity, units }: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+  private chosen(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+    const { limit, units } = charge;
     const { onStoreError, name } = limit;
     if (typeof onStoreError !== 'function') return onStoreError;
-    const choose = () => onStoreError(error, { limit: name, key: identity, cost: units });
+    const choose = () => onStoreError(error, { limit: name, key: shownIdentity(charge), cost: units });
     const told = { message: messages.policyFailed(name), wrong: messages.wrongPolicy };
     return this.attempts.call(choose, isPolicy, told) ?? 'local';
   }

@@ -33,6 +33,8 @@ export class View implements Counter {
   /** What a check asks for, and whether it fits. */
   cost = 0;
   allowed = false;
+  /** The units that it keeps from the check, besides what it was asked for. */
+  met = 0;
   /** How long units that are reserved have to be waited for. */
   delay: number | undefined;
 }
@@ -59,6 +61,7 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   view.lapsed = NONE;
   view.corrections = undefined;
   view.cost = 0;
+  view.met = 0;
   view.allowed = false;
   view.delay = undefined;
   if (stored?.block !== undefined) takeOver(view, stored.block, now);

@@ -2,6 +2,8 @@ import { issuesTickets, type ProcessLoad } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';
+import { linksOf } from '../links.js';
+import { borrow } from './borrowing.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, noteRefusal, tellAsker, toMs } from './evaluation.js';
@@ -51,6 +53,7 @@ export class Counters {
     const mode = peek ? MODES.peek : hold ? MODES.hold : refundable ? MODES.consumeRefundable : MODES.consume;
     const views = entries.length <= REUSED_VIEWS ? this.views : newViews(entries.length);
     let charges = true;
+    let borrows = false;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i]!;
       const view = viewOf(this.table, entry, now, views[i]);
@@ -58,6 +61,11 @@ export class Counters {
       if (entry.limit.adapts) tellAsker(view, entry, this.load, peek);
       view.allowed = view.block === undefined && fits(view);
       if (isRefusal(entry.limit, view)) charges = false;
+      if (entry.limit.above > 0) borrows = true;
+    }
+    if (borrows) {
+      borrow(views, linksOf(entries));
+      charges = !entries.some(({ limit }, index) => isRefusal(limit, views[index]!));
     }
     return entries.map((_, index) => this.commit(views[index]!, charges, mode));
   }

@@ -54,7 +54,8 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     allowed: view.allowed,
     limit: name,
     quota,
-    remaining: blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state)),
+    // What is kept from a check that is refused is not there for it.
+    remaining: blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state) - (view.allowed ? 0 : view.met)),
     retryAfterMs: view.allowed ? 0 : retryAfterMs(view, blocked),
     resetAfterMs: toMs(blocked > reset ? blocked : reset),
     delayMs: view.allowed && algorithm.queue ? toMs(algorithm.queue.delay(parameters, state, cost)) : 0,
@@ -71,12 +72,24 @@ export function decisionOf(view: View, reset: number): StoreDecision {
 }
 
 function retryAfterMs(view: View, blocked: number): number {
-  const { limit, cost, state, delay, holds } = view;
+  const { cost, delay, met } = view;
   if (delay !== undefined) return toMs(delay);
-  if (cost > limit.quota) return Infinity;
-  let needed = fits(view) ? 0 : limit.algorithm.retryAfter(limit.parameters, state, cost);
-  if (holds !== undefined && needed > 0) needed = Math.min(needed, untilLapsed(view));
-  return toMs(Math.max(needed, blocked));
+  const wait = waitFor(view, cost + met, blocked);
+  return wait === Infinity ? wait : toMs(wait);
+}
+
+/** Microseconds until a cost fits, that of a view or another one; `Infinity` for never. */
+export function waitFor(view: View, cost: number, blocked = blockedFor(view)): number {
+  const { limit, state, holds } = view;
+  const { algorithm, parameters, quota } = limit;
+  if (cost > quota) return Infinity;
+  let needed = algorithm.fits(parameters, state, cost) ? 0 : algorithm.retryAfter(parameters, state, cost);
+  if (holds !== undefined && needed > 0) needed = Math.min(needed, untilLapsed(view, cost));
+  return Math.max(needed, blocked);
+}
+
+function blockedFor({ block, state }: View): number {
+  return block === undefined ? 0 : block.until - state.now;
 }
 
 /** Waits beyond this, 36,000 years, are all the same; the script does so too. */

@@ -65,9 +65,9 @@ export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }:
   return true;
 }
 
-/** The wait until so many holds have lapsed that the cost of a view fits. */
-export function untilLapsed(view: View): number {
-  const { limit, state, cost, holds } = view;
+/** The wait until so many holds have lapsed that a cost fits. */
+export function untilLapsed(view: View, cost: number): number {
+  const { limit, state, holds } = view;
   const { algorithm, parameters } = limit;
   if (holds === undefined || limit.hold?.releases !== true) return Infinity;
   let excess = cost - algorithm.remaining(parameters, state);

@@ -1,3 +1,4 @@
+import { placeOf } from '../../limits/hierarchy.js';
 import { hashIdentity, plainIdentity } from '../../limits/identity.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Tenant } from '../../algorithms/fair-share.js';
@@ -5,15 +6,21 @@ import type { Counter } from '../../limits/counter.js';
 
 /**
  * The key of a counter: `prefix:{identity}:namespace:name:code`. The braces make the identity the hash tag, so that all limits of
- * one identity lie in one slot of a Cluster and can be decided atomically.
+ * one identity lie in one slot of a Cluster and can be decided atomically. That of a counter within others has the root's identity
+ * there, and behind its code the other identities: `prefix:{org}:namespace:name:code/team/user/`, where `=` stands for a colon.
  */
-export function keyOf(prefix: string, { limit, identity }: Counter): string {
-  return `${prefix}:{${hashTagOf(identity)}}:${limit.id}`;
+export function keyOf(prefix: string, counter: Counter): string {
+  const { limit, identity } = counter;
+  const place = limit.parent === undefined ? undefined : placeOf(counter);
+  if (place === undefined) return `${prefix}:{${plainIdentity(identity)}}:${limit.id}`;
+  const [root, ...others] = place;
+  return `${prefix}:{${root}}:${limit.id}/${others.join('/').replaceAll(':', '=')}/`;
 }
 
 /** Finds the slot in a Cluster, as long as the prefix holds no braces. */
-export function hashTagOf(identity: string): string {
-  return plainIdentity(identity);
+export function hashTagOf(counter: Counter): string {
+  const place = counter.limit.parent === undefined ? undefined : placeOf(counter);
+  return place?.[0] ?? plainIdentity(counter.identity);
 }
 
 /** The key of what is known of the upstream whose limit a counter follows. */
@@ -52,8 +59,8 @@ export function holdsKeyOf(key: string): string {
 }
 
 /** The key of what a counter was charged by days, of a limit with `usage`. */
-export function recordKeyOf(prefix: string, { limit, identity }: Counter): string {
-  return recordKey(prefix, limit, hashTagOf(identity));
+export function recordKeyOf(prefix: string, counter: Counter): string {
+  return recordKey(prefix, counter.limit, hashTagOf(counter));
 }
 
 /** The same of a key that stands for itself. */

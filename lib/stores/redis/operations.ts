@@ -17,3 +17,5 @@ export const CLAIM = 13;
 export const RELEASE = 14;
 export const SETTLE = 15;
 export const HOLD = 16;
+/** The counters of the next check that may borrow of each other, in a program only. */
+export const LINKS = 17;

@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Charge, Check, Claim, HeldLease, Refund, ReserveEntry } from '../store.js';
-import { type Counter, isOfStarts } from '../../limits/counter.js';
+import { type CheckEntry, type Counter, isOfStarts } from '../../limits/counter.js';
 import { holdNumbers } from '../../algorithms/hold-terms.js';
 import { isHold } from '../store-decision.js';
 import {
@@ -27,6 +27,7 @@ import {
   HOLD,
   LEARN,
   LEARN_RATE,
+  LINKS,
   PEEK,
   PENALIZE,
   REFUND,
@@ -35,6 +36,7 @@ import {
   RESERVE,
   SETTLE,
 } from './operations.js';
+import { linksOf, mayBorrow } from '../links.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 import { tagBeside } from './slot-tags.js';
 
@@ -45,6 +47,8 @@ const UNKNOWN = -1;
 const CHECKS = 0;
 const OPERATIONS = -1;
 const LESSONS_AND_CLAIMS = -2;
+/** Is added to it where a check may borrow. */
+const BORROWS = -4;
 const NO_TICKET = -1;
 const NO_TIME = -1;
 /** What stands before the name of a limit's algorithm that records what it charges. */
@@ -96,6 +100,7 @@ export class Program {
   private body = '';
   private run: Run | undefined;
   private kind = CHECKS;
+  private borrows = false;
 
   /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
   constructor(
@@ -132,7 +137,8 @@ export class Program {
     const limits: number[] = [];
     const keys: number[] = [];
     let limitsAndCosts = '';
-    let isRun = !peek && !refundable && !hold;
+    const borrows = mayBorrow(entries);
+    let isRun = !peek && !refundable && !hold && !borrows;
     for (const entry of entries) {
       const limit = this.limit(entry.limit);
       const key = this.key(entry);
@@ -148,8 +154,20 @@ export class Program {
       return;
     }
     this.endRun();
+    if (borrows) this.link(entries);
     this.body += `,${peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
     for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
+  }
+
+  /** Says who of the check that follows is within whom, and how much may be borrowed. */
+  private link(entries: readonly CheckEntry[]): void {
+    const links = linksOf(entries);
+    this.borrows = true;
+    this.body += `,${LINKS},${links.length}`;
+    for (const { entry, parent } of links) {
+      const { above, kept } = entries[entry]!.limit;
+      this.body += `,${entry + 1},${parent + 1},${above},${kept}`;
+    }
   }
 
   reserve(reservation: ReserveEntry): void {
@@ -264,7 +282,8 @@ export class Program {
     const limits = `${this.limitNumbers.size}${this.limits}`;
     const open = `${this.openKeyCount}${this.openKeys}`;
     const records = this.records === undefined ? '' : `,${[this.records.size, ...this.records.values()].join(',')}`;
-    return [`[${this.kind},${(time ?? USUAL_TIME).join(',')},${limits},${open}${records}${this.body}]`];
+    const kind = this.borrows ? this.kind + BORROWS : this.kind;
+    return [`[${kind},${(time ?? USUAL_TIME).join(',')},${limits},${open}${records}${this.body}]`];
   }
 
   private limit(limit: CompiledLimit): number {

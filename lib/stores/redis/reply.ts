@@ -118,7 +118,7 @@ export class Reply {
   }
 
   private decision({ limit, cost }: CheckEntry): StoreDecision {
-    const { quota, escalation } = limit;
+    const { quota, escalation, above, kept } = limit;
     const first = this.next();
     const outcome = first % 4;
     const allowed = outcome !== REFUSED;
@@ -134,9 +134,9 @@ export class Reply {
       source: 'redis',
     };
     if (!allowed) {
-      const never = cost > quota;
-      const wait = this.next(never ? NEVER : 0, never ? NEVER : undefined);
-      decision.retryAfterMs = never ? Infinity : wait;
+      // What is borrowed, or kept from borrowers, may leave too little for ever.
+      const wait = this.next(cost + above + kept > quota ? NEVER : 0, cost > quota ? NEVER : undefined);
+      decision.retryAfterMs = wait === NEVER ? Infinity : wait;
     } else if (outcome === ALLOWED_TO_BE_HELD) {
       decision.delayMs = this.next();
       decision.ticket = this.next();

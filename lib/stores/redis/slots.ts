@@ -12,7 +12,7 @@ export class Slots {
   ) {}
 
   of(counter: Counter): number {
-    return calculateSlot(this.prefix.includes('{') ? keyOf(this.prefix, counter) : hashTagOf(counter.identity));
+    return calculateSlot(this.prefix.includes('{') ? keyOf(this.prefix, counter) : hashTagOf(counter));
   }
 
   group<C extends Counter>(counters: readonly C[]): C[][] {

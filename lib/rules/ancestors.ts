@@ -1,0 +1,49 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { withinMessages } from '../errors/within-messages.js';
+import type { Rule } from './rule.js';
+
+/** The most limits of which each is within the next one. */
+const MOST_LEVELS = 8;
+
+/** Where the limits are found that others are within. */
+export interface DefinedRules {
+  readonly names: readonly string[];
+  find(name: string): Rule | undefined;
+}
+
+/** The rules of all limits that one is within, its parent first. Throws `RateLimitConfigError`. */
+export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string): readonly Rule[] {
+  const chain = [rule];
+  for (let child = rule; child.configured.parent !== undefined; child = chain.at(-1)!) {
+    const name = child.configured.parent;
+    const parent = defined.find(name);
+    if (parent === undefined)
+      throw new RateLimitConfigError(withinMessages.unknownParent(location, name, defined.names));
+    if (chain.includes(parent)) {
+      const names = [...chain.slice(chain.indexOf(parent)), parent].map((each) => each.name);
+      throw new RateLimitConfigError(withinMessages.circle(location, names));
+    }
+    refuseParent(child, parent, location);
+    chain.push(parent);
+    if (chain.length > MOST_LEVELS) throw new RateLimitConfigError(withinMessages.tooDeep(location, MOST_LEVELS));
+  }
+  return chain.slice(1);
+}
+
+/** Refuses a limit whose units cannot be charged together with those of limits within it. */
+function refuseParent({ configured: own }: Rule, { configured: parent, name, settings }: Rule, location: string): void {
+  if (parent.adapts) {
+    throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name));
+  }
+  if (parent.isShared) throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'share'));
+  if (settings.prefetches === true) {
+    throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'prefetch'));
+  }
+  if (parent.instance !== own.instance) {
+    throw new RateLimitConfigError(withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)));
+  }
+}
+
+function scopeOf({ instance }: { readonly instance: boolean }): string {
+  return instance ? 'instance' : 'cluster';
+}

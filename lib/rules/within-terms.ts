@@ -1,0 +1,21 @@
+import type { CommonLimitOptions, RecordedLimitOptions, SharedLimitOptions } from '../config/limit-definition.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { withinMessages } from '../errors/within-messages.js';
+import { check, isName } from './option-checks.js';
+
+/**
+ * What excludes that a limit is within another one: units that are taken in advance, or are somebody else's; and a record by keys,
+ * which the outermost limit has.
+ */
+const EXCLUDED = ['prefetch', 'share', 'usage'] as const;
+
+/** Reads a limit's `within`: the name of the limit that it is within. */
+export function parentName(options: CommonLimitOptions & SharedLimitOptions & RecordedLimitOptions, location: string): string | undefined {
+  const { within } = options;
+  check(location, 'within', within, withinMessages.wants(), isName);
+  if (within === undefined) return undefined;
+  for (const other of EXCLUDED) {
+    if (options[other] !== undefined) throw new RateLimitConfigError(withinMessages.withinWith(location, other));
+  }
+  return within;
+}

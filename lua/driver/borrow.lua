@@ -1,0 +1,84 @@
+-- What entries of a check may borrow: one beyond its own rate has its cost taken of the one that it is within, too, which keeps a part of
+-- its quota from that. Of all ways the one with the shortest wait counts, and of these the one that borrows least. Of checks with a limit
+-- that has a ceiling only, of which the program says so: it counts under its ceiling, and its own rate is so many units less.
+--
+-- Uses: borrows, holds, is_varied, now
+-- Leaves: borrow, link, links, met
+
+-- How many entries of the next check are linked; and by how many units more than it was asked for each entry is met.
+local links, met = 0, nil
+
+local borrow, link
+
+if borrows then
+  -- The deepest first: their numbers, those of the entries that they are within or 0, what their ceilings are above their rates, and what
+  -- they keep from borrowers.
+  local link_entries, link_parents, link_above, link_kept = {}, {}, {}, {}
+
+  met = {}
+
+  function link(entry, parent, above, kept)
+    links = links + 1
+    link_entries[links], link_parents[links], link_above[links], link_kept[links] = entry, parent, above, kept
+  end
+
+  -- Microseconds until a cost fits.
+  local function wait_for(limit, state, cost)
+    if cost > limit.quota then return math.huge end
+    local algorithm, micros = limit.algorithm, 0
+    if not algorithm.fits(limit, state, cost) then micros = algorithm.retry_after(limit, state, cost) end
+    if is_varied and limit.releases == 1 and micros > 0 then micros = min(micros, holds.until_lapsed(limit, state, cost)) end
+    if state.blocked_until then micros = max(micros, state.blocked_until - now) end
+    return micros
+  end
+
+  -- The waits of an entry with all within it, by its own rate and with what it borrows, and whether those within it borrow then. `alone`
+  -- and `lending` are the waits of these, if none of them borrows, and if they may.
+  local function weigh(limit, state, cost, above, kept, alone, lending)
+    if limit.shadow then return lending, math.huge, lending < alone, false end
+    local own, lends_own, borrowing, lends_borrowing = max(alone, wait_for(limit, state, cost + above)), false, math.huge, false
+    if lending < alone then
+      local wait = max(lending, wait_for(limit, state, cost + above + kept))
+      lends_own = wait < own
+      own = min(own, wait)
+    end
+    if above > 0 and own > 0 then
+      borrowing = max(alone, wait_for(limit, state, cost))
+      if lending < alone then
+        local wait = max(lending, wait_for(limit, state, cost + kept))
+        lends_borrowing = wait < borrowing
+        borrowing = min(borrowing, wait)
+      end
+    end
+    return own, borrowing, lends_own, lends_borrowing
+  end
+
+  -- Decides again which of the linked entries fit. Says whether all of the check do but those in shadow mode.
+  function borrow(count, entry_limits, entry_costs, found, fitting)
+    local alone, lending, own, borrowing, lends_own, lends_borrowing, lends = {}, {}, {}, {}, {}, {}, {}
+    for i = 1, count do alone[i], lending[i], met[i] = 0, 0, 0 end
+    for each = 1, links do
+      local i, parent = link_entries[each], link_parents[each]
+      own[i], borrowing[i], lends_own[i], lends_borrowing[i] =
+        weigh(entry_limits[i], found[i], entry_costs[i], link_above[each], link_kept[each], alone[i], lending[i])
+      if parent > 0 then
+        alone[parent] = max(alone[parent], own[i])
+        lending[parent] = max(lending[parent], min(own[i], borrowing[i]))
+      end
+    end
+    for each = links, 1, -1 do
+      local i, parent = link_entries[each], link_parents[each]
+      local limit, above = entry_limits[i], link_above[each]
+      local is_borrowed = (parent == 0 or lends[parent]) and borrowing[i] < own[i]
+      if is_borrowed then lends[i], above = lends_borrowing[i], 0 else lends[i] = lends_own[i] end
+      if not limit.shadow then
+        met[i] = above + (lends[i] and link_kept[each] or 0)
+        fitting[i] = wait_for(limit, found[i], entry_costs[i] + met[i]) == 0
+      end
+    end
+    for i = 1, count do
+      if not fitting[i] and not entry_limits[i].shadow then return false end
+    end
+    return true
+  end
+end
