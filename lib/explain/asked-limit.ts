@@ -164,7 +164,8 @@ async function identityWithin(
   parts: RequestParts,
 ): Promise<string> {
   const found = new Map([[rule, own as string | undefined]]);
-  for (const level of rule.ancestors) found.set(level, (await identify(level, level.settings.key, context, parts)).identity);
+  for (const level of rule.ancestors)
+    found.set(level, (await identify(level, level.settings.key, context, parts)).identity);
   return rule.identityAmong((level) => found.get(level));
 }
 

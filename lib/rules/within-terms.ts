@@ -10,7 +10,10 @@ import { check, isName } from './option-checks.js';
 const EXCLUDED = ['prefetch', 'share', 'usage'] as const;
 
 /** Reads a limit's `within`: the name of the limit that it is within. */
-export function parentName(options: CommonLimitOptions & SharedLimitOptions & RecordedLimitOptions, location: string): string | undefined {
+export function parentName(
+  options: CommonLimitOptions & SharedLimitOptions & RecordedLimitOptions,
+  location: string,
+): string | undefined {
   const { within } = options;
   check(location, 'within', within, withinMessages.wants(), isName);
   if (within === undefined) return undefined;

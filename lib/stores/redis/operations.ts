@@ -17,5 +17,5 @@ export const CLAIM = 13;
 export const RELEASE = 14;
 export const SETTLE = 15;
 export const HOLD = 16;
-/** The counters of the next check that may borrow of each other, in a program only. */
+/** In front of a check: which of its counters may borrow of which. */
 export const LINKS = 17;

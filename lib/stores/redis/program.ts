@@ -338,7 +338,7 @@ export class Program {
     if (hold !== undefined) this.keyNumber(holdsKeyOf(key));
     if (tenant !== undefined) this.keyNumber(shareKeyOf(key, tenant));
     if (usage === undefined || isOfStarts(counter) || this.records?.has(number) === true) return;
-    const tag = hashTagOf(counter.identity);
+    const tag = hashTagOf(counter);
     const record = this.keyNumber(recordKeyOf(this.prefix, counter));
     const index = this.keyNumber(recordIndexKey(this.prefix, counter.limit, tagBeside(tag)));
     this.records ??= new Map();

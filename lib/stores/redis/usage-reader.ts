@@ -2,6 +2,7 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import { usageMessages } from '../../errors/usage-messages.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
+import { plainIdentity } from '../../limits/identity.js';
 import { type DayUnits } from '../../limits/usage-days.js';
 import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
 import type { RedisClient } from '../../redis/client.js';
@@ -27,8 +28,8 @@ export class UsageReader {
   ) {}
 
   /** The units of a counter by the days of a range. */
-  async units({ limit, identity }: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    const [units] = await this.unitsOf(limit, [hashTagOf(identity)], range);
+  async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    const [units] = await this.unitsOf(counter.limit, [hashTagOf(counter)], range);
     return units!;
   }
 
@@ -61,7 +62,8 @@ export class UsageReader {
 
   /** What stands for a key that is long or odd does not tell the key. */
   private async release(limit: CompiledLimit, keys: readonly string[]): Promise<void> {
-    for (const identity of keys) if (hashTagOf(identity) === identity) await this.releaseLapsed({ limit, identity });
+    for (const identity of keys)
+      if (plainIdentity(identity) === identity) await this.releaseLapsed({ limit, identity });
   }
 
   private async unitsOf(limit: CompiledLimit, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {
