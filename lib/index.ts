@@ -5,6 +5,8 @@
 export type { WindowCount } from './algorithms/algorithm.js';
 export type { BudgetOptions } from './algorithms/budget.js';
 export type { CalendarOptions, CalendarWindowOptions } from './algorithms/calendar-window.js';
+export type { Anchor, AnchorOption } from './algorithms/anchor.js';
+export type { AnchoredPeriod } from './algorithms/anchored-calendar.js';
 export type { Period } from './algorithms/calendar.js';
 export type { AdaptiveOptions, AdaptiveShares } from './algorithms/adaptive-options.js';
 export type { LeaseEnd } from './algorithms/algorithm.js';
@@ -66,6 +68,7 @@ export type {
   LimitAnswer,
   LimitDefaults,
   AdaptiveLimitOptions,
+  AnchorFunction,
   LimitDefinition,
   LimitFunction,
   LimitSpec,

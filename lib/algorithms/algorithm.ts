@@ -167,6 +167,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly script?: string;
   /** What counts in its place where an option is given, by the name of the option. Its state is another one. */
   readonly variants?: Readonly<Record<string, unknown>>;
+  /** What counts in its place where a function says by the request where its windows begin, and nobody asked it. Its state is the same. */
+  readonly following?: unknown;
   /** What stands before its name in a program of the script. */
   readonly scriptPrefix?: string;
 

@@ -5,6 +5,7 @@ import {
   calendarWindow,
   type CalendarWindowParameters,
   type CalendarWindowState,
+  followingOf,
 } from './calendar-window.js';
 import { type HoldOptions, holdTerms } from './hold-terms.js';
 import { type Duration, orElse, wholeNumber } from './options.js';
@@ -17,7 +18,7 @@ const HOLD = '5m';
  * A budget of a period: a reservation of cost c is allowed if spent + held + c <= limit, where both start anew with every period
  * of a time zone. What it really cost is settled later, in the period of the reservation.
  */
-export interface BudgetOptions extends CalendarOptions, HoldOptions {
+export type BudgetOptions = {
   /** The algorithm. */
   algo: 'budget';
   /** Units that may be spent a period: a whole number >= 1. `usd(50)` is fifty dollars in millionths of one. */
@@ -27,16 +28,17 @@ export interface BudgetOptions extends CalendarOptions, HoldOptions {
    * @default '5m'
    */
   hold?: Duration;
-}
+} & CalendarOptions &
+  HoldOptions;
 
 // What an instance takes for requests to come is not what they cost.
-const { prefetch: _, ...counted } = calendarWindow;
+const { prefetch: _, following: _none, ...counted } = calendarWindow;
 
-export const budget: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowState> = {
+const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowState> = {
   ...counted,
   name: 'budget',
   code: 'bu',
-  options: ['limit', 'period', 'timezone', 'retain', 'hold', 'onLapse'],
+  options: ['limit', 'period', 'timezone', 'anchor', 'retain', 'hold', 'onLapse'],
 
   compile(options, location) {
     const quota = wholeNumber(location, 'limit', options.limit);
@@ -47,3 +49,5 @@ export const budget: Algorithm<BudgetOptions, CalendarWindowParameters, Calendar
   defaultName: ({ algo, limit, period }) => `${algo}:${limit}/${period}`,
   share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),
 };
+
+export const budget = { ...own, following: followingOf(own) };

@@ -60,7 +60,7 @@ export function askedOfRoute(rule: Rule, identities: Identities, given: number |
 
 /** A request: its functions are asked, in the same order as when it is checked. */
 export async function askedOfRequest(rule: Rule, context: ExecutionContext, parts: RequestParts): Promise<AskedLimit> {
-  const { skip, cost, priority } = rule.settings;
+  const { skip, cost, priority, anchor } = rule.settings;
   let at = 'skip';
   try {
     if (skip !== undefined && (await skip(context)))
@@ -69,8 +69,10 @@ export async function askedOfRequest(rule: Rule, context: ExecutionContext, part
     const identified = await identify(rule, context, parts);
     const { identity, note } = identified;
     if (identity === undefined) return { status: 'no key', limit: rule.limit, ...identified };
-    const decides = rule.limitFor(identity);
-    if (decides.off) return { status: 'off', limit: decides, identity, note, reason: reasons.isOff() };
+    const configured = rule.limitFor(identity);
+    if (configured.off) return { status: 'off', limit: configured, identity, note, reason: reasons.isOff() };
+    at = 'anchor';
+    const decides = anchor === undefined ? configured : configured.forAnchor(await anchor(context));
     at = 'priority';
     const found = typeof priority === 'function' ? await priority(context) : priority;
     if (typeof priority === 'function') assertPriority(found);

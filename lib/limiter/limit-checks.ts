@@ -52,7 +52,7 @@ export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
 
 function entryOf(check: LimitCheck, registry: LimitRegistry, call: Call): CheckEntry {
   if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(call, check));
-  const { limit: given, key, cost, priority, share } = check;
+  const { limit: given, key, cost, priority } = check;
   const limiter = given instanceof Limiter ? given : undefined;
   const rule = limiter?.rule ?? registry.rule(given as LimitDefinition | string, DECLARATIONS[call]);
   const units = cost === undefined ? rule.fixedCost : cost;
@@ -60,7 +60,7 @@ function entryOf(check: LimitCheck, registry: LimitRegistry, call: Call): CheckE
   assertCost(units);
   if (priority !== undefined) assertPriority(priority);
   const rank = priority ?? rule.fixedPriority;
-  const limit = rule.limitForShare(key, share).forPriority(rank);
+  const limit = rule.limitForCall(key, check).forPriority(rank);
   return { limit, identity: key, cost: units, priority: rank };
 }
 

@@ -207,8 +207,9 @@ export class Limiter {
     try {
       const { rule } = this;
       assertKey(key);
-      const { cost, priority, share } = askedOf(given, rule);
-      const limit = rule.limitForShare(key, share).forPriority(priority);
+      const asked = askedOf(given, rule);
+      const { cost, priority } = asked;
+      const limit = rule.limitForCall(key, asked, peek).forPriority(priority);
       const entry = { limit, identity: key, cost, priority };
       const answer = new CallerAnswer(entry, peek, this.store, this.queues);
       if (limit.off) answer.decided([openDecision(limit)]);
@@ -229,19 +230,16 @@ export class Limiter {
   }
 
   /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */
-  private async wait(
-    counter: Counter,
-    { cost, priority, share }: Asked,
-    { timeout, signal }: AcquireOptions = {},
-  ): Promise<StoreDecision> {
+  private async wait(counter: Counter, asked: Asked, { timeout, signal }: AcquireOptions = {}): Promise<StoreDecision> {
     const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
     assertSignal(signal);
     if (counter.limit.shadow) {
       signal?.throwIfAborted();
       if (counter.limit.off) return openDecision(counter.limit);
+      const { cost, priority } = asked;
       return this.store.reserve({ ...counter, cost, priority, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
-    return this.queues.wait(this.rule, counter.identity, { cost, priority, share, timeoutMs, signal });
+    return this.queues.wait(this.rule, counter.identity, { ...asked, timeoutMs, signal });
   }
 
   /** Makes the caller's decision, with a lease if units are held. */
@@ -254,7 +252,7 @@ export class Limiter {
     assertKey(key);
     const { rule } = this;
     if (asked === undefined) return { limit: rule.limitFor(key), identity: key };
-    return { limit: rule.limitForShare(key, asked.share).forPriority(asked.priority), identity: key };
+    return { limit: rule.limitForCall(key, asked).forPriority(asked.priority), identity: key };
   }
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {

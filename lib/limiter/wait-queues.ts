@@ -38,7 +38,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
    * `RateLimitStoreError` when the app shuts down.
    */
   wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
-    const currentLimit = () => rule.limitForShare(identity, options.share).forPriority(options.priority);
+    const currentLimit = () => rule.limitForCall(identity, options).forPriority(options.priority);
     if (this.closed) return this.reserveNow({ limit: currentLimit(), identity }, options);
     if (!this.subscribed.has(rule)) {
       this.subscribed.add(rule);

@@ -1,3 +1,4 @@
+import type { Anchor } from '../algorithms/anchor.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Priority } from '../limits/priority.js';
 import { toDecision } from '../stores/store-decision.js';
@@ -14,6 +15,8 @@ export interface WaitOptions {
   readonly priority?: Priority | undefined;
   /** The tenant that waits, where units are shared. */
   readonly share?: string | undefined;
+  /** Where its windows begin, where that depends on who asks. */
+  readonly anchor?: Anchor | null | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }

@@ -2,7 +2,9 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
 import { shareMessages } from '../errors/share-messages.js';
+import { planMessages } from '../errors/plan-messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
+import { asksForAnchor, givenAnchor } from '../algorithms/anchor.js';
 import { type ShareParameters, sharedBy, type Tenant } from '../algorithms/fair-share.js';
 import type { HoldTerms } from '../algorithms/hold-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
@@ -92,6 +94,10 @@ export class CompiledLimit {
   readonly adapts: boolean;
   /** Its `id` without the generation. */
   readonly lineage: string;
+  /** The same limit as requests of each anchor meet it, if a function says by the request where its windows begin. */
+  private readonly anchored: RecentMap<CompiledLimit> | undefined;
+  /** Where the windows begin of the requests that meet it: milliseconds, or `null` for the calendar's; nothing if that is known of all. */
+  private anchor: number | null | undefined;
   /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
   readonly whole: CompiledLimit;
   /** The priority of the requests that meet it, if a part of the quota is kept from them. */
@@ -118,7 +124,12 @@ export class CompiledLimit {
       throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
     }
     refuseForeignOptions(options, algorithm, location);
-    this.algorithm = rest.shared === undefined ? algorithm : sharedBy(algorithm);
+    if (asksForAnchor(options)) {
+      if (rest.prefetch !== undefined) throw new RateLimitConfigError(planMessages.anchorWith(location, 'prefetch'));
+      this.anchored = new RecentMap();
+    }
+    const own = this.anchored && (algorithm.following as Algorithm | undefined);
+    this.algorithm = rest.shared === undefined ? (own ?? algorithm) : sharedBy(algorithm);
     this.declared = algorithm.compile(options as never, location);
     this.prefetch = rest.prefetch;
     this.parameters =
@@ -176,9 +187,31 @@ export class CompiledLimit {
   }
 
   /** The same limit as those meet it who have met another version of it so. */
-  asMet({ priority, tenant }: CompiledLimit): CompiledLimit {
+  asMet({ priority, tenant, whole: { anchor } }: CompiledLimit): CompiledLimit {
     if (tenant !== undefined) return this.forTenant(tenant);
-    return priority === undefined ? this.whole : this.whole.forPriority(priority);
+    const met = anchor === undefined ? this.whole : this.whole.forAnchor(anchor);
+    return priority === undefined ? met : met.forPriority(priority);
+  }
+
+  /** Whether a function says by the request where its windows begin, and this one is met by nobody who was asked. */
+  get asksForAnchor(): boolean {
+    return this.whole.anchored !== undefined;
+  }
+
+  /**
+   * The limit as requests meet it whose windows begin at an anchor; with none, where the calendar's do. Before `forPriority`. Throws
+   * `RateLimitArgumentError`.
+   */
+  forAnchor(given: unknown): CompiledLimit {
+    const { anchored, options, settings } = this.whole;
+    if (anchored === undefined) return this;
+    const anchor = givenAnchor(given, (options as { timezone?: string }).timezone ?? 'UTC', this.name);
+    return anchored.of(String(anchor), () => {
+      const candidate = settings.candidate && withAnchor(settings.candidate, anchor);
+      const limit = new CompiledLimit(withAnchor(options, anchor), { ...settings, name: this.name, candidate });
+      limit.anchor = anchor;
+      return limit;
+    })!;
   }
 
   private parts(reserved: ReservedShares): ReadonlyMap<Priority, CompiledLimit> {
@@ -260,6 +293,13 @@ function candidateOf(options: AlgorithmOptions, settings: LimitSettings): Compil
     // A function of the user's is asked of the limit alone.
     ...(typeof onStoreError === 'string' && { onStoreError }),
   });
+}
+
+/** Options with a fixed anchor, if a function gave it. */
+function withAnchor(options: AlgorithmOptions, anchor: number | null): AlgorithmOptions {
+  if (!asksForAnchor(options)) return options;
+  const { anchor: _, ...rest } = options;
+  return (anchor === null ? rest : { ...rest, anchor }) as AlgorithmOptions;
 }
 
 /** A block forgets what was used, held or not; and units that were taken for several requests are those of none. */

@@ -1,3 +1,4 @@
+import type { Anchor } from '../algorithms/anchor.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { assertCost } from './arguments.js';
@@ -20,10 +21,20 @@ export interface ConsumeOptions {
    * and no other takes it.
    */
   share?: string;
+  /**
+   * Where the windows of the key begin, where the limit's `anchor` is a function of the request: a date, or `null` for the calendar's
+   * own windows. Such a limit cannot do without, but to `peek`, which then looks at the window that runs; no other takes it.
+   */
+  anchor?: Anchor | null;
 }
 
 /** The options of every call that asks for units. */
-export const CONSUME_OPTIONS = ['cost', 'priority', 'share'] as const satisfies readonly (keyof ConsumeOptions)[];
+export const CONSUME_OPTIONS = [
+  'cost',
+  'priority',
+  'share',
+  'anchor',
+] as const satisfies readonly (keyof ConsumeOptions)[];
 
 const NO_OTHERS: readonly string[] = [];
 
@@ -32,6 +43,7 @@ export interface Asked {
   readonly cost: number;
   readonly priority: Priority | undefined;
   readonly share: string | undefined;
+  readonly anchor: Anchor | null | undefined;
 }
 
 /** What a call asks for, where it is silent. */
@@ -51,7 +63,7 @@ export function askedOf(
   }
   const cost: unknown = given === undefined ? byDefault.fixedCost : given;
   assertCost(cost);
-  return { cost, priority: byDefault.fixedPriority, share: undefined };
+  return { cost, priority: byDefault.fixedPriority, share: undefined, anchor: undefined };
 }
 
 function readOptions(
@@ -63,8 +75,8 @@ function readOptions(
     if ((CONSUME_OPTIONS as readonly string[]).includes(option) || others.includes(option)) continue;
     throw new RateLimitArgumentError(priorityMessages.unknownMember(option, [...CONSUME_OPTIONS, ...others]));
   }
-  const { cost = fixedCost, priority = fixedPriority, share } = given;
+  const { cost = fixedCost, priority = fixedPriority, share, anchor } = given;
   assertCost(cost);
   if (priority !== undefined) assertPriority(priority);
-  return { cost, priority, share };
+  return { cost, priority, share, anchor };
 }

@@ -1,4 +1,5 @@
 import { algorithms } from '../algorithms/index.js';
+import { fixedAnchor } from '../algorithms/anchor.js';
 import { isTimezone, PERIODS } from '../algorithms/calendar.js';
 import { LAPSES } from '../algorithms/hold-terms.js';
 import { type Duration, duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
@@ -8,6 +9,7 @@ import { BLOCK_WANTS, blockTerms, MAX_STEPS } from '../limits/block-terms.js';
 import { STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
 import { PRIORITIES } from '../limits/priority.js';
 import { isShares, RESERVABLE } from '../limits/reserve-terms.js';
+import { planMessages } from '../errors/plan-messages.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { warmUpMessages } from '../errors/warm-up-messages.js';
 import type { OnMissingKey } from '../config/limit-definition.js';
@@ -138,6 +140,11 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
     wants: "an IANA time zone such as 'UTC' or 'Europe/Berlin'",
     isRight: isTimezone,
     schema: { type: 'string', minLength: 1 },
+  },
+  anchor: {
+    wants: planMessages.fixedAnchorWants(),
+    isRight: (value) => succeeds(() => fixedAnchor(value, 'UTC', '')),
+    schema: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$' }] },
   },
   retain: time,
   hold: time,

@@ -9,8 +9,24 @@ type Algo = SharedAlgorithmOptions['algo'];
 /** Of each algorithm, options that are right. */
 const right: Record<Algo, Record<string, unknown>> = {
   'fixed-window': { rate: 5, interval: '10s', hold: '1m', onLapse: 'charge' },
-  'calendar-window': { rate: 5, period: 'day', timezone: 'UTC', retain: '7d', hold: '1m', onLapse: 'charge' },
-  budget: { limit: 5, period: 'day', timezone: 'UTC', retain: '7d', hold: '1m', onLapse: 'charge' },
+  'calendar-window': {
+    rate: 5,
+    period: 'day',
+    timezone: 'UTC',
+    anchor: '2026-01-31',
+    retain: '7d',
+    hold: '1m',
+    onLapse: 'charge',
+  },
+  budget: {
+    limit: 5,
+    period: 'day',
+    timezone: 'UTC',
+    anchor: '2026-01-31',
+    retain: '7d',
+    hold: '1m',
+    onLapse: 'charge',
+  },
   'sliding-window': { rate: 5, interval: '10s', slices: 10, hold: '1m', onLapse: 'charge' },
   'sliding-log': { rate: 5, interval: '10s', hold: '1m', onLapse: 'charge' },
   'token-bucket': { rate: 5, interval: '10s', burst: 5, refill: 'greedy' },
@@ -20,7 +36,7 @@ const right: Record<Algo, Record<string, unknown>> = {
 };
 
 const ALGOS = Object.keys(right) as Algo[];
-const OPTIONAL = ['timezone', 'retain', 'slices', 'burst', 'refill', 'queue', 'hold', 'onLapse'];
+const OPTIONAL = ['timezone', 'anchor', 'retain', 'slices', 'burst', 'refill', 'queue', 'hold', 'onLapse'];
 const WHOLE = 'a whole number >= 1';
 const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
 
@@ -42,6 +58,27 @@ const wrongOnes: Record<string, [values: unknown[], wants: string][]> = {
   hold: [[[0, '366d', null, 'soon'], DURATION]],
   onLapse: [[['keep', null, true], 'one of charge, release']],
   period: [[['fortnight', null], 'one of second, minute, hour, day, week, month, quarter, year']],
+  anchor: [
+    [
+      [
+        null,
+        '',
+        'soon',
+        '2026-02-30',
+        '2026-01',
+        '12:00',
+        NaN,
+        Infinity,
+        new Date(NaN),
+        '1899-12-31',
+        '2200-01-01',
+        {},
+        true,
+      ],
+      "a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or a function of the context that gives one of " +
+        'these; of the years 1900 to 2199',
+    ],
+  ],
   timezone: [[['Mars/Olympus', 1, null, ['UTC']], "an IANA time zone such as 'UTC' or 'Europe/Berlin'"]],
   refill: [[['slowly', null], 'one of greedy, intervally']],
 };
@@ -78,7 +115,9 @@ describe('the options of an algorithm', () => {
   it.each(eachOption)('%s: a wrong %s is refused with its name, its value and what it wants', (algo, option) => {
     for (const [values, wants] of wrong(algo, option)) {
       for (const value of values) {
-        const others = wants.endsWith('of a second') ? { [option]: value, period: 'second' } : { [option]: value };
+        const others = wants.endsWith('of a second')
+          ? { [option]: value, period: 'second', anchor: undefined }
+          : { [option]: value };
         const message = errorOf(algo, others);
         expect(message).toMatch(`test: option '${option}' is `);
         expect(message).toMatch(new RegExp(`, wants ${wants.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}$`));
@@ -104,12 +143,19 @@ describe('the options of an algorithm', () => {
     ['minute', 600_000_000],
     ['hour', 36_000_000_000],
   ])('retain at most 10,000 windows of a %s', (period, most) => {
-    expect(errorOf('calendar-window', { period, retain: Math.min(most, 31_557_600_000) })).toBeUndefined();
+    const retaining = (retain: number) => errorOf('calendar-window', { period, retain, anchor: undefined });
+    expect(retaining(Math.min(most, 31_557_600_000))).toBeUndefined();
     if (most < 31_557_600_000) {
-      expect(errorOf('calendar-window', { period, retain: most + 1 })).toBe(
+      expect(retaining(most + 1)).toBe(
         `test: option 'retain' is ${most + 1}, wants at most 10000 windows of a ${period}`,
       );
     }
+  });
+
+  it.each(['second', 'minute', 'hour'])('begin no %s at an anchor', (period) => {
+    expect(errorOf('calendar-window', { period, retain: undefined })).toBe(
+      `test: option 'anchor' is given with period '${period}', wants one of day, week, month, quarter, year`,
+    );
   });
 
   it('of a hold go together', () => {

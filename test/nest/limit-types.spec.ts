@@ -98,3 +98,20 @@ it('compiles no wrong mix in a candidate', () => {
   // @ts-expect-error -- a candidate has none of its own
   defineLimit({ ...defaults, candidate: { rate: 5, candidate: { rate: 4 } } });
 });
+
+it('compiles an anchor of windows that are a day or longer', () => {
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'month', anchor: '2026-01-31' });
+  RateLimit({ algo: 'budget', limit: 1, period: 'day', anchor: new Date() });
+  RateLimit({
+    algo: 'calendar-window',
+    rate: 1,
+    period: 'year',
+    anchor: async (context) => context.getArgs()[0] ?? null,
+  });
+  // @ts-expect-error -- an hour begins where the hour does
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'hour', anchor: '2026-01-31' });
+  // @ts-expect-error -- the windows of others begin by themselves
+  RateLimit({ algo: 'fixed-window', rate: 1, interval: '1d', anchor: '2026-01-31' });
+  // @ts-expect-error -- whether it is no date
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'month', anchor: () => true });
+});
