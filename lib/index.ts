@@ -13,6 +13,7 @@ export type { LeaseEnd } from './algorithms/algorithm.js';
 export type { ConcurrencyOptions } from './algorithms/concurrency.js';
 export type { FixedWindowOptions } from './algorithms/fixed-window.js';
 export type { GcraOptions } from './algorithms/gcra.js';
+export type { PlanOptions } from './algorithms/plan-terms.js';
 export type { HoldOptions, OnLapse } from './algorithms/hold-terms.js';
 export type { AlgorithmOptions } from './algorithms/index.js';
 export type { LeakyBucketOptions } from './algorithms/leaky-bucket.js';
@@ -99,7 +100,7 @@ export type {
 } from './explain/explanation.js';
 export type { LimitQuery, RouteQuery } from './explain/question.js';
 export { formatExplanation } from './explain/format.js';
-export type { AcquireOptions, ReserveOptions } from './limiter/limiter-options.js';
+export type { AcquireOptions, CreditOptions, ReserveOptions } from './limiter/limiter-options.js';
 export type { LimitCheck } from './limiter/limit-checks.js';
 export { LimiterService } from './nest/limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';
@@ -155,6 +156,7 @@ export type {
   Check,
   Claim,
   ClaimEnd,
+  Credit,
   HeldLease,
   Refund,
   ReserveEntry,

@@ -1,14 +1,10 @@
 import type { Algorithm } from './algorithm.js';
-import {
-  type CalendarOptions,
-  calendarOf,
-  calendarWindow,
-  type CalendarWindowParameters,
-  type CalendarWindowState,
-  followingOf,
-} from './calendar-window.js';
+import { type CalendarOptions, calendarOf, calendarWindow, followingOf } from './calendar-window.js';
+import type { CalendarWindowParameters, CalendarWindowState } from './calendar-window-state.js';
 import { type HoldOptions, holdTerms } from './hold-terms.js';
 import { type Duration, orElse, wholeNumber } from './options.js';
+import type { PlanOptions } from './plan-terms.js';
+import { planned } from './plan-window.js';
 import { shareOfUnits } from './share.js';
 
 /** How long units are held unless told otherwise. */
@@ -29,16 +25,17 @@ export type BudgetOptions = {
    */
   hold?: Duration;
 } & CalendarOptions &
-  HoldOptions;
+  HoldOptions &
+  PlanOptions;
 
 // What an instance takes for requests to come is not what they cost.
-const { prefetch: _, following: _none, ...counted } = calendarWindow;
+const { prefetch: _, following: _following, variants: _variants, ...counted } = calendarWindow;
 
 const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowState> = {
   ...counted,
   name: 'budget',
   code: 'bu',
-  options: ['limit', 'period', 'timezone', 'anchor', 'retain', 'hold', 'onLapse'],
+  options: ['limit', 'period', 'timezone', 'anchor', 'rollover', 'credits', 'retain', 'hold', 'onLapse'],
 
   compile(options, location) {
     const quota = wholeNumber(location, 'limit', options.limit);
@@ -50,4 +47,6 @@ const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowStat
   share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),
 };
 
-export const budget = { ...own, following: followingOf(own) };
+const plan = planned<BudgetOptions>(own, 'bp');
+
+export const budget = { ...own, following: followingOf(own), variants: { rollover: plan, credits: plan } };

@@ -1,12 +1,15 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { planMessages } from '../errors/plan-messages.js';
-import type { Algorithm, Parameters, WindowCount } from './algorithm.js';
+import type { Algorithm, WindowCount } from './algorithm.js';
 import { type AnchorOption, asksForAnchor, fixedAnchor } from './anchor.js';
 import { ANCHORED_PERIODS, AnchoredCalendar, type AnchoredPeriod } from './anchored-calendar.js';
-import { Calendar, type CalendarWindow, type CalendarWindows, isTimezone, type Period, PERIODS } from './calendar.js';
+import { Calendar, type CalendarWindow, isTimezone, type Period, PERIODS } from './calendar.js';
 import { type HoldOptions, holdTerms } from './hold-terms.js';
 import { duration, type Duration, oneOf, orElse, wholeNumber } from './options.js';
+import type { CalendarWindowParameters, CalendarWindowState, FinishedWindow } from './calendar-window-state.js';
+import type { PlanOptions } from './plan-terms.js';
+import { planned } from './plan-window.js';
 import { shareOfUnits } from './share.js';
 import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
@@ -20,7 +23,8 @@ export type CalendarWindowOptions = {
   /** Units that are allowed a window: a whole number >= 1. */
   rate: number;
 } & CalendarOptions &
-  HoldOptions;
+  HoldOptions &
+  PlanOptions;
 
 /** Which windows of the calendar are counted. */
 export type CalendarOptions = {
@@ -56,25 +60,7 @@ export type CalendarOptions = {
     }
 );
 
-export interface CalendarWindowParameters extends Parameters {
-  readonly calendar: CalendarWindows;
-  readonly retain: number;
-  /** Nothing says where windows begin: the one that runs is kept to, and only where none does, the calendar's own begins. */
-  readonly follows: boolean;
-}
-
-interface Window {
-  readonly count: number;
-  readonly start: number;
-  readonly end: number;
-}
-
-export interface CalendarWindowState extends WindowState {
-  /** Windows that ended before this one, the oldest first. */
-  finished: readonly Window[];
-}
-
-const NONE_FINISHED: readonly Window[] = [];
+const NONE_FINISHED: readonly FinishedWindow[] = [];
 
 /** The windows that are kept at most. */
 const MAX_RETAINED = 10_000;
@@ -95,7 +81,7 @@ const counted: Algorithm<CalendarWindowOptions, CalendarWindowParameters, Calend
   name: 'calendar-window',
   code: 'cw',
   extraKeys: ['history'],
-  options: ['rate', 'period', 'timezone', 'anchor', 'retain', 'hold', 'onLapse'],
+  options: ['rate', 'period', 'timezone', 'anchor', 'rollover', 'credits', 'retain', 'hold', 'onLapse'],
 
   compile(options, location) {
     const quota = wholeNumber(location, 'rate', options.rate);
@@ -142,7 +128,13 @@ const counted: Algorithm<CalendarWindowOptions, CalendarWindowParameters, Calend
       .toReversed(),
 };
 
-export const calendarWindow = { ...counted, following: followingOf(counted) };
+const plan = planned<CalendarWindowOptions>(counted, 'cp');
+
+export const calendarWindow = {
+  ...counted,
+  following: followingOf(counted),
+  variants: { rollover: plan, credits: plan },
+};
 
 /**
  * What counts where a function says by the request where windows begin, and nobody asked it: it keeps to the window that runs, so that

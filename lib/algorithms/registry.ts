@@ -4,7 +4,7 @@ type Options = Readonly<Record<string, unknown>>;
 
 /** What only some algorithms can do. */
 export type Capability =
-  'reservation' | 'queue' | 'holding' | 'holds' | 'prefetch' | 'adapting' | 'history' | 'sharing';
+  'reservation' | 'queue' | 'holding' | 'holds' | 'prefetch' | 'adapting' | 'history' | 'sharing' | 'varying';
 
 /** The parts of an algorithm that it may leave out. */
 type OptionalParts = {
@@ -33,6 +33,7 @@ const ABSENT: OptionalParts = {
   queue: undefined,
   holding: undefined,
   holds: undefined,
+  varying: undefined,
   prefetch: undefined,
   adapting: undefined,
   history: undefined,

@@ -11,6 +11,16 @@ export const planMessages = {
     `${location}: option 'anchor' is given with period '${period}', wants one of ${able.join(', ')}`,
   anchorWith: (location: string, other: string) =>
     `${location}: options 'anchor', a function, and '${other}' exclude each other, wants one of them`,
+  rolloverWants: () => 'a number > 0 and <= 1, such as 0.5, of at least a millionth',
+  creditsWants: () => 'true',
+  tooManyUnits: (location: string, got: number, most: number) =>
+    `${location}: a limit with 'rollover' or 'credits' allows ${got} units, wants at most ${most}`,
+  planWith: (location: string, option: string, other: string) =>
+    `${location}: options '${option}' and '${other}' exclude each other, wants one of them`,
+  wrongCredits: (got: unknown) => `credits are ${show(got)}, wants a whole number >= 1 and <= ${2 ** 51}`,
+  wrongCreditId: (got: unknown) => `the id of a credit is ${show(got)}, wants a string that is not empty`,
+  noCredits: (limit: string) => `limit '${limit}' takes no credits, wants the option 'credits'`,
+  noCreditStore: (limit: string) => `the store of limit '${limit}' keeps no credits, wants one that has 'credit'`,
   candidateAnchor: (location: string) =>
     `${location}: option 'anchor' is a function, wants a fixed one: the function of the limit itself is asked`,
   wrongAnchor: (limit: string, got: unknown) =>

@@ -1,15 +1,31 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
-import { assertActual, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
+import { MOST_UNITS } from '../algorithms/plan-terms.js';
+import {
+  assertActual,
+  assertCredits,
+  assertHistory,
+  assertKey,
+  assertSignal,
+  assertUnits,
+  toMs,
+} from '../limits/arguments.js';
 import { type Asked, askedOf, type ConsumeOptions } from '../limits/consume-options.js';
 import { openDecision, refundOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
+import { planMessages } from '../errors/plan-messages.js';
 import { CallerAnswer } from './caller-answer.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
-import { ACQUIRE_OPTIONS, type AcquireOptions, RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
+import {
+  ACQUIRE_OPTIONS,
+  type AcquireOptions,
+  type CreditOptions,
+  RESERVE_OPTIONS,
+  type ReserveOptions,
+} from './limiter-options.js';
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
 import { readReservationId } from './reservation-id.js';
@@ -153,6 +169,31 @@ export class Limiter {
     await this.queues.refund({ ...counter, units });
   }
 
+  /**
+   * Adds prepaid units, which are taken once the window is used up, and do not lapse with it. Of all credits of one `id`, such as
+   * that of a payment, only the first counts: for 35 days, so that a message that is sent again counts once.
+   *
+   * @param key the key of the counter
+   * @param units a whole number >= 1
+   * @param options the `id`
+   * @returns how many are left, with these
+   */
+  credit(key: string, units: number, options: CreditOptions = {}): Promise<number> {
+    return this.changeCredits(key, units, options);
+  }
+
+  /**
+   * Takes prepaid units back: so many, or what is left of them; all by default.
+   *
+   * @param key the key of the counter
+   * @param units a whole number >= 1
+   * @param options the `id`, of which none that is a credit's counts again
+   * @returns how many are left
+   */
+  withdraw(key: string, units: number = MOST_UNITS, options: CreditOptions = {}): Promise<number> {
+    return this.changeCredits(key, units, options, -1);
+  }
+
   /** Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed. */
   async penalize(key: string, units: number): Promise<void> {
     const counter = this.counter(key);
@@ -182,7 +223,7 @@ export class Limiter {
     this.queues.wake(counter);
   }
 
-  /** Forgets all that a key has: counted units, held units, a block, and offences. */
+  /** Forgets all that a key has: counted units, held units, a block, and offences; but not its credits, which `withdraw` takes back. */
   async reset(key: string): Promise<void> {
     const counter = this.counter(key);
     await this.store.reset(withStarts(counter));
@@ -218,6 +259,19 @@ export class Limiter {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  private async changeCredits(key: string, units: number, { id }: CreditOptions, sign = 1): Promise<number> {
+    const counter = this.counter(key);
+    assertCredits(units);
+    if (id !== undefined && (typeof id !== 'string' || id === '')) {
+      throw new RateLimitArgumentError(planMessages.wrongCreditId(id));
+    }
+    if (!counter.limit.takesCredits) throw new RateLimitArgumentError(planMessages.noCredits(this.name));
+    if (this.store.credit === undefined) throw new RateLimitArgumentError(planMessages.noCreditStore(this.name));
+    const left = await this.store.credit({ ...counter, units: sign * units, id });
+    this.queues.wake(counter);
+    return left;
   }
 
   /** Reserves units that count at once, and are held until they are settled. */

@@ -7,6 +7,7 @@ import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/al
 import { asksForAnchor, givenAnchor } from '../algorithms/anchor.js';
 import { type ShareParameters, sharedBy, type Tenant } from '../algorithms/fair-share.js';
 import type { HoldTerms } from '../algorithms/hold-terms.js';
+import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { wholeShare } from '../algorithms/share.js';
 import { SHARE_SLICES } from '../algorithms/tenant-record.js';
@@ -92,6 +93,8 @@ export class CompiledLimit {
   readonly hold: HoldTerms | undefined;
   /** Whether it learns how much fits. Each check reads it. */
   readonly adapts: boolean;
+  /** Whether how much fits at once differs from window to window. Each check reads it. */
+  readonly varies: boolean;
   /** Its `id` without the generation. */
   readonly lineage: string;
   /** The same limit as requests of each anchor meet it, if a function says by the request where its windows begin. */
@@ -155,8 +158,10 @@ export class CompiledLimit {
     this.onStoreError = rest.onStoreError ?? 'local';
     this.escalation = rest.escalation;
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
-    // What tenants used under another quota stays theirs.
-    this.carry = rest.shared === undefined ? rest.carry : undefined;
+    // What tenants used under another quota stays theirs, and so do the units of a plan.
+    this.varies = algorithm.varying !== undefined;
+    this.carry = rest.shared === undefined && !this.varies ? rest.carry : undefined;
+    if (this.varies) refuseWithPlan(options, this.blockFor, rest.candidate, location);
     if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
@@ -178,6 +183,11 @@ export class CompiledLimit {
   /** Whether it keeps a part of its quota from requests of some priority. */
   get keepsUnits(): boolean {
     return this.whole.byPriority !== undefined;
+  }
+
+  /** Whether it takes credits. */
+  get takesCredits(): boolean {
+    return (this.options as PlanOptions).credits === true;
   }
 
   /** The limit as requests of a priority meet it: without what is kept for more important ones. */
@@ -299,13 +309,28 @@ function candidateOf(options: AlgorithmOptions, settings: LimitSettings): Compil
 function withAnchor(options: AlgorithmOptions, anchor: number | null): AlgorithmOptions {
   if (!asksForAnchor(options)) return options;
   const { anchor: _, ...rest } = options;
-  return (anchor === null ? rest : { ...rest, anchor }) as AlgorithmOptions;
+  return (anchor === null ? rest : { ...rest, anchor });
 }
 
 /** A block forgets what was used, held or not; and units that were taken for several requests are those of none. */
 function refuseWithHold(location: string, blockFor: number, prefetch: PrefetchTerms | undefined): void {
   if (blockFor > 0) throw new RateLimitConfigError(holdMessages.holdWith(location, 'blockFor'));
   if (prefetch !== undefined) throw new RateLimitConfigError(holdMessages.holdWith(location, 'prefetch'));
+}
+
+/** A block forgets what was used, credits, too; and a second version would have credits of its own, which nobody adds. */
+function refuseWithPlan(
+  options: PlanOptions,
+  blockFor: number,
+  candidate: AlgorithmOptions | undefined,
+  location: string,
+): void {
+  const option = options.credits === undefined ? 'rollover' : 'credits';
+  const refuse = (other: string) => {
+    throw new RateLimitConfigError(planMessages.planWith(location, option, other));
+  };
+  if (blockFor > 0) refuse('blockFor');
+  if (option === 'credits' && candidate !== undefined) refuse('candidate');
 }
 
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */

@@ -2,6 +2,7 @@ import { algorithms } from '../algorithms/index.js';
 import { fixedAnchor } from '../algorithms/anchor.js';
 import { isTimezone, PERIODS } from '../algorithms/calendar.js';
 import { LAPSES } from '../algorithms/hold-terms.js';
+import { isRollover } from '../algorithms/plan-terms.js';
 import { type Duration, duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { listOf } from '../errors/messages.js';
 import { keySchemes } from '../key-resolvers/index.js';
@@ -146,6 +147,12 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
     isRight: (value) => succeeds(() => fixedAnchor(value, 'UTC', '')),
     schema: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$' }] },
   },
+  rollover: {
+    wants: planMessages.rolloverWants(),
+    isRight: isRollover,
+    schema: { type: 'number', minimum: 0.0000005, maximum: 1 },
+  },
+  credits: { wants: planMessages.creditsWants(), isRight: (value) => value === true, schema: { const: true } },
   retain: time,
   hold: time,
   onLapse: words(LAPSES),

@@ -1,12 +1,12 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
 -- Uses: fair_share, make_algorithm, now, program, time_to_live_slack, values
--- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, HOLD, LEARN, LEARN_RATE, NO_CARRY, PEEK,
+-- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CREDIT, HISTORY, HOLD, LEARN, LEARN_RATE, NO_CARRY, PEEK,
 --   PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, has_operations, is_varied, learns_or_claims, limits, position,
 --   states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
-local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
+local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD, CREDIT = 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
 local NO_CARRY, PROPORTIONAL = 0, 1
 
 -- Whether any limit of the call has a hold, or is met by requests from which a part of its quota is kept: one that is neither is asked

@@ -106,9 +106,11 @@ describe('the options of an algorithm', () => {
   it('are those that its page names', () => {
     expect(algorithms.names).toEqual(expect.arrayContaining(ALGOS));
     const withWarmUp = ['token-bucket', 'gcra'];
+    const plans = ['calendar-window', 'budget'];
     for (const algo of ALGOS) {
-      const more = withWarmUp.includes(algo) ? ['warmUp'] : [];
-      expect(algorithms.get(algo)!.options).toEqual([...Object.keys(right[algo]), ...more]);
+      const more = withWarmUp.includes(algo) ? ['warmUp'] : plans.includes(algo) ? ['rollover', 'credits'] : [];
+      const all = algorithms.get(algo)!.options;
+      expect(all.toSorted()).toEqual([...Object.keys(right[algo]), ...more].toSorted());
     }
   });
 
@@ -155,6 +157,42 @@ describe('the options of an algorithm', () => {
   it.each(['second', 'minute', 'hour'])('begin no %s at an anchor', (period) => {
     expect(errorOf('calendar-window', { period, retain: undefined })).toBe(
       `test: option 'anchor' is given with period '${period}', wants one of day, week, month, quarter, year`,
+    );
+  });
+
+  it.each(['calendar-window', 'budget'] as const)('of a plan of %s', (algo) => {
+    for (const rollover of [0.000001, 0.5, 1]) expect(errorOf(algo, { rollover })).toBeUndefined();
+    for (const rollover of [0, -0.5, 1.1, NaN, '0.5', null, true]) {
+      expect(errorOf(algo, { rollover })).toMatch(
+        /^test: option 'rollover' is .*, wants a number > 0 and <= 1, such as 0\.5, of at least a millionth$/,
+      );
+    }
+    expect(errorOf(algo, { credits: true })).toBeUndefined();
+    for (const credits of [false, 1, null, 'yes']) {
+      expect(errorOf(algo, { credits })).toMatch(/^test: option 'credits' is .*, wants true$/);
+    }
+    const size = algo === 'budget' ? 'limit' : 'rate';
+    expect(errorOf(algo, { [size]: 2 ** 51, credits: true })).toBeUndefined();
+    expect(errorOf(algo, { [size]: 2 ** 51 + 1, credits: true })).toBe(
+      "test: a limit with 'rollover' or 'credits' allows 2251799813685249 units, wants at most 2251799813685248",
+    );
+    const refused = (more: object, settings: object) => () =>
+      new CompiledLimit(options(algo, { hold: undefined, onLapse: undefined, ...more }), {
+        location: 'test',
+        ...settings,
+      });
+    const prefetch = { units: 10, ttl: 1e6 };
+    if (algo === 'calendar-window') {
+      expect(refused({ rollover: 1 }, { prefetch })).toThrow("options 'prefetch' and 'rollover' exclude each other");
+      expect(refused({ rollover: 1 }, { blockFor: 1e6 })).toThrow(
+        "options 'rollover' and 'blockFor' exclude each other",
+      );
+    }
+    expect(refused({ credits: true }, { candidate: options(algo) })).toThrow(
+      "options 'credits' and 'candidate' exclude",
+    );
+    expect(refused({ credits: true }, { shared: { floor: 0 } })).toThrow(
+      "options 'share' and 'credits' exclude each other",
     );
   });
 

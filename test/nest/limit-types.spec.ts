@@ -115,3 +115,16 @@ it('compiles an anchor of windows that are a day or longer', () => {
   // @ts-expect-error -- whether it is no date
   RateLimit({ algo: 'calendar-window', rate: 1, period: 'month', anchor: () => true });
 });
+
+it('compiles what moves on, and credits, of windows of the calendar', () => {
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'hour', rollover: 0.5, credits: true });
+  RateLimit({ algo: 'budget', limit: 1, period: 'month', anchor: '2026-01-31', rollover: 1 });
+  // @ts-expect-error -- nothing moves without a period
+  RateLimit({ algo: 'calendar-window', rate: 1, rollover: 0.5 });
+  // @ts-expect-error -- a window that begins with its first request has none before it
+  RateLimit({ algo: 'fixed-window', rate: 1, interval: '1d', rollover: 0.5 });
+  // @ts-expect-error -- nothing is prepaid where units come back by themselves
+  RateLimit({ algo: 'gcra', rate: 1, interval: '1d', credits: true });
+  // @ts-expect-error -- without credits it says nothing
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'month', credits: false });
+});

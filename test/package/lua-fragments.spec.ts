@@ -11,6 +11,7 @@ const options: Record<string, AlgorithmOptions> = {
   'calendar-window': { algo: 'calendar-window', rate: 7, period: 'minute', retain: '1h' },
   budget: { algo: 'budget', limit: 7, period: 'minute', retain: '1h' },
   'following-window': { algo: 'calendar-window', rate: 7, period: 'day', anchor: () => null, retain: '1h' },
+  'plan-window': { algo: 'calendar-window', rate: 7, period: 'day', anchor: '2026-01-31', rollover: 0.5, retain: '1h' },
   'sliding-window': { algo: 'sliding-window', rate: 7, interval: '10s', slices: 20 },
   'sliding-log': { algo: 'sliding-log', rate: 7, interval: '10s' },
   'token-bucket': { algo: 'token-bucket', rate: 14, interval: '10s', refill: 'intervally' },

@@ -19,8 +19,8 @@ afterAll(() => redis.quit());
 
 const byRequest = (others: object = {}, settings: object = {}) =>
   new CompiledLimit(
-    { algo: 'calendar-window', rate: 3, period: 'month', anchor: () => null, ...others } as AlgorithmOptions,
-    { location: 'test', ...settings },
+    { algo: 'calendar-window', rate: 3, period: 'month', anchor: () => null, ...others },
+    { location: 'test', name: 'plan', ...settings },
   );
 
 describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, make) => {
@@ -184,7 +184,7 @@ describe('windows whose anchor changes', () => {
   it('are counted alike by both stores', async () => {
     const property = fc.asyncProperty(options, steps, async ({ onLapse, ...own }, history) => {
       const terms = own.hold === undefined || onLapse === undefined ? {} : { onLapse };
-      const limit = new CompiledLimit({ ...own, ...terms } as AlgorithmOptions, { location: 'test' });
+      const limit = new CompiledLimit({ ...own, ...terms }, { location: 'test' });
       const clock = new ManualClock();
       const prefix = freshPrefix();
       const stores = Object.values(storeKinds).map((make) => make(clock, redis, prefix));
@@ -218,7 +218,7 @@ describe('windows whose anchor changes', () => {
   it('allow a quota a window, and one more for each change', async () => {
     const property = fc.asyncProperty(options, steps, async ({ rate, period, timezone = 'UTC' }, history) => {
       const limit = new CompiledLimit(
-        { algo: 'calendar-window', rate, period, timezone, anchor: () => null } as AlgorithmOptions,
+        { algo: 'calendar-window', rate, period, timezone, anchor: () => null },
         { location: 'test' },
       );
       const clock = new ManualClock();

@@ -98,6 +98,6 @@ describe('a limit whose windows begin where requests say', () => {
     [{ candidate: { anchor: () => null } }, "option 'anchor' is a function, wants a fixed one"],
     [{ anchor: 'soon' }, "option 'anchor' is 'soon', wants a Date, an ISO 8601 date such as '2026-01-31'"],
   ])('is refused at start-up with %j', async (wrong, message) => {
-    await expect(startUp({ define: { plan: { ...plan, ...wrong } as LimitDefinition } })).rejects.toThrow(message);
+    await expect(startUp({ define: { plan: { ...plan, ...wrong } } })).rejects.toThrow(message);
   });
 });

@@ -17,7 +17,7 @@ export function tellAsker(
 
 /** Whether the cost of a view fits, blocked or not. */
 export function fits({ limit, state, cost }: View): boolean {
-  return cost <= limit.quota && limit.algorithm.fits(limit.parameters, state, cost);
+  return (cost <= limit.quota || limit.varies) && limit.algorithm.fits(limit.parameters, state, cost);
 }
 
 /** Notes what was refused, where that matters. Says whether there is anything to store. */
@@ -31,7 +31,7 @@ export function noteRefusal({ limit, state, block, cost }: View): boolean {
 export function evaluateReservation(view: View, longest: number): void {
   const { limit, state, block, cost } = view;
   const { algorithm, parameters } = limit;
-  if (cost > limit.quota || block !== undefined) return;
+  if ((cost > limit.quota && !limit.varies) || block !== undefined) return;
   view.allowed = fits(view);
   if (view.allowed) {
     view.delay = algorithm.queue?.delay(parameters, state, cost) ?? 0;
@@ -61,6 +61,12 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     decision.quota = algorithm.adapting!.quota(parameters, state);
     decision.inFlight = algorithm.adapting!.inFlight(parameters, state);
   }
+  if (limit.varies) {
+    const varying = algorithm.varying!;
+    decision.quota = varying.quota(parameters, state);
+    const credits = varying.credits(parameters, state);
+    if (credits !== undefined) decision.credits = credits;
+  }
   const tickets = view.allowed ? (algorithm.queue ?? algorithm.holding) : undefined;
   if (escalation !== undefined) decision.offences = (block ?? view.past)?.offences ?? 0;
   if (tickets !== undefined) decision.ticket = tickets.ticket(parameters, state, cost);
@@ -70,10 +76,10 @@ export function decisionOf(view: View, reset: number): StoreDecision {
 function retryAfterMs(view: View, blocked: number): number {
   const { limit, cost, state, delay, holds } = view;
   if (delay !== undefined) return toMs(delay);
-  if (cost > limit.quota) return Infinity;
+  if (cost > limit.quota && !limit.varies) return Infinity;
   let needed = fits(view) ? 0 : limit.algorithm.retryAfter(limit.parameters, state, cost);
   if (holds !== undefined && needed > 0) needed = Math.min(needed, untilLapsed(view));
-  return toMs(Math.max(needed, blocked));
+  return needed === Infinity ? needed : toMs(Math.max(needed, blocked));
 }
 
 /** Waits beyond this, 36,000 years, are all the same; the script does so too. */

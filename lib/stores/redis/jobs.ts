@@ -124,8 +124,10 @@ export class OperationJob<T> extends Job {
 const HOLDS_WORK = 4;
 
 /** The most keys that a limit needs. */
-function keysOf({ algorithm, hold, tenant }: CompiledLimit): number {
-  return 1 + (algorithm.extraKeys?.length ?? 0) + (hold === undefined && tenant === undefined ? 0 : 1);
+function keysOf({ algorithm, hold, tenant, takesCredits }: CompiledLimit): number {
+  return (
+    (takesCredits ? 2 : 1) + (algorithm.extraKeys?.length ?? 0) + (hold === undefined && tenant === undefined ? 0 : 1)
+  );
 }
 
 /** How much a limit asks of the server, in checks of a plain counter. */

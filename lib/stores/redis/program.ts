@@ -1,9 +1,28 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { Charge, Check, Claim, HeldLease, Refund, ReserveEntry } from '../store.js';
+import {
+  type Charge,
+  type Check,
+  type Claim,
+  type Credit,
+  CREDIT_KNOWN_FOR,
+  type HeldLease,
+  type Refund,
+  type ReserveEntry,
+} from '../store.js';
 import type { Counter } from '../../limits/counter.js';
 import { holdNumbers } from '../../algorithms/hold-terms.js';
 import { isHold } from '../store-decision.js';
-import { claimKeyOf, extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf, shareKeyOf } from './keys.js';
+import {
+  claimKeyOf,
+  creditIdKeyOf,
+  creditsKeyOf,
+  extraKeysOf,
+  holdsKeyOf,
+  keyOf,
+  noteKeyOf,
+  rateKeyOf,
+  shareKeyOf,
+} from './keys.js';
 import type { Lesson } from '../lesson.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
 
@@ -25,6 +44,7 @@ const RELEASE = 14;
 const ONLY_LOOK = -1;
 const SETTLE = 15;
 const HOLD = 16;
+const CREDIT = 17;
 const LEARNT_OR_CLAIMED: readonly number[] = [LEARN, LEARN_RATE, RELEASE];
 const UNKNOWN = -1;
 /** What the program is of, which the script makes no more for than it needs. */
@@ -172,6 +192,12 @@ export class Program {
     }
   }
 
+  credit(credit: Credit): void {
+    const { units, id } = credit;
+    const key = id === undefined ? 0 : this.keyNumber(creditIdKeyOf(this.prefix, credit, id));
+    this.operation(CREDIT, { ...credit, limit: credit.limit.whole }, units, key, CREDIT_KNOWN_FOR);
+  }
+
   penalize(charge: Charge): void {
     // Who may take less than all still owes all that was used.
     this.operation(PENALIZE, { ...charge, limit: charge.limit.whole }, charge.units);
@@ -288,8 +314,10 @@ export class Program {
     return number;
   }
 
-  /** What is held of a counter has a key of its own beside it, and so has each of its tenants. */
-  private declareBeside(key: string, { limit: { hold, tenant } }: Counter): void {
+  /** What is held of a counter has a key of its own beside it, and so has each of its tenants, and its credits. */
+  private declareBeside(key: string, counter: Counter): void {
+    const { hold, tenant, takesCredits } = counter.limit;
+    if (takesCredits) this.keyNumber(creditsKeyOf(this.prefix, counter));
     if (hold !== undefined) this.keyNumber(holdsKeyOf(key));
     if (tenant !== undefined) this.keyNumber(shareKeyOf(key, tenant));
   }

@@ -12,6 +12,7 @@ import type {
   Check,
   CheckAnswer,
   Claim,
+  Credit,
   HeldLease,
   Refund,
   ReserveEntry,
@@ -31,6 +32,7 @@ import { Slots } from './slots.js';
 /** The keys of what is learnt of an upstream, and of a rate that is learnt, too. */
 const NOTE = 1;
 const NOTE_AND_RATE = 2;
+const CREDIT_ID = 1;
 const CLAIM = 1;
 const CLAIM_AND_CANDIDATE = 2;
 
@@ -170,6 +172,15 @@ export class RedisStore extends DirectStore implements Store {
       counters.map((refund) =>
         this.operate(refund, (program) => program.refund(refund), succeeded, refund.claim && CLAIM),
       ),
+    );
+  }
+
+  credit(credit: Credit): Promise<number> {
+    return this.operate(
+      credit,
+      (program) => program.credit(credit),
+      (reply) => reply.wait(),
+      credit.id === undefined ? 0 : CREDIT_ID,
     );
   }
 
