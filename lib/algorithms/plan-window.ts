@@ -130,9 +130,9 @@ export function planned<O extends PlanOptions>(
   base: Algorithm<O, CalendarWindowParameters, CalendarWindowState>,
   code: string,
 ): Algorithm<O, PlanParameters, PlanState> {
-  const { prefetch: _, reopen: _none, ...rest } = base;
+  const { prefetch: _, ...rest } = base;
   return {
-    ...(rest as unknown as Algorithm<O, PlanParameters, PlanState>),
+    ...({ ...rest, reopen: undefined } as unknown as Algorithm<O, PlanParameters, PlanState>),
     code,
     script: 'plan-window',
     compile(options, location) {

@@ -16,6 +16,7 @@ import { PreviewsController } from './previews/previews.controller.js';
 import { QuoteProvider } from './quotes/quote-provider.js';
 import { QuotesController } from './quotes/quotes.controller.js';
 import { RatesController } from './rates/rates.controller.js';
+import { InvoicesController } from './invoices/invoices.controller.js';
 import { RecommendationsController } from './recommendations/recommendations.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
 import { SearchController } from './search/search.controller.js';
@@ -53,6 +54,16 @@ export const CONSOLE_PATH = 'ops/limits';
           'model-requests': { algo: 'sliding-window', rate: 60, interval: '1m' },
           'completion-tokens': { algo: 'sliding-window', rate: 10_000, interval: '1m', hold: '1m' },
           'model-money': { algo: 'budget', limit: usd('0.01'), period: 'day', timezone: 'Europe/Berlin', hold: '1m' },
+          invoices: {
+            algo: 'calendar-window',
+            rate: 3,
+            period: 'month',
+            timezone: 'Europe/Berlin',
+            key: 'user',
+            anchor: '2026-01-31',
+            rollover: 0.5,
+            credits: true,
+          },
           // Asked by visitors that are made up.
           feed: { algo: 'token-bucket', rate: 2, interval: '1s', burst: 10 },
           'daily-translations': {
@@ -90,6 +101,7 @@ export const CONSOLE_PATH = 'ops/limits';
     RatesController,
     OrdersController,
     RecommendationsController,
+    InvoicesController,
     PreviewsController,
     SyncsController,
     PlaygroundController,

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { AnchoredCalendar } from '../../lib/algorithms/anchored-calendar.js';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Store } from '../../lib/stores/store.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
