@@ -60,7 +60,7 @@ function plan.open(limit, stored, now, key, state)
     end
   end
   if limit.has_credits == 1 then
-    state.balance = tonumber(redis.call('GET', credits_key(key)) or 0) or 0
+    state.balance = tonumber(redis.call('MGET', credits_key(key))[1] or 0) or 0
     state.gross = state.balance + state.taken
   end
 end

@@ -121,6 +121,10 @@ describe('credits on Redis', () => {
     const taken = decisions.reduce((sum, { allowed }, at) => sum + (allowed ? 1 + Math.floor(at / 40) : 0), 0);
     expect(taken).toBe(50);
     expect(await ask(stores[0]!, limit, { identity, peek: true })).toMatchObject({ credits: 0, remaining: 0 });
+    // A value of another type counts as none, and what is added replaces it.
+    await redis[0]!.lpush(`${prefix}:{user:7}:${limit.lineage}:credits`, 'x');
+    expect(await ask(stores[0]!, limit, { identity: 'user:7' })).toMatchObject({ allowed: true, credits: 0 });
+    expect(await stores[1]!.credit({ limit, identity: 'user:7', units: 2 })).toBe(2);
     // Another process, later.
     const later = new RedisStore(redis[1]!, { prefix, timeoutMs: 5000 });
     expect(await later.credit({ limit, identity, units: 10, id: '3' })).toBe(0);
