@@ -45,6 +45,8 @@ export default {
   treatValidationWarningsAsErrors: true,
   intentionallyNotExported: [
     'Algorithm',
+    'Anchoring',
+    'Asking',
     'Borrowing',
     'CarryOver',
     'ChangedOf',

@@ -5,12 +5,15 @@
 export type { WindowCount } from './algorithms/algorithm.js';
 export type { BudgetOptions } from './algorithms/budget.js';
 export type { CalendarOptions, CalendarWindowOptions } from './algorithms/calendar-window.js';
+export type { Anchor, AnchorOption } from './algorithms/anchor.js';
+export type { AnchoredPeriod } from './algorithms/anchored-calendar.js';
 export type { Period } from './algorithms/calendar.js';
 export type { AdaptiveOptions, AdaptiveShares } from './algorithms/adaptive-options.js';
 export type { LeaseEnd } from './algorithms/algorithm.js';
 export type { ConcurrencyOptions } from './algorithms/concurrency.js';
 export type { FixedWindowOptions } from './algorithms/fixed-window.js';
 export type { GcraOptions } from './algorithms/gcra.js';
+export type { PlanOptions } from './algorithms/plan-terms.js';
 export type { HoldOptions, OnLapse } from './algorithms/hold-terms.js';
 export type { AlgorithmOptions } from './algorithms/index.js';
 export type { LeakyBucketOptions } from './algorithms/leaky-bucket.js';
@@ -67,6 +70,7 @@ export type {
   LimitAnswer,
   LimitDefaults,
   AdaptiveLimitOptions,
+  AnchorFunction,
   LimitDefinition,
   LimitFunction,
   LimitSpec,
@@ -99,7 +103,7 @@ export type {
 } from './explain/explanation.js';
 export type { LimitQuery, RouteQuery } from './explain/question.js';
 export { formatExplanation } from './explain/format.js';
-export type { AcquireOptions, ReserveOptions } from './limiter/limiter-options.js';
+export type { AcquireOptions, CreditOptions, ReserveOptions } from './limiter/limiter-options.js';
 export type { DailyUsage, KeyUsage, Usage, UsageExportOptions, UsageRange, UsageTime } from './limiter/usage.js';
 export type { LimitCheck } from './limiter/limit-checks.js';
 export { LimiterService } from './nest/limiter.service.js';
@@ -162,6 +166,7 @@ export type {
   Check,
   Claim,
   ClaimEnd,
+  Credit,
   HeldLease,
   Refund,
   ReserveEntry,

@@ -41,7 +41,8 @@
 --            between two calls. 13 claim (cost, the longest wait in microseconds, or -1 to only look; the number of the key of its claim,
 --            microseconds to keep that once its units can be used) is a reserve that is done once, and of one entry, or of a limit
 --            and its candidate. 14 releases a claim (the number of its key, 1 to give its units back). 15 settle has four: units, ticket,
---            when they were charged, units that were really used. 9 stands for many checks of 0
+--            when they were charged, units that were really used. 18 credit has three: units, less than none to take back; the number of the key of
+--            its identifier, or 0; microseconds to keep that. 9 stands for many checks of 0
 --            with the same limits and costs, whose keys follow each other: the number of entries of a check, the number of checks, the number of the first key, what to add to it from check
 --            to check, then the number of the limit and the cost of each entry. A check has each key once. 17 says who of the entries
 --            of the check that follows is within whom: their number, then of each, the deepest first, its number, that of the entry
@@ -52,13 +53,13 @@
 --            reset_after * 4 + 1, remaining                  allowed
 --            reset_after * 4 + 2, remaining, delay, ticket   allowed, to be held
 --            reset_after * 4,     remaining, retry_after     refused; a wait of -1 never ends
---          and, of a limit with steps, the number of offences
+--          and, of a limit with steps, the number of offences; of a plan, its quota in the window that runs, and, with credits, those left
 --          4, 8, 13 and 16 reply the time at last
 --          an operation whose calendar window is not the one of the server's clock replies
 --            -1, now                                  not decided, to be asked again
 --          13 replies as 4, or, to look, as 1; and, of what has been claimed,
 --            -2, wait                                 until its units can be used
---          2, 5, 6, 11 and 14 reply 1; 12 replies the units of an interval, its milliseconds, and the units at once; 7 and 15 reply 1, or 0 if nothing is held any more; 10 replies the time, or 0; 3 replies the number of windows, then start, end,
+--          18 replies the credits that are left; 2, 5, 6, 11 and 14 reply 1; 12 replies the units of an interval, its milliseconds, and the units at once; 7 and 15 reply 1, or 0 if nothing is held any more; 10 replies the time, or 0; 3 replies the number of windows, then start, end,
 --            count of each, the newest last
 --
 -- A refused check writes nothing, unless a state was made under other parameters or the clock was set back by an
@@ -103,6 +104,9 @@
 --   counts(limit, state, charged_at, time)   whether what was charged then still counts at a time from now on; where units can be held
 --   most(limit)             the most that can be counted, beyond the quota, too; where that is less than 2^53 - 1
 --   correct(limit, state, charged_at, difference)   changes the count of the finished window of a time, if it is kept
+--   varies                  true if what fits at once differs from window to window, by more than the quota; it has
+--                           capacity(limit, state), the most units that fit at once now; credits(limit, state), those that are left; and
+--                           credit(limit, state, units), which adds some. Its fits and retry_after are asked of any cost
 --   history(limit, state, key)      start, end, count of windows, the newest last
 -- What plain.lua uses of an algorithm that fragments.json lists as plain are functions that the fragment or its core declares by
 -- `local function`, besides fits, take, remaining, retry_after, reset_after, encode, delay and keep_for:

@@ -40,6 +40,7 @@ const GROUPS: readonly Group[] = [
       'blocking',
       'waiting',
       'budgets',
+      'plans',
       'concurrency',
       'transports',
       'middleware',

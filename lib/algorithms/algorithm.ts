@@ -113,6 +113,18 @@ export interface PrefetchCapability<P extends Parameters> {
   readonly endsWithWindow: boolean;
 }
 
+/** How much fits at once differs from window to window, by more than the quota. Then `fits` and `retryAfter` are asked of any cost. */
+export interface VaryingCapability<P extends Parameters, S extends State> {
+  /** The most units that fit at once in the window that runs. */
+  quota(parameters: P, state: S): number;
+  /** The credits that are left; nothing of limits that take none. */
+  credits(parameters: P, state: S): number | undefined;
+  /** Is told how many credits are left, once its state is open. */
+  bring(parameters: P, state: S, balance: number): void;
+  /** Adds credits; less than none takes back what is left of so many. */
+  credit(parameters: P, state: S, units: number): void;
+}
+
 /** How busy the process is. */
 export interface ProcessLoad {
   /** How late the event loop is now, in microseconds. */
@@ -167,6 +179,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly script?: string;
   /** What counts in its place where an option is given, by the name of the option. Its state is another one. */
   readonly variants?: Readonly<Record<string, unknown>>;
+  /** What counts in its place where a function says by the request where its windows begin, and nobody asked it. Its state is the same. */
+  readonly following?: unknown;
   /** What stands before its name in a program of the script. */
   readonly scriptPrefix?: string;
 
@@ -230,6 +244,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly holding?: HoldingCapability<P, S>;
   /** What allows units to be taken for several requests to come, and used a little later. */
   readonly prefetch?: PrefetchCapability<P>;
+  /** What lets more fit in some windows than in others. */
+  readonly varying?: VaryingCapability<P, S>;
   /** What allows units to be held until they are settled, by limits with a `hold`. */
   readonly holds?: HoldsCapability<P, S>;
   /** What it counts does not depend on its rate: one counter tells what is left under a smaller rate and under a larger one. */

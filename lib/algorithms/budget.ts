@@ -1,13 +1,10 @@
 import type { Algorithm } from './algorithm.js';
-import {
-  type CalendarOptions,
-  calendarOf,
-  calendarWindow,
-  type CalendarWindowParameters,
-  type CalendarWindowState,
-} from './calendar-window.js';
+import { type CalendarOptions, calendarOf, calendarWindow, followingOf } from './calendar-window.js';
+import type { CalendarWindowParameters, CalendarWindowState } from './calendar-window-state.js';
 import { type HoldOptions, holdTerms } from './hold-terms.js';
 import { type Duration, orElse, wholeNumber } from './options.js';
+import type { PlanOptions } from './plan-terms.js';
+import { planned } from './plan-window.js';
 import { shareOfUnits } from './share.js';
 
 /** How long units are held unless told otherwise. */
@@ -17,7 +14,7 @@ const HOLD = '5m';
  * A budget of a period: a reservation of cost c is allowed if spent + held + c <= limit, where both start anew with every period
  * of a time zone. What it really cost is settled later, in the period of the reservation.
  */
-export interface BudgetOptions extends CalendarOptions, HoldOptions {
+export type BudgetOptions = {
   /** The algorithm. */
   algo: 'budget';
   /** Units that may be spent a period: a whole number >= 1. `usd(50)` is fifty dollars in millionths of one. */
@@ -27,16 +24,18 @@ export interface BudgetOptions extends CalendarOptions, HoldOptions {
    * @default '5m'
    */
   hold?: Duration;
-}
+} & CalendarOptions &
+  HoldOptions &
+  PlanOptions;
 
 // What an instance takes for requests to come is not what they cost.
-const { prefetch: _, ...counted } = calendarWindow;
+const { prefetch: _, following: _following, variants: _variants, ...counted } = calendarWindow;
 
-export const budget: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowState> = {
+const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowState> = {
   ...counted,
   name: 'budget',
   code: 'bu',
-  options: ['limit', 'period', 'timezone', 'retain', 'hold', 'onLapse'],
+  options: ['limit', 'period', 'timezone', 'anchor', 'rollover', 'credits', 'retain', 'hold', 'onLapse'],
 
   compile(options, location) {
     const quota = wholeNumber(location, 'limit', options.limit);
@@ -47,3 +46,7 @@ export const budget: Algorithm<BudgetOptions, CalendarWindowParameters, Calendar
   defaultName: ({ algo, limit, period }) => `${algo}:${limit}/${period}`,
   share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),
 };
+
+const plan = planned<BudgetOptions>(own, 'bp');
+
+export const budget = { ...own, following: followingOf(own), variants: { rollover: plan, credits: plan } };

@@ -1,9 +1,15 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { Algorithm, Parameters, WindowCount } from './algorithm.js';
-import { Calendar, isTimezone, type Period, PERIODS } from './calendar.js';
+import { planMessages } from '../errors/plan-messages.js';
+import type { Algorithm, WindowCount } from './algorithm.js';
+import { type AnchorOption, asksForAnchor, fixedAnchor } from './anchor.js';
+import { ANCHORED_PERIODS, AnchoredCalendar, type AnchoredPeriod } from './anchored-calendar.js';
+import { Calendar, type CalendarWindow, isTimezone, type Period, PERIODS } from './calendar.js';
 import { type HoldOptions, holdTerms } from './hold-terms.js';
 import { duration, type Duration, oneOf, orElse, wholeNumber } from './options.js';
+import type { CalendarWindowParameters, CalendarWindowState, FinishedWindow } from './calendar-window-state.js';
+import type { PlanOptions } from './plan-terms.js';
+import { planned } from './plan-window.js';
 import { shareOfUnits } from './share.js';
 import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
@@ -11,17 +17,17 @@ import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from '
  * A window of the calendar: a request of cost c is allowed if count + c <= rate, where count starts anew with every second,
  * minute, hour, day, week (from Monday), month, quarter or year of a time zone, through its changes to and from summer time.
  */
-export interface CalendarWindowOptions extends CalendarOptions, HoldOptions {
+export type CalendarWindowOptions = {
   /** The algorithm. */
   algo: 'calendar-window';
   /** Units that are allowed a window: a whole number >= 1. */
   rate: number;
-}
+} & CalendarOptions &
+  HoldOptions &
+  PlanOptions;
 
 /** Which windows of the calendar are counted. */
-export interface CalendarOptions {
-  /** The calendar's window. */
-  period: Period;
+export type CalendarOptions = {
   /**
    * An IANA time zone, such as `'Europe/Berlin'`.
    * @default 'UTC'
@@ -33,25 +39,28 @@ export interface CalendarOptions {
    * @default not at all
    */
   retain?: Duration;
-}
+} & (
+  | {
+      /** The calendar's window. */
+      period: Period;
+      /** Not of windows below a day. */
+      anchor?: undefined;
+    }
+  | {
+      /** How long a window lasts. */
+      period: AnchoredPeriod;
+      /**
+       * Where windows begin, such as a subscription's own month: a `Date`, an ISO 8601 date such as `'2026-01-31'` (of the
+       * `timezone`, unless it names an offset) or milliseconds since the epoch; or a function of the context that gives one of
+       * these, or nothing for the calendar's own window. The nth window begins at its local time, n periods after it: of the 31st on
+       * 28 February, and then again on 31 March. Not with periods below a day; a function not with `prefetch`.
+       * @default where the calendar's own windows begin
+       */
+      anchor: AnchorOption;
+    }
+);
 
-export interface CalendarWindowParameters extends Parameters {
-  readonly calendar: Calendar;
-  readonly retain: number;
-}
-
-interface Window {
-  readonly count: number;
-  readonly start: number;
-  readonly end: number;
-}
-
-export interface CalendarWindowState extends WindowState {
-  /** Windows that ended before this one, the oldest first. */
-  finished: readonly Window[];
-}
-
-const NONE_FINISHED: readonly Window[] = [];
+const NONE_FINISHED: readonly FinishedWindow[] = [];
 
 /** The windows that are kept at most. */
 const MAX_RETAINED = 10_000;
@@ -68,11 +77,11 @@ const SHORTEST: Record<Period, number> = {
   year: 365 * 86_400e6,
 };
 
-export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowParameters, CalendarWindowState> = {
+const counted: Algorithm<CalendarWindowOptions, CalendarWindowParameters, CalendarWindowState> = {
   name: 'calendar-window',
   code: 'cw',
   extraKeys: ['history'],
-  options: ['rate', 'period', 'timezone', 'retain', 'hold', 'onLapse'],
+  options: ['rate', 'period', 'timezone', 'anchor', 'rollover', 'credits', 'retain', 'hold', 'onLapse'],
   borrowing: true,
 
   compile(options, location) {
@@ -120,11 +129,30 @@ export const calendarWindow: Algorithm<CalendarWindowOptions, CalendarWindowPara
       .toReversed(),
 };
 
+const plan = planned<CalendarWindowOptions>(counted, 'cp');
+
+export const calendarWindow = {
+  ...counted,
+  following: followingOf(counted),
+  variants: { rollover: plan, credits: plan },
+};
+
+/**
+ * What counts where a function says by the request where windows begin, and nobody asked it: it keeps to the window that runs, so that
+ * what is only looked at, or given back, is that of this window.
+ */
+export function followingOf<O, P extends CalendarWindowParameters>(
+  algorithm: Algorithm<O, P, CalendarWindowState>,
+): Algorithm<O, P, CalendarWindowState> {
+  const { prefetch: _, ...rest } = algorithm;
+  return { ...rest, script: 'following-window' };
+}
+
 /** Reads which windows are counted. Throws `RateLimitConfigError`. */
 export function calendarOf(
   options: CalendarOptions,
   location: string,
-): Pick<CalendarWindowParameters, 'calendar' | 'retain'> {
+): Pick<CalendarWindowParameters, 'calendar' | 'retain' | 'follows'> {
   const period = oneOf(location, 'period', options.period, PERIODS);
   const timezone = orElse(options.timezone, 'UTC');
   if (!isTimezone(timezone)) {
@@ -136,16 +164,39 @@ export function calendarOf(
     const wants = `at most ${MAX_RETAINED} windows of a ${period}`;
     throw new RateLimitConfigError(messages.wrongOption(location, 'retain', options.retain, wants));
   }
-  return { retain, calendar: new Calendar(period, timezone) };
+  const { anchor } = options;
+  if (anchor === undefined) return { retain, calendar: new Calendar(period, timezone), follows: false };
+  if (!isAnchored(period))
+    throw new RateLimitConfigError(planMessages.anchorPeriod(location, period, ANCHORED_PERIODS));
+  if (asksForAnchor(options)) return { retain, calendar: new Calendar(period, timezone), follows: true };
+  const at = fixedAnchor(anchor, timezone, location);
+  return { retain, calendar: new AnchoredCalendar(period, timezone, at), follows: false };
+}
+
+function isAnchored(period: Period): period is AnchoredPeriod {
+  return (ANCHORED_PERIODS as readonly Period[]).includes(period);
+}
+
+/** The window to count in: the one that holds now, or, where nothing says which, the stored one if it runs. */
+function windowFor({ calendar, follows }: CalendarWindowParameters, stored: WindowState | undefined, now: number) {
+  const isFollowed = follows && stored !== undefined && stored.count > 0 && now < stored.end;
+  if (!isFollowed || (now < stored.start && !isEarlier(stored, now))) return calendar.windowAt(now);
+  return stored satisfies CalendarWindow;
+}
+
+/** Whether the clock was set back by less than a window. */
+function isEarlier({ start, end, last }: WindowState, now: number): boolean {
+  return now < start && last - now < end - start;
 }
 
 function reopen(
-  { calendar, retain }: CalendarWindowParameters,
+  parameters: CalendarWindowParameters,
   stored: CalendarWindowState | undefined,
   now: number,
   state: CalendarWindowState,
 ): void {
-  const { start, end } = calendar.windowAt(now);
+  const { retain } = parameters;
+  const { start, end } = windowFor(parameters, stored, now);
   state.now = now;
   state.migrated = false;
   state.count = 0;
@@ -163,10 +214,14 @@ function reopen(
     return;
   }
   state.count = count;
-  const isEarlier = now < stored.start && stored.last - now < stored.end - stored.start;
-  if (isEarlier) {
+  if (isEarlier(stored, now)) {
     state.start = stored.start;
     state.end = stored.end;
-  } else state.migrated = stored.start !== start || stored.end !== end;
+  } else {
+    // What was charged before the stored window is none of this one.
+    const isLater = stored.start > start && now >= stored.start;
+    if (isLater) state.start = stored.start;
+    state.migrated = stored.end !== end || (stored.start !== start && !isLater);
+  }
   if (!state.migrated) state.last = stored.last;
 }

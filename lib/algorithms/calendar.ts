@@ -18,12 +18,20 @@ export interface CalendarWindow {
   readonly end: number;
 }
 
+/** Windows that follow each other without a gap. */
+export interface CalendarWindows {
+  /** Tells them from those of other periods and time zones. */
+  readonly name: string;
+  /** The window that holds `now`, in microseconds. */
+  windowAt(now: number): CalendarWindow;
+}
+
 export function isTimezone(value: unknown): value is string {
   return typeof value === 'string' && IANAZone.isValidZone(value);
 }
 
 /** Finds the windows of one period in one time zone; asked for one instant after another it computes each window once. */
-export class Calendar {
+export class Calendar implements CalendarWindows {
   private last: CalendarWindow = { start: 0, end: 0 };
 
   constructor(
@@ -31,12 +39,10 @@ export class Calendar {
     private readonly timezone: string,
   ) {}
 
-  /** Tells it from others. */
   get name(): string {
     return `${this.period} ${this.timezone}`;
   }
 
-  /** The window that holds `now`, in microseconds. */
   windowAt(now: number): CalendarWindow {
     if (now < this.last.start || now >= this.last.end) this.last = this.compute(now);
     return this.last;

@@ -12,7 +12,8 @@ export type Capability =
   | 'adapting'
   | 'history'
   | 'sharing'
-  | 'borrowing';
+  | 'borrowing'
+  | 'varying';
 
 /** The parts of an algorithm that it may leave out. */
 type OptionalParts = {
@@ -27,6 +28,7 @@ const ABSENT: OptionalParts = {
   extraKeys: undefined,
   script: undefined,
   variants: undefined,
+  following: undefined,
   scriptPrefix: undefined,
   work: undefined,
   reopen: undefined,
@@ -41,6 +43,7 @@ const ABSENT: OptionalParts = {
   queue: undefined,
   holding: undefined,
   holds: undefined,
+  varying: undefined,
   prefetch: undefined,
   borrowing: undefined,
   adapting: undefined,
@@ -99,10 +102,9 @@ export class AlgorithmRegistry {
   /** Adds an algorithm. */
   add(algorithm: Algorithm): void {
     const variants = algorithm.variants && Object.entries(algorithm.variants);
-    const whole = variants?.map(([option, variant]) => [option, { ...ABSENT, ...(variant as Algorithm) }] as const);
+    const whole = variants?.map(([option, variant]) => [option, wholeOf(variant as Algorithm)] as const);
     this.byName.set(algorithm.name, {
-      ...ABSENT,
-      ...algorithm,
+      ...wholeOf(algorithm),
       variants: whole && Object.fromEntries(whole),
     } as Algorithm);
   }
@@ -110,4 +112,10 @@ export class AlgorithmRegistry {
   private get all(): Algorithm[] {
     return [...this.byName.values()];
   }
+}
+
+/** With all parts, those that it leaves out, too. */
+function wholeOf(algorithm: Algorithm): Algorithm {
+  const following = algorithm.following && { ...ABSENT, ...(algorithm.following as Algorithm) };
+  return { ...ABSENT, ...algorithm, following } as Algorithm;
 }

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { AdaptiveOptions } from '../algorithms/adaptive-options.js';
+import type { Anchor, AnchorOption } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../algorithms/options.js';
@@ -127,6 +128,25 @@ type Borrowing<Options> = Options extends { algo: BorrowingAlgorithm }
 type Sharing<Options> = Options extends { algo: SharingAlgorithm }
   ? Options & SharedLimitOptions
   : Options & { share?: never };
+
+/** Says by the request where the windows of a limit begin: a date, or nothing for the calendar's own windows. */
+export type AnchorFunction = (
+  context: ExecutionContext,
+) => Anchor | null | undefined | Promise<Anchor | null | undefined>;
+
+/** Options of algorithms, of which some may have an anchor that depends on the request. */
+type Anchoring<Options> = Options extends { anchor: AnchorOption }
+  ? Omit<Options, 'anchor'> & {
+      /**
+       * Where windows begin, such as a subscription's own month: a `Date`, an ISO 8601 date such as `'2026-01-31'` (of the
+       * `timezone`, unless it names an offset) or milliseconds since the epoch; or a function of the context that gives one of
+       * these, or nothing for the calendar's own window. The nth window begins at its local time, n periods after it: of the 31st on
+       * 28 February, and then again on 31 March. Not with periods below a day; a function not with `prefetch`.
+       * @default where the calendar's own windows begin
+       */
+      anchor: Anchor | AnchorFunction;
+    }
+  : Options;
 
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
 
@@ -325,7 +345,7 @@ export interface AdaptiveLimitOptions extends Omit<
 
 /** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition =
-  | (Recorded<Borrowing<Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>>>> & CommonLimitOptions)
+  | (Anchoring<Recorded<Borrowing<Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>>>>> & CommonLimitOptions)
   | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions);
 
 /** The default options of all limits of an app. */

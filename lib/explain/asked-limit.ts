@@ -90,7 +90,7 @@ export async function askedOfRequest(
   parts: RequestParts,
   rules: readonly Rule[],
 ): Promise<AskedLimit> {
-  const { skip, priority } = rule.settings;
+  const { skip, priority, anchor } = rule.settings;
   let at = 'skip';
   try {
     if (skip !== undefined && (await skip(context)))
@@ -100,8 +100,10 @@ export async function askedOfRequest(
     const { identity: own, note } = identified;
     if (own === undefined) return { status: 'no key', limit: rule.limit, ...identified };
     const identity = await identityWithin(rule, own, context, parts);
-    const decides = rule.limitFor(identity);
-    if (decides.off) return { status: 'off', limit: decides, identity, note, reason: reasons.isOff() };
+    const configured = rule.limitFor(identity);
+    if (configured.off) return { status: 'off', limit: configured, identity, note, reason: reasons.isOff() };
+    at = 'anchor';
+    const decides = anchor === undefined ? configured : configured.forAnchor(await anchor(context));
     at = 'share';
     const by = rule.settings.share?.by;
     const tenant = by === undefined ? undefined : await identify(rule, by, context, parts);

@@ -63,10 +63,10 @@ export function levelEntries(levels: readonly Level[], asked: Asked): CheckEntry
 function entryOf(
   { rule, identity }: Level,
   cost: number,
-  { priority, share }: Pick<Asked, 'priority' | 'share'>,
+  asked: Pick<Asked, 'priority' | 'share' | 'anchor'>,
 ): CheckEntry {
-  const rank = priority ?? rule.fixedPriority;
-  const limit = rule.isNested ? rule.limitFor(identity) : rule.limitForShare(identity, share);
+  const rank = asked.priority ?? rule.fixedPriority;
+  const limit = rule.isNested ? rule.limitFor(identity) : rule.limitForCall(identity, asked);
   return { limit: limit.forPriority(rank), identity, cost, priority: rank };
 }
 

@@ -60,20 +60,21 @@ function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
 }
 
 /** What a check asks of a limit itself. */
-function entryOf({ key, cost, priority, share, within }: LimitCheck, rule: Rule): CheckEntry {
+function entryOf(check: LimitCheck, rule: Rule): CheckEntry {
+  const { key, cost, priority, within } = check;
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);
   assertCost(units);
   if (priority !== undefined) assertPriority(priority);
   const rank = priority ?? rule.fixedPriority;
   const identity = rule.isNested || within !== undefined ? levelsOf(rule, key, within)[0]!.identity : key;
-  const limit = rule.limitForShare(identity, share).forPriority(rank);
+  const limit = rule.limitForCall(identity, check).forPriority(rank);
   return { limit, identity, cost: units, priority: rank };
 }
 
-function levelCheck({ key, cost, priority, share, within }: LimitCheck, rule: Rule): LevelCheck {
+function levelCheck({ key, cost, priority, share, within, anchor }: LimitCheck, rule: Rule): LevelCheck {
   const hasCost = cost !== undefined;
-  const asked = { cost: cost ?? rule.fixedCost, priority, share, within, hasCost };
+  const asked = { cost: cost ?? rule.fixedCost, priority, share, within, anchor, hasCost };
   return { levels: levelsOf(rule, key, within), asked };
 }
 

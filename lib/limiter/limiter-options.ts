@@ -21,6 +21,16 @@ export interface ReserveOptions extends ConsumeOptions {
   maxWait?: Duration;
 }
 
+/** What a credit is of. */
+export interface CreditOptions {
+  /**
+   * Of all credits of a key with one id only the first counts: a payment's, so that its webhook may be sent again. It is known for 35
+   * days.
+   * @default each counts
+   */
+  id?: string;
+}
+
 /** What those have besides the options of every call that asks for units. */
 export const ACQUIRE_OPTIONS = ['timeout', 'signal'] as const satisfies readonly (keyof AcquireOptions)[];
 export const RESERVE_OPTIONS = ['maxWait'] as const satisfies readonly (keyof ReserveOptions)[];

@@ -1,7 +1,16 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { type Duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
-import { assertActual, assertHistory, assertKey, assertSignal, assertUnits, toMs } from '../limits/arguments.js';
+import { MOST_UNITS } from '../algorithms/plan-terms.js';
+import {
+  assertActual,
+  assertCredits,
+  assertHistory,
+  assertKey,
+  assertSignal,
+  assertUnits,
+  toMs,
+} from '../limits/arguments.js';
 import {
   type Asked,
   askedOf,
@@ -19,9 +28,16 @@ import { withinMessages } from '../errors/within-messages.js';
 import { decidedEnforced, decideEnforced } from './enforced-entries.js';
 import { LevelAnswer, levelDecision, refuseHeldEntries } from './level-answer.js';
 import { levelCounter, levelEntries, levelsOf } from './levels.js';
+import { planMessages } from '../errors/plan-messages.js';
 import { CallerAnswer } from './caller-answer.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
-import { ACQUIRE_OPTIONS, type AcquireOptions, RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
+import {
+  ACQUIRE_OPTIONS,
+  type AcquireOptions,
+  type CreditOptions,
+  RESERVE_OPTIONS,
+  type ReserveOptions,
+} from './limiter-options.js';
 import type { Rule } from '../rules/rule.js';
 import { Reservation } from './reservation.js';
 import { readReservationId } from './reservation-id.js';
@@ -180,6 +196,31 @@ export class Limiter {
   }
 
   /**
+   * Adds prepaid units, which are taken once the window is used up, and do not lapse with it. Of all credits of one `id`, such as
+   * that of a payment, only the first counts: for 35 days, so that a message that is sent again counts once.
+   *
+   * @param key the key of the counter
+   * @param units a whole number >= 1
+   * @param options the `id`
+   * @returns how many are left, with these
+   */
+  credit(key: string, units: number, options: CreditOptions = {}): Promise<number> {
+    return this.changeCredits(key, units, options);
+  }
+
+  /**
+   * Takes prepaid units back: so many, or what is left of them; all by default.
+   *
+   * @param key the key of the counter
+   * @param units a whole number >= 1
+   * @param options the `id`, of which none that is a credit's counts again
+   * @returns how many are left
+   */
+  withdraw(key: string, units: number = MOST_UNITS, options: CreditOptions = {}): Promise<number> {
+    return this.changeCredits(key, units, options, -1);
+  }
+
+  /**
    * Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed. Of a limit that is
    * within others at all levels.
    *
@@ -215,7 +256,10 @@ export class Limiter {
     this.queues.wake(counter);
   }
 
-  /** Forgets all that a key has: counted units, held units, a block, and offences. What it is within keeps its own. */
+  /**
+   * Forgets all that a key has: counted units, held units, a block, and offences; but not its credits, which `withdraw` takes back.
+   * What it is within keeps its own.
+   */
   async reset(key: string, options?: WithinOptions): Promise<void> {
     const counter = this.ownCounter(key, options);
     await this.store.reset(withStarts(counter));
@@ -263,9 +307,9 @@ export class Limiter {
       const { rule } = this;
       assertKey(key);
       const asked = askedOf(given, rule);
-      const { cost, priority, share } = asked;
+      const { cost, priority } = asked;
       if (this.isNested(asked.within)) return this.decideLevels(key, asked, peek);
-      const limit = rule.limitForShare(key, share).forPriority(priority);
+      const limit = rule.limitForCall(key, asked, peek).forPriority(priority);
       const entry = { limit, identity: key, cost, priority };
       const answer = new CallerAnswer(entry, peek, this.store, this.queues);
       if (limit.off) answer.decided([openDecision(limit)]);
@@ -341,6 +385,19 @@ export class Limiter {
     return new Lease(held, this.store, this.queues);
   }
 
+  private async changeCredits(key: string, units: number, { id }: CreditOptions, sign = 1): Promise<number> {
+    const counter = this.counter(key);
+    assertCredits(units);
+    if (id !== undefined && (typeof id !== 'string' || id === '')) {
+      throw new RateLimitArgumentError(planMessages.wrongCreditId(id));
+    }
+    if (!counter.limit.takesCredits) throw new RateLimitArgumentError(planMessages.noCredits(this.name));
+    if (this.store.credit === undefined) throw new RateLimitArgumentError(planMessages.noCreditStore(this.name));
+    const left = await this.store.credit({ ...counter, units: sign * units, id });
+    this.queues.wake(counter);
+    return left;
+  }
+
   /** Reserves units that count at once, and are held until they are settled. */
   private async reserveHeld(entry: CheckEntry): Promise<Reservation> {
     const { limit, identity, cost: units } = entry;
@@ -351,21 +408,19 @@ export class Limiter {
   }
 
   /** Waits for units. A shadow limit does not wait: it decides at once whether they come in time. */
-  private async wait(
-    counter: Counter,
-    { cost, priority }: Asked,
-    { timeout, signal }: AcquireOptions = {},
-  ): Promise<StoreDecision> {
+  private async wait(counter: Counter, asked: Asked, { timeout, signal }: AcquireOptions = {}): Promise<StoreDecision> {
     const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
     assertSignal(signal);
     if (counter.limit.shadow) {
       signal?.throwIfAborted();
       if (counter.limit.off) return openDecision(counter.limit);
+      const { cost, priority } = asked;
       return this.store.reserve({ ...counter, cost, priority, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
     }
     // Whose units it waits for is said once: a function of weights may have another answer later, or fail.
     const { identity, limit } = counter;
-    return this.queues.wait(this.rule, identity, { cost, priority, tenant: limit.tenant, timeoutMs, signal });
+    const { cost, priority, anchor } = asked;
+    return this.queues.wait(this.rule, identity, { cost, priority, anchor, tenant: limit.tenant, timeoutMs, signal });
   }
 
   /** Makes the caller's decision, with a lease if units are held. */
@@ -378,12 +433,12 @@ export class Limiter {
     assertKey(key);
     const { rule } = this;
     if (asked === undefined) return { limit: rule.limitFor(key), identity: key };
-    return { limit: rule.limitForShare(key, asked.share).forPriority(asked.priority), identity: key };
+    return { limit: rule.limitForCall(key, asked).forPriority(asked.priority), identity: key };
   }
 
   /** The counter of a key, as a tenant meets it if one is named. */
   private counterOf(key: string, tenant: string | undefined): Counter {
-    return tenant === undefined ? this.counter(key) : { limit: this.rule.limitForShare(key, tenant), identity: key };
+    return tenant === undefined ? this.counter(key) : { limit: this.rule.limitForTenant(key, tenant), identity: key };
   }
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {

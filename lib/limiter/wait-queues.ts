@@ -192,12 +192,15 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 }
 
 /** The limit in force now, as one waiter meets it: the same one until the rule has another. */
-function limitOf(rule: Rule, identity: string, { priority, tenant }: WaitOptions): () => CompiledLimit {
+function limitOf(rule: Rule, identity: string, { priority, tenant, anchor }: WaitOptions): () => CompiledLimit {
   let whole: CompiledLimit | undefined;
   let met: CompiledLimit;
   return () => {
     const current = rule.limitFor(identity);
-    if (current !== whole) met = (whole = current).forTenant(tenant).forPriority(priority);
+    if (current === whole) return met;
+    whole = current;
+    const own = anchor === undefined ? current : current.forAnchor(anchor);
+    met = own.forTenant(tenant).forPriority(priority);
     return met;
   };
 }

@@ -1,3 +1,4 @@
+import type { Anchor } from '../algorithms/anchor.js';
 import type { Tenant } from '../algorithms/fair-share.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Priority } from '../limits/priority.js';
@@ -15,6 +16,8 @@ export interface WaitOptions {
   readonly priority?: Priority | undefined;
   /** The tenant that waits, where units are shared. */
   readonly tenant?: Tenant | undefined;
+  /** Where its windows begin, where that depends on who asks. */
+  readonly anchor?: Anchor | null | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
 }

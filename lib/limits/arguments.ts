@@ -1,6 +1,8 @@
 import { type Duration, milliseconds } from '../algorithms/options.js';
+import { MOST_UNITS } from '../algorithms/plan-terms.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { planMessages } from '../errors/plan-messages.js';
 
 /** Refuses a cost that is no whole number of units. */
 export function assertCost(cost: unknown): asserts cost is number {
@@ -15,6 +17,11 @@ export function assertKey(key: unknown): asserts key is string {
 /** Refuses a number of units that is none. */
 export function assertUnits(units: unknown): asserts units is number {
   if (!isWhole(units)) throw new RateLimitArgumentError(messages.wrongUnits(units));
+}
+
+/** Refuses a number of prepaid units that is none. */
+export function assertCredits(units: unknown): asserts units is number {
+  if (!isWhole(units) || units > MOST_UNITS) throw new RateLimitArgumentError(planMessages.wrongCredits(units));
 }
 
 /** Refuses an actual cost that is no whole number of units; it may be none. */

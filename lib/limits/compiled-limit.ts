@@ -4,9 +4,12 @@ import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
 import { shareMessages } from '../errors/share-messages.js';
 import { usageMessages } from '../errors/usage-messages.js';
+import { planMessages } from '../errors/plan-messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
+import { asksForAnchor, givenAnchor } from '../algorithms/anchor.js';
 import { type ShareParameters, sharedBy, type Tenant } from '../algorithms/fair-share.js';
 import type { HoldTerms } from '../algorithms/hold-terms.js';
+import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { wholeShare } from '../algorithms/share.js';
 import { SHARE_SLICES } from '../algorithms/tenant-record.js';
@@ -108,8 +111,14 @@ export class CompiledLimit {
   readonly above: number;
   /** The units of its quota that those within it may not borrow. */
   readonly kept: number;
+  /** Whether how much fits at once differs from window to window. Each check reads it. */
+  readonly varies: boolean;
   /** Its `id` without the generation. */
   readonly lineage: string;
+  /** The same limit as requests of each anchor meet it, if a function says by the request where its windows begin. */
+  private readonly anchored: RecentMap<CompiledLimit> | undefined;
+  /** Where the windows begin of the requests that meet it: milliseconds, or `null` for the calendar's; nothing if that is known of all. */
+  private anchor: number | null | undefined;
   /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
   readonly whole: CompiledLimit;
   /** The priority of the requests that meet it, if a part of the quota is kept from them. */
@@ -136,7 +145,12 @@ export class CompiledLimit {
       throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
     }
     refuseForeignOptions(options, algorithm, location);
-    this.algorithm = rest.shared === undefined ? algorithm : sharedBy(algorithm);
+    if (asksForAnchor(options)) {
+      if (rest.prefetch !== undefined) throw new RateLimitConfigError(planMessages.anchorWith(location, 'prefetch'));
+      this.anchored = new RecentMap();
+    }
+    const own = this.anchored && (algorithm.following as Algorithm | undefined);
+    this.algorithm = rest.shared === undefined ? (own ?? algorithm) : sharedBy(algorithm);
     this.declared = algorithm.compile(options as never, location);
     this.prefetch = rest.prefetch;
     this.parameters =
@@ -168,8 +182,10 @@ export class CompiledLimit {
     this.onStoreError = rest.onStoreError ?? 'local';
     this.escalation = rest.escalation;
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
-    // What tenants used under another quota stays theirs.
-    this.carry = rest.shared === undefined ? rest.carry : undefined;
+    // What tenants used under another quota stays theirs, and so do the units of a plan.
+    this.varies = algorithm.varying !== undefined;
+    this.carry = rest.shared === undefined && !this.varies ? rest.carry : undefined;
+    if (this.varies) refuseWithPlan(options, this.blockFor, rest.candidate, location);
     if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.usage = recordingOf(rest.usage);
     if (this.usage !== undefined) this.hold = knownFor(this.hold, this.usage.keep);
@@ -202,6 +218,11 @@ export class CompiledLimit {
     return this.whole.byPriority !== undefined;
   }
 
+  /** Whether it takes credits. */
+  get takesCredits(): boolean {
+    return (this.options as PlanOptions).credits === true;
+  }
+
   /** The limit as requests of a priority meet it: without what is kept for more important ones. */
   forPriority(priority: Priority = DEFAULT_PRIORITY): CompiledLimit {
     const { byPriority } = this.whole;
@@ -209,9 +230,31 @@ export class CompiledLimit {
   }
 
   /** The same limit as those meet it who have met another version of it so. */
-  asMet({ priority, tenant }: CompiledLimit): CompiledLimit {
+  asMet({ priority, tenant, whole: { anchor } }: CompiledLimit): CompiledLimit {
     if (tenant !== undefined) return this.forTenant(tenant);
-    return priority === undefined ? this.whole : this.whole.forPriority(priority);
+    const met = anchor === undefined ? this.whole : this.whole.forAnchor(anchor);
+    return priority === undefined ? met : met.forPriority(priority);
+  }
+
+  /** Whether a function says by the request where its windows begin, and this one is met by nobody who was asked. */
+  get asksForAnchor(): boolean {
+    return this.whole.anchored !== undefined;
+  }
+
+  /**
+   * The limit as requests meet it whose windows begin at an anchor; with none, where the calendar's do. Before `forPriority`. Throws
+   * `RateLimitArgumentError`.
+   */
+  forAnchor(given: unknown): CompiledLimit {
+    const { anchored, options, settings } = this.whole;
+    if (anchored === undefined) return this;
+    const anchor = givenAnchor(given, (options as { timezone?: string }).timezone ?? 'UTC', this.name);
+    return anchored.of(String(anchor), () => {
+      const candidate = settings.candidate && withAnchor(settings.candidate, anchor);
+      const limit = new CompiledLimit(withAnchor(options, anchor), { ...settings, name: this.name, candidate });
+      limit.anchor = anchor;
+      return limit;
+    })!;
   }
 
   private parts(reserved: ReservedShares): ReadonlyMap<Priority, CompiledLimit> {
@@ -299,6 +342,13 @@ function candidateOf(options: AlgorithmOptions, settings: LimitSettings): Compil
   });
 }
 
+/** Options with a fixed anchor, if a function gave it. */
+function withAnchor(options: AlgorithmOptions, anchor: number | null): AlgorithmOptions {
+  if (!asksForAnchor(options)) return options;
+  const { anchor: _, ...rest } = options;
+  return (anchor === null ? rest : { ...rest, anchor });
+}
+
 /** A block forgets what was used, held or not; and units that were taken for several requests are those of none. */
 function refuseWithHold(location: string, blockFor: number, prefetch: PrefetchTerms | undefined): void {
   if (blockFor > 0) throw new RateLimitConfigError(holdMessages.holdWith(location, 'blockFor'));
@@ -308,6 +358,21 @@ function refuseWithHold(location: string, blockFor: number, prefetch: PrefetchTe
 /** What lapses while nobody asks comes off the record later: it is known as long as that is kept. */
 function knownFor(hold: HoldTerms | undefined, keep: number): HoldTerms | undefined {
   return hold?.releases === true ? { ...hold, known: Math.max(hold.known, hold.duration + keep) } : hold;
+}
+
+/** A block forgets what was used, credits, too; and a second version would have credits of its own, which nobody adds. */
+function refuseWithPlan(
+  options: PlanOptions,
+  blockFor: number,
+  candidate: AlgorithmOptions | undefined,
+  location: string,
+): void {
+  const option = options.credits === undefined ? 'rollover' : 'credits';
+  const refuse = (other: string) => {
+    throw new RateLimitConfigError(planMessages.planWith(location, option, other));
+  };
+  if (blockFor > 0) refuse('blockFor');
+  if (option === 'credits' && candidate !== undefined) refuse('candidate');
 }
 
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */

@@ -1,3 +1,4 @@
+import type { Anchor } from '../algorithms/anchor.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { shareMessages } from '../errors/share-messages.js';
@@ -31,6 +32,11 @@ export interface ConsumeOptions extends WithinOptions {
    * and no other takes it.
    */
   share?: string;
+  /**
+   * Where the windows of the key begin, where the limit's `anchor` is a function of the request: a date, or `null` for the calendar's
+   * own windows. Such a limit cannot do without, but to `peek`, which then looks at the window that runs; no other takes it.
+   */
+  anchor?: Anchor | null;
 }
 
 /** Whose units a call gives back or charges. */
@@ -47,6 +53,7 @@ export const CONSUME_OPTIONS = [
   'cost',
   'priority',
   'share',
+  'anchor',
   'within',
 ] as const satisfies readonly (keyof ConsumeOptions)[];
 
@@ -77,6 +84,7 @@ export interface Asked {
   readonly cost: number;
   readonly priority: Priority | undefined;
   readonly share: string | undefined;
+  readonly anchor: Anchor | null | undefined;
   /** The keys of the limits that it is within, unread. */
   readonly within: unknown;
   /** Whether the cost is the call's own. */
@@ -101,7 +109,8 @@ export function askedOf(
   const cost: unknown = given === undefined ? byDefault.fixedCost : given;
   assertCost(cost);
   const hasCost = given !== undefined;
-  return { cost, priority: byDefault.fixedPriority, share: undefined, within: undefined, hasCost };
+  const { fixedPriority: priority } = byDefault;
+  return { cost, priority, share: undefined, anchor: undefined, within: undefined, hasCost };
 }
 
 function readOptions(
@@ -113,8 +122,8 @@ function readOptions(
     if ((CONSUME_OPTIONS as readonly string[]).includes(option) || others.includes(option)) continue;
     throw new RateLimitArgumentError(priorityMessages.unknownMember(option, [...CONSUME_OPTIONS, ...others]));
   }
-  const { cost = fixedCost, priority = fixedPriority, share, within } = given;
+  const { cost = fixedCost, priority = fixedPriority, share, anchor, within } = given;
   assertCost(cost);
   if (priority !== undefined) assertPriority(priority);
-  return { cost, priority, share, within, hasCost: given.cost !== undefined };
+  return { cost, priority, share, anchor, within, hasCost: given.cost !== undefined };
 }

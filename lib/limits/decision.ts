@@ -4,7 +4,10 @@ export interface Decision {
   allowed: boolean;
   /** The limit's name. */
   limit: string;
-  /** The most units that can be allowed at once; where some are kept for others (`reserveFor`), without these. */
+  /**
+   * The most units that can be allowed at once; where some are kept for others (`reserveFor`), without these. Of a limit with
+   * `rollover` or `credits`: those of the window that runs, with what moved into it and with credits.
+   */
   quota: number;
   /** Whole units that a request could still take now: 0 <= remaining <= quota. */
   remaining: number;
@@ -24,6 +27,8 @@ export interface Decision {
    * that this refusal begins.
    */
   offences?: number;
+  /** Of a limit with `credits`: those that are left. `remaining` has them, too. */
+  credits?: number;
   /** Of an `adaptive` limit, whose `quota` is what it lets in now: the units in flight, those that wait for the event loop included. */
   inFlight?: number;
   /**

@@ -72,6 +72,9 @@ export class LimiterService {
   }
 
   /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
+  for(limit: LimitDefinition): Limiter;
+  /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
+  for(limit: LimitDefinition | string): Limiter;
   for(limit: LimitDefinition | string): Limiter {
     return this.declared(limit, 'LimiterService.for');
   }

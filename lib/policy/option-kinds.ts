@@ -1,6 +1,8 @@
 import { algorithms } from '../algorithms/index.js';
+import { fixedAnchor } from '../algorithms/anchor.js';
 import { isTimezone, PERIODS } from '../algorithms/calendar.js';
 import { LAPSES } from '../algorithms/hold-terms.js';
+import { isRollover } from '../algorithms/plan-terms.js';
 import { type Duration, duration, MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { listOf } from '../errors/messages.js';
 import { keySchemes } from '../key-resolvers/index.js';
@@ -9,6 +11,7 @@ import { STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
 import { PRIORITIES } from '../limits/priority.js';
 import { isShares, RESERVABLE } from '../limits/reserve-terms.js';
 import { KEEP_WANTS, MAX_KEEP_MS, MIN_KEEP_MS, usageTerms } from '../limits/usage-terms.js';
+import { planMessages } from '../errors/plan-messages.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { usageMessages } from '../errors/usage-messages.js';
 import { borrowMessages } from '../errors/borrow-messages.js';
@@ -210,6 +213,17 @@ export const ALGORITHM_KINDS: Readonly<Record<string, OptionKind>> = {
   slices: whole(1, 1000),
   period: words(PERIODS),
   timezone,
+  anchor: {
+    wants: planMessages.fixedAnchorWants(),
+    isRight: (value) => succeeds(() => fixedAnchor(value, 'UTC', '')),
+    schema: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$' }] },
+  },
+  rollover: {
+    wants: planMessages.rolloverWants(),
+    isRight: isRollover,
+    schema: { type: 'number', minimum: 0.0000005, maximum: 1 },
+  },
+  credits: { wants: planMessages.creditsWants(), isRight: (value) => value === true, schema: { const: true } },
   retain: time,
   hold: time,
   onLapse: words(LAPSES),

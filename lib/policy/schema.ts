@@ -31,6 +31,10 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   slices: 'Into how many slices the window is cut. Default: 10.',
   period: 'The window of the calendar.',
   timezone: "An IANA time zone, such as 'Europe/Berlin'. Default: 'UTC'.",
+  anchor:
+    "Where windows begin, such as '2026-01-31': an ISO 8601 date, or milliseconds. Default: as the calendar's own.",
+  rollover: 'The share of what is left of a window that moves into the next one, once. Default: none.',
+  credits: 'Takes prepaid units once a window is used up. Default: there are none.',
   retain: "How long a finished window can still be read, such as '7d'. Default: not at all.",
   hold: "How long reserved units are held that nobody settles, such as '5m'. Default: '5m' of a budget, else no reservations.",
   onLapse: "What becomes of held units then: 'charge' or 'release'. Default: 'charge'.",

@@ -1,5 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { withinMessages } from '../errors/within-messages.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Rule } from './rule.js';
 
 /** The most limits of which each is within the next one. */
@@ -39,9 +40,21 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
   if (settings.prefetches === true) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'prefetch'));
   }
+  for (const option of PLAN_OPTIONS) {
+    if (hasPlan(own, option)) throw new RateLimitConfigError(withinMessages.withinWith(location, option));
+    if (hasPlan(parent, option)) throw new RateLimitConfigError(withinMessages.parentWith(location, name, option));
+  }
   if (parent.instance !== own.instance) {
     throw new RateLimitConfigError(withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)));
   }
+}
+
+/** What windows have besides their quota, and where they begin for a request, is known of one counter alone. */
+const PLAN_OPTIONS = ['credits', 'rollover', 'anchor'] as const;
+
+function hasPlan({ takesCredits, varies, asksForAnchor }: CompiledLimit, option: (typeof PLAN_OPTIONS)[number]): boolean {
+  if (option === 'credits') return takesCredits;
+  return option === 'rollover' ? varies && !takesCredits : asksForAnchor;
 }
 
 function scopeOf({ instance }: { readonly instance: boolean }): string {

@@ -1,7 +1,9 @@
+import { asksForAnchor } from '../algorithms/anchor.js';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import type { CandidateOptions, LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { planMessages } from '../errors/plan-messages.js';
 
 /**
  * Reads a limit's `candidate`: all options of its algorithm. Their values are the algorithm's to check. `common` are the options
@@ -27,6 +29,7 @@ export function candidateOptions(
   const own = algo === undefined ? algorithm : algorithms.get(algo);
   if (own === undefined) throw new RateLimitConfigError(messages.unknownAlgorithm(within, algo, algorithms.names));
   refuseOthers(candidate, own, common, within);
+  if (asksForAnchor(candidate)) throw new RateLimitConfigError(planMessages.candidateAnchor(within));
   if ((own.holding === undefined) !== (algorithm.holding === undefined)) {
     throw new RateLimitConfigError(messages.candidateHolds(within, own.name, algorithm.name));
   }

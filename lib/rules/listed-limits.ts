@@ -1,6 +1,7 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { askMessages } from '../errors/ask-messages.js';
+import { planMessages } from '../errors/plan-messages.js';
 import { shareMessages } from '../errors/share-messages.js';
 import { withinMessages } from '../errors/within-messages.js';
 import type { Rule } from './rule.js';
@@ -13,14 +14,16 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
 }
 
 /**
- * Refuses a limit that is in a list twice, one whose units tenants share, and one that is within another: nobody would say whose they
- * are. Throws `RateLimitConfigError`.
+ * Refuses a limit that is in a list twice, one whose units tenants share, one that is within another, and one whose windows begin where
+ * requests say: nobody would say whose they are, or where. Throws `RateLimitConfigError`.
  */
 export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
   const shared = rules.find(({ limit }) => limit.isShared);
   if (shared !== undefined) throw new RateLimitConfigError(shareMessages.noTenantHere(location, shared.name));
   const nested = rules.find(({ limit }) => limit.parent !== undefined);
   if (nested !== undefined) throw new RateLimitConfigError(withinMessages.notHere(location, nested.name));
+  const anchored = rules.find(({ limit }) => limit.asksForAnchor);
+  if (anchored !== undefined) throw new RateLimitConfigError(planMessages.noAnchorHere(location, anchored.name));
   const ids = rules.map(({ limit }) => limit.id);
   const twice = rules.find((_, index) => ids.indexOf(ids[index]!) < index);
   if (twice !== undefined) throw new RateLimitConfigError(askMessages.sameLimitTwice(location, twice.name));

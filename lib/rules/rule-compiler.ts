@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
+import { asksForAnchor } from '../algorithms/anchor.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { reserveTerms } from '../limits/reserve-terms.js';
 import { usageTerms } from '../limits/usage-terms.js';
@@ -12,6 +13,7 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type {
+  AnchorFunction,
   BorrowingOptions,
   CommonLimitOptions,
   Count,
@@ -233,6 +235,7 @@ export class RuleCompiler {
       // Where it matters to nobody, nobody is asked.
       priority: reserveFor !== undefined || adapts ? priority : undefined,
       share,
+      anchor: (asksForAnchor(options) ? options.anchor : undefined) as AnchorFunction | undefined,
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },
@@ -293,7 +296,10 @@ function refuseWhatIsCountedElsewhere(own: AllCommonOptions, algo: string, locat
 
 /** The common options are no algorithm's business. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
-  const own = Object.entries(definition).filter(([option]) => !COMMON.includes(option as CommonOption));
+  const own = Object.entries(definition)
+    .filter(([option]) => !COMMON.includes(option as CommonOption))
+    // Equal dates make equal limits.
+    .map(([option, value]: [string, unknown]) => [option, value instanceof Date ? value.getTime() : value]);
   return Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(own));
 }
 

@@ -1,4 +1,4 @@
-import type { CommonLimitOptions, Count, OnMissingKey, Phase } from '../config/limit-definition.js';
+import type { AnchorFunction, CommonLimitOptions, Count, OnMissingKey, Phase } from '../config/limit-definition.js';
 import type { OnceLogger } from '../errors/once-logger.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
@@ -26,6 +26,8 @@ export interface RuleSettings {
   readonly prefetches?: boolean;
   /** Who shares its units. */
   readonly share?: RuleShare | undefined;
+  /** What says where its windows begin, if that depends on the request. */
+  readonly anchor?: AnchorFunction | undefined;
   readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
   readonly answer: RefusalAnswer;

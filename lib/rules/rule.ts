@@ -1,8 +1,10 @@
 import { BadRequestException, type ExecutionContext, UnauthorizedException } from '@nestjs/common';
+import type { Anchor } from '../algorithms/anchor.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { assertCost } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { planMessages } from '../errors/plan-messages.js';
 import { shareMessages } from '../errors/share-messages.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { RequestParts } from '../transports/request-reader.js';
@@ -20,6 +22,12 @@ export type { KeyedLimits, RuleSettings } from './rule-settings.js';
 /** What a rule asks of the store for one request. */
 export interface RuleEntry extends CheckEntry {
   readonly rule: Rule;
+}
+
+/** What a call from code says of itself. */
+interface Call {
+  readonly share?: string | undefined;
+  readonly anchor?: Anchor | null | undefined;
 }
 
 /** A limit as a request meets it: whom it counts, what the request costs, and whether it applies at all. */
@@ -164,8 +172,9 @@ export class Rule {
 
   /** Whether it calls no function of the user's: it always applies, costs the same, and its key looks only at the request. */
   get isFixed(): boolean {
-    const { skip, key, cost, priority, share } = this.settings;
-    if (skip !== undefined || share !== undefined || key.isPure !== true || this.isNested) return false;
+    const { skip, key, cost, priority, share, anchor } = this.settings;
+    if (skip !== undefined || share !== undefined || anchor !== undefined) return false;
+    if (key.isPure !== true || this.isNested) return false;
     return typeof cost === 'number' && typeof priority !== 'function';
   }
 
@@ -270,7 +279,10 @@ export class Rule {
     if (identity === undefined) return undefined;
     const limit = this.limitFor(identity);
     if (limit.off) return undefined;
-    const { share } = this.settings;
+    const { share, anchor } = this.settings;
+    if (anchor !== undefined) {
+      return andThen(anchor(context), (at) => this.ranked(limit.forAnchor(at), identity, context));
+    }
     if (share === undefined) return this.ranked(limit, identity, context);
     return andThen<ResolvedKey, RuleEntry | undefined>(share.by.identify(context, parts), (found) => {
       const tenant = this.identity(found, context, parts, share.by);
@@ -279,9 +291,24 @@ export class Rule {
     });
   }
 
-  /** The limit as a call from code meets it, which says whose units it asks for where these are shared. */
-  limitForShare(identity: string, tenant: string | undefined): CompiledLimit {
+  /**
+   * The limit as a call from code meets it, which says whose units it asks for where these are shared, and where its windows begin
+   * where a function says so of requests. One that only looks need not.
+   */
+  limitForCall(identity: string, { share: tenant, anchor }: Call, looks = false): CompiledLimit {
     const limit = this.limitFor(identity);
+    if (limit.asksForAnchor) {
+      if (anchor === undefined && !looks) throw new RateLimitArgumentError(planMessages.noAnchor(this.name));
+    } else if (anchor !== undefined) throw new RateLimitArgumentError(planMessages.notAnchored(this.name));
+    return this.limitOfTenant(anchor === undefined ? limit : limit.forAnchor(anchor), tenant);
+  }
+
+  /** The limit as a tenant meets it, wherever its windows begin. */
+  limitForTenant(identity: string, tenant: string): CompiledLimit {
+    return this.limitOfTenant(this.limitFor(identity), tenant);
+  }
+
+  private limitOfTenant(limit: CompiledLimit, tenant: string | undefined): CompiledLimit {
     const { share } = this.settings;
     if (share === undefined) {
       if (tenant !== undefined) throw new RateLimitArgumentError(shareMessages.notShared(this.name));

@@ -26,10 +26,12 @@ export function refundsOf(entries: readonly CheckEntry[], decisions: readonly St
 /** Only what users are told: tickets, times of charges and what candidates say are the store's own. */
 export function toDecision(answer: StoreDecision): Decision {
   if (answer.ticket === undefined && answer.chargedAt === undefined && answer.candidate === undefined) return answer;
-  const { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source, offences, inFlight } = answer;
+  const { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source, offences, inFlight, credits } =
+    answer;
   const decision: Decision = { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source };
   if (offences !== undefined) decision.offences = offences;
   if (inFlight !== undefined) decision.inFlight = inFlight;
+  if (credits !== undefined) decision.credits = credits;
   return decision;
 }
 

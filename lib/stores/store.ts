@@ -109,6 +109,17 @@ export interface AnswerTap {
   failed(): void;
 }
 
+/** Prepaid units that are added to a counter, or taken back. */
+export interface Credit extends Counter {
+  /** How many; less than none takes back what is left of so many. */
+  readonly units: number;
+  /** What it is of, such as a payment: of all credits of one, only the first counts. */
+  readonly id?: string | undefined;
+}
+
+/** For how long the identifier of a credit is known, in microseconds: longer than a month of retries. */
+export const CREDIT_KNOWN_FOR = 35 * 86_400e6;
+
 /** Takes the answer to a check: one of its methods is called, once. If `decided` throws, `failed` is called, too. */
 export interface CheckAnswer {
   /** The check was decided: one decision an entry, in their order. */
@@ -161,6 +172,11 @@ export interface Store {
    * @default nothing is learnt
    */
   learn?(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined>;
+  /**
+   * Adds prepaid units to a counter of a limit with `credits`, and says how many are left.
+   * @default it keeps none
+   */
+  credit?(credit: Credit): Promise<number>;
   /**
    * Milliseconds for which a counter is still blocked, 0 if it is not; writes nothing.
    * @default it is not known

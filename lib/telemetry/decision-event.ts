@@ -77,9 +77,9 @@ export function hashOf(identity: string): string {
 /** Whether units took a limit to its `nearLimit` share or beyond. What was taken from the future says nothing of how much was used before. */
 export function becameNear({ limit, cost }: CheckEntry, { quota, remaining, delayMs }: StoreDecision): boolean {
   if (delayMs > 0 && limit.algorithm.reservation !== undefined) return false;
-  // What adapts is near where that share of what it lets in now is taken.
-  const adapts = limit.adapts;
-  const nearFrom = adapts ? Math.ceil((limit.nearFrom / limit.quota) * quota) : limit.nearFrom;
-  const used = (adapts ? quota : limit.quota) - remaining;
+  // What adapts, or has more in some windows, is near where that share of what it lets in now is taken.
+  const varies = limit.adapts || limit.varies;
+  const nearFrom = varies ? Math.ceil((limit.nearFrom / limit.quota) * quota) : limit.nearFrom;
+  const used = (varies ? quota : limit.quota) - remaining;
   return used >= nearFrom && used - cost < nearFrom;
 }

@@ -7,6 +7,7 @@ import type {
   Charge,
   Check,
   CheckAnswer,
+  Credit,
   HeldLease,
   Refund,
   ReserveEntry,
@@ -88,6 +89,10 @@ export class ObservedStore extends StoreLayer {
     // It is blocked together with the counter that it is beside.
     if (isOfStarts(counter)) return this.inner.block(counter, durationMs);
     return this.timed('block', () => this.inner.block(counter, durationMs));
+  }
+
+  protected override credited(credit: Credit): Promise<number> {
+    return this.timed('credit', () => super.credited(credit));
   }
 
   protected override learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {

@@ -66,8 +66,15 @@ return {
       elseif now < old_start and last - now < old_end - old_start then
         state.count, state.start, state.window_end, state.last = old_count, old_start, old_end, last
       else
+        -- What was charged before the stored window is none of this one.
+        local is_later = now >= old_start and old_start > limit.start
         state.count = old_count
-        state.migrated = true
+        if is_later then state.start = old_start end
+        if is_later and old_end == limit.window_end then
+          state.last = last
+        else
+          state.migrated = true
+        end
       end
     end
   end,

@@ -35,7 +35,7 @@ local function decide(mode, count, times, step)
       if reserves then
         fits, delays[i] = can_reserve(limit, state, cost, entry_waits[i], mode.claims)
       else
-        fits = cost <= limit.quota and not state.blocked_until and algorithm.fits(limit, state, cost)
+        fits = (cost <= limit.quota or algorithm.varies) and not state.blocked_until and algorithm.fits(limit, state, cost)
       end
       if i > 1 or is_linked then found[i], fitting[i] = state, fits end
       if not fits and not limit.shadow then allowed = false end

@@ -1,7 +1,7 @@
 -- What is done with one counter besides checks of it.
 --
--- Uses: BLOCK, BLOCKED_FOR, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims,
---   has_operations, holds, learn, learn_rate, milliseconds, now, open, records_usage, save, set_block, usage
+-- Uses: BLOCK, BLOCKED_FOR, CREDIT, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims,
+--   has_operations, holds, learn, learn_rate, milliseconds, now, open, records_usage, save, set_block, time_to_live, usage, values
 -- Leaves: operate
 
 local operate
@@ -55,6 +55,20 @@ if has_operations then
       local is_known = holds.settle(limit, state, units, ticket, charged_at, actual)
       add(is_known and 1 or 0)
       return is_known
+    end,
+
+    -- Once for each identifier, whose key has a number, for so long.
+    [CREDIT] = function(limit, state, units, number, keep)
+      local algorithm, is_known = limit.algorithm, number > 0 and values[number]
+      if not is_known then
+        algorithm.credit(limit, state, units)
+        if number > 0 then
+          values[number] = '1'
+          redis.call('SET', KEYS[number], '1', 'PX', time_to_live(keep))
+        end
+      end
+      add(algorithm.credits(limit, state))
+      return not is_known
     end,
 
     [LEARN] = function(limit, state, ...)

@@ -1,12 +1,13 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
 -- Uses: fair_share, make_algorithm, now, program, time_to_live_slack, values
--- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HISTORY, HOLD, LEARN, LEARN_RATE, LINKS, NO_CARRY,
---   PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, borrows, has_operations, is_varied, learns_or_claims, limits,
---   position, records, records_usage, states
+-- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CREDIT, HISTORY, HOLD, LEARN, LEARN_RATE, LINKS,
+--   NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, borrows, has_operations, is_varied,
+--   learns_or_claims, limits, position, records, records_usage, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
-local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD, LINKS = 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
+local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
+local LINKS, CREDIT = 17, 18
 local NO_CARRY, PROPORTIONAL = 0, 1
 
 -- Whether any limit of the call has a hold, or is met by requests from which a part of its quota is kept: one that is neither is asked

@@ -17,10 +17,11 @@ end
 
 -- The wait until a cost fits that does not fit now.
 local function retry_after(limit, state, cost)
-  if cost > limit.quota then return -1 end
+  if cost > limit.quota and not limit.algorithm.varies then return -1 end
   local micros = limit.algorithm.fits(limit, state, cost) and 0 or limit.algorithm.retry_after(limit, state, cost)
   if is_varied and limit.releases == 1 and micros > 0 then micros = min(micros, holds.until_lapsed(limit, state, cost)) end
   if state.blocked_until then micros = max(micros, state.blocked_until - now) end
+  if micros == math.huge then return -1 end
   return milliseconds(micros)
 end
 
@@ -48,6 +49,10 @@ local function answer(limit, state, cost, fits, delay, ticket, kept)
   if limit.steps then
     size = size + 1
     reply[size] = state.envelope and state.envelope.offences or 0
+  end
+  if algorithm.varies then
+    add(algorithm.capacity(limit, state))
+    if limit.has_credits == 1 then add(algorithm.credits(limit, state)) end
   end
   return reset_after
 end

@@ -4,8 +4,8 @@
 -- Leaves: can_reserve
 
 local function can_reserve(limit, state, cost, longest, claims)
-  if cost > limit.quota or state.blocked_until then return false end
   local algorithm = limit.algorithm
+  if cost > limit.quota and not algorithm.varies or state.blocked_until then return false end
   if algorithm.delay then
     if not algorithm.fits(limit, state, cost) then return false end
     local delay = algorithm.delay(limit, state, cost)

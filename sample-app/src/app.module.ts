@@ -17,6 +17,7 @@ import { PreviewsController } from './previews/previews.controller.js';
 import { QuoteProvider } from './quotes/quote-provider.js';
 import { QuotesController } from './quotes/quotes.controller.js';
 import { RatesController } from './rates/rates.controller.js';
+import { InvoicesController } from './invoices/invoices.controller.js';
 import { RecommendationsController } from './recommendations/recommendations.controller.js';
 import { RendersController } from './renders/renders.controller.js';
 import { ReportsController } from './reports/reports.controller.js';
@@ -72,6 +73,16 @@ export const CONSOLE_PATH = 'ops/limits';
             within: 'board-team',
           },
           'board-team': { algo: 'sliding-window', rate: 20, lends: 0.5, interval: '1m', key: 'header:x-team' },
+          invoices: {
+            algo: 'calendar-window',
+            rate: 3,
+            period: 'month',
+            timezone: 'Europe/Berlin',
+            key: 'user',
+            anchor: '2026-01-31',
+            rollover: 0.5,
+            credits: true,
+          },
           // Asked by visitors that are made up.
           feed: { algo: 'token-bucket', rate: 2, interval: '1s', burst: 10 },
           'daily-translations': {
@@ -109,6 +120,7 @@ export const CONSOLE_PATH = 'ops/limits';
     RatesController,
     OrdersController,
     RecommendationsController,
+    InvoicesController,
     PreviewsController,
     RendersController,
     BoardsController,

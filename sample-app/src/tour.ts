@@ -126,6 +126,14 @@ export const STOPS: readonly Stop[] = [
   },
   {
     method: 'GET',
+    path: '/invoices',
+    limit:
+      'calendar-window, 3 a month from the 31st, half of the rest moves on; POST /invoices/credits adds prepaid ones',
+    requests: 4,
+    headers: ['x-user: ada'],
+  },
+  {
+    method: 'GET',
     path: '/previews',
     limit: 'adaptive, as many at once as this instance can take, from 4 on; the others get 503',
     requests: 8,

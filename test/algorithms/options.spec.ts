@@ -9,8 +9,24 @@ type Algo = SharedAlgorithmOptions['algo'];
 /** Of each algorithm, options that are right. */
 const right: Record<Algo, Record<string, unknown>> = {
   'fixed-window': { rate: 5, interval: '10s', hold: '1m', onLapse: 'charge' },
-  'calendar-window': { rate: 5, period: 'day', timezone: 'UTC', retain: '7d', hold: '1m', onLapse: 'charge' },
-  budget: { limit: 5, period: 'day', timezone: 'UTC', retain: '7d', hold: '1m', onLapse: 'charge' },
+  'calendar-window': {
+    rate: 5,
+    period: 'day',
+    timezone: 'UTC',
+    anchor: '2026-01-31',
+    retain: '7d',
+    hold: '1m',
+    onLapse: 'charge',
+  },
+  budget: {
+    limit: 5,
+    period: 'day',
+    timezone: 'UTC',
+    anchor: '2026-01-31',
+    retain: '7d',
+    hold: '1m',
+    onLapse: 'charge',
+  },
   'sliding-window': { rate: 5, interval: '10s', slices: 10, hold: '1m', onLapse: 'charge' },
   'sliding-log': { rate: 5, interval: '10s', hold: '1m', onLapse: 'charge' },
   'token-bucket': { rate: 5, interval: '10s', burst: 5, refill: 'greedy' },
@@ -20,7 +36,7 @@ const right: Record<Algo, Record<string, unknown>> = {
 };
 
 const ALGOS = Object.keys(right) as Algo[];
-const OPTIONAL = ['timezone', 'retain', 'slices', 'burst', 'refill', 'queue', 'hold', 'onLapse'];
+const OPTIONAL = ['timezone', 'anchor', 'retain', 'slices', 'burst', 'refill', 'queue', 'hold', 'onLapse'];
 const WHOLE = 'a whole number >= 1';
 const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
 
@@ -42,6 +58,27 @@ const wrongOnes: Record<string, [values: unknown[], wants: string][]> = {
   hold: [[[0, '366d', null, 'soon'], DURATION]],
   onLapse: [[['keep', null, true], 'one of charge, release']],
   period: [[['fortnight', null], 'one of second, minute, hour, day, week, month, quarter, year']],
+  anchor: [
+    [
+      [
+        null,
+        '',
+        'soon',
+        '2026-02-30',
+        '2026-01',
+        '12:00',
+        NaN,
+        Infinity,
+        new Date(NaN),
+        '1899-12-31',
+        '2200-01-01',
+        {},
+        true,
+      ],
+      "a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or a function of the context that gives one of " +
+        'these; of the years 1900 to 2199',
+    ],
+  ],
   timezone: [[['Mars/Olympus', 1, null, ['UTC']], "an IANA time zone such as 'UTC' or 'Europe/Berlin'"]],
   refill: [[['slowly', null], 'one of greedy, intervally']],
 };
@@ -69,16 +106,20 @@ describe('the options of an algorithm', () => {
   it('are those that its page names', () => {
     expect(algorithms.names).toEqual(expect.arrayContaining(ALGOS));
     const withWarmUp = ['token-bucket', 'gcra'];
+    const plans = ['calendar-window', 'budget'];
     for (const algo of ALGOS) {
-      const more = withWarmUp.includes(algo) ? ['warmUp'] : [];
-      expect(algorithms.get(algo)!.options).toEqual([...Object.keys(right[algo]), ...more]);
+      const more = withWarmUp.includes(algo) ? ['warmUp'] : plans.includes(algo) ? ['rollover', 'credits'] : [];
+      const all = algorithms.get(algo)!.options;
+      expect(all.toSorted()).toEqual([...Object.keys(right[algo]), ...more].toSorted());
     }
   });
 
   it.each(eachOption)('%s: a wrong %s is refused with its name, its value and what it wants', (algo, option) => {
     for (const [values, wants] of wrong(algo, option)) {
       for (const value of values) {
-        const others = wants.endsWith('of a second') ? { [option]: value, period: 'second' } : { [option]: value };
+        const others = wants.endsWith('of a second')
+          ? { [option]: value, period: 'second', anchor: undefined }
+          : { [option]: value };
         const message = errorOf(algo, others);
         expect(message).toMatch(`test: option '${option}' is `);
         expect(message).toMatch(new RegExp(`, wants ${wants.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}$`));
@@ -104,12 +145,55 @@ describe('the options of an algorithm', () => {
     ['minute', 600_000_000],
     ['hour', 36_000_000_000],
   ])('retain at most 10,000 windows of a %s', (period, most) => {
-    expect(errorOf('calendar-window', { period, retain: Math.min(most, 31_557_600_000) })).toBeUndefined();
+    const retaining = (retain: number) => errorOf('calendar-window', { period, retain, anchor: undefined });
+    expect(retaining(Math.min(most, 31_557_600_000))).toBeUndefined();
     if (most < 31_557_600_000) {
-      expect(errorOf('calendar-window', { period, retain: most + 1 })).toBe(
+      expect(retaining(most + 1)).toBe(
         `test: option 'retain' is ${most + 1}, wants at most 10000 windows of a ${period}`,
       );
     }
+  });
+
+  it.each(['second', 'minute', 'hour'])('begin no %s at an anchor', (period) => {
+    expect(errorOf('calendar-window', { period, retain: undefined })).toBe(
+      `test: option 'anchor' is given with period '${period}', wants one of day, week, month, quarter, year`,
+    );
+  });
+
+  it.each(['calendar-window', 'budget'] as const)('of a plan of %s', (algo) => {
+    for (const rollover of [0.000001, 0.5, 1]) expect(errorOf(algo, { rollover })).toBeUndefined();
+    for (const rollover of [0, -0.5, 1.1, NaN, '0.5', null, true]) {
+      expect(errorOf(algo, { rollover })).toMatch(
+        /^test: option 'rollover' is .*, wants a number > 0 and <= 1, such as 0\.5, of at least a millionth$/,
+      );
+    }
+    expect(errorOf(algo, { credits: true })).toBeUndefined();
+    for (const credits of [false, 1, null, 'yes']) {
+      expect(errorOf(algo, { credits })).toMatch(/^test: option 'credits' is .*, wants true$/);
+    }
+    const size = algo === 'budget' ? 'limit' : 'rate';
+    expect(errorOf(algo, { [size]: 2 ** 51, credits: true })).toBeUndefined();
+    expect(errorOf(algo, { [size]: 2 ** 51 + 1, credits: true })).toBe(
+      "test: a limit with 'rollover' or 'credits' allows 2251799813685249 units, wants at most 2251799813685248",
+    );
+    const refused = (more: object, settings: object) => () =>
+      new CompiledLimit(options(algo, { hold: undefined, onLapse: undefined, ...more }), {
+        location: 'test',
+        ...settings,
+      });
+    const prefetch = { units: 10, ttl: 1e6 };
+    if (algo === 'calendar-window') {
+      expect(refused({ rollover: 1 }, { prefetch })).toThrow("options 'prefetch' and 'rollover' exclude each other");
+      expect(refused({ rollover: 1 }, { blockFor: 1e6 })).toThrow(
+        "options 'rollover' and 'blockFor' exclude each other",
+      );
+    }
+    expect(refused({ credits: true }, { candidate: options(algo) })).toThrow(
+      "options 'credits' and 'candidate' exclude",
+    );
+    expect(refused({ credits: true }, { shared: { floor: 0 } })).toThrow(
+      "options 'share' and 'credits' exclude each other",
+    );
   });
 
   it('of a hold go together', () => {

@@ -144,3 +144,33 @@ it('compiles no usage of what is in flight', () => {
   defineLimit({ algo: 'gcra', rate: 1, interval: '1s', usage: { timezone: 'Europe/Berlin' } });
   expect(defineLimit({ algo: 'gcra', rate: 1, interval: 1, usage: 86_400_000 })).toHaveProperty('usage');
 });
+
+it('compiles an anchor of windows that are a day or longer', () => {
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'month', anchor: '2026-01-31' });
+  RateLimit({ algo: 'budget', limit: 1, period: 'day', anchor: new Date() });
+  RateLimit({
+    algo: 'calendar-window',
+    rate: 1,
+    period: 'year',
+    anchor: async (context) => context.getArgs()[0] ?? null,
+  });
+  // @ts-expect-error -- an hour begins where the hour does
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'hour', anchor: '2026-01-31' });
+  // @ts-expect-error -- the windows of others begin by themselves
+  RateLimit({ algo: 'fixed-window', rate: 1, interval: '1d', anchor: '2026-01-31' });
+  // @ts-expect-error -- whether it is no date
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'month', anchor: () => true });
+});
+
+it('compiles what moves on, and credits, of windows of the calendar', () => {
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'hour', rollover: 0.5, credits: true });
+  RateLimit({ algo: 'budget', limit: 1, period: 'month', anchor: '2026-01-31', rollover: 1 });
+  // @ts-expect-error -- nothing moves without a period
+  RateLimit({ algo: 'calendar-window', rate: 1, rollover: 0.5 });
+  // @ts-expect-error -- a window that begins with its first request has none before it
+  RateLimit({ algo: 'fixed-window', rate: 1, interval: '1d', rollover: 0.5 });
+  // @ts-expect-error -- nothing is prepaid where units come back by themselves
+  RateLimit({ algo: 'gcra', rate: 1, interval: '1d', credits: true });
+  // @ts-expect-error -- without credits it says nothing
+  RateLimit({ algo: 'calendar-window', rate: 1, period: 'month', credits: false });
+});

@@ -11,6 +11,8 @@ const options: Record<string, AlgorithmOptions> = {
   'fixed-window': { algo: 'fixed-window', rate: 7, interval: '10s' },
   'calendar-window': { algo: 'calendar-window', rate: 7, period: 'minute', retain: '1h' },
   budget: { algo: 'budget', limit: 7, period: 'minute', retain: '1h' },
+  'following-window': { algo: 'calendar-window', rate: 7, period: 'day', anchor: () => null, retain: '1h' },
+  'plan-window': { algo: 'calendar-window', rate: 7, period: 'day', anchor: '2026-01-31', rollover: 0.5, retain: '1h' },
   'sliding-window': { algo: 'sliding-window', rate: 7, interval: '10s', slices: 20 },
   'sliding-log': { algo: 'sliding-log', rate: 7, interval: '10s' },
   'token-bucket': { algo: 'token-bucket', rate: 14, interval: '10s', refill: 'intervally' },
@@ -20,7 +22,7 @@ const options: Record<string, AlgorithmOptions> = {
   'warming-token-bucket': { algo: 'token-bucket', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
   'warming-gcra': { algo: 'gcra', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
 };
-/** The fragments of algorithms, and of what counts in their place where an option is given. */
+/** The fragments of algorithms, and of what counts in their place where an option is given, or a function is not asked. */
 const scripts = Object.keys(options);
 
 /** Those that count in one process alone have no twin. */

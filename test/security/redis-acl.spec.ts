@@ -33,6 +33,7 @@ const limits: Record<string, SharedAlgorithmOptions> = {
   shaper: { algo: 'leaky-bucket', rate: 5, interval: '1m' },
   held: { algo: 'concurrency', limit: 5, ttl: '1m' },
   budget: { algo: 'budget', limit: 5, period: 'minute', retain: '3m', hold: '1s', onLapse: 'release' },
+  plan: { algo: 'calendar-window', rate: 5, period: 'minute', rollover: 0.5, credits: true },
 };
 
 let server: RedisServer;

@@ -1,4 +1,4 @@
-import type { LimitSpec } from '../../config/limit-definition.js';
+import type { LimitDefinition, LimitFunction, LimitSpec } from '../../config/limit-definition.js';
 import { declare, declareNamespace } from '../../rules/declared-metadata.js';
 
 /**
@@ -11,6 +11,12 @@ import { declare, declareNamespace } from '../../rules/declared-metadata.js';
  * @RateLimit('login', { algo: 'token-bucket', rate: 5, interval: '10s' })
  * ```
  */
+// Without names first: else the context of an `anchor` had no type, as each text has a method of that name.
+export function RateLimit(
+  ...limits: [LimitDefinition | LimitFunction, ...(LimitDefinition | LimitFunction)[]]
+): ClassDecorator & MethodDecorator;
+/** Declares limits of which some are named: as above. */
+export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator & MethodDecorator;
 export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator & MethodDecorator {
   // Wrong limits, and an empty list, are reported at start-up, when the route is known.
   const given = specs.length > 0 ? specs : [undefined as unknown as LimitSpec];

@@ -4,7 +4,17 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import type { NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { answerWith, decide, decided } from '../decide.js';
-import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  Credit,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
 import { StoreErrorPolicies, uncountedDecision } from './store-error-policies.js';
 import type { LearntRate, Lesson } from '../lesson.js';
@@ -150,6 +160,11 @@ export class FallbackStore extends StoreLayer {
       if (here === undefined || !(error instanceof RateLimitStoreError)) throw error;
       return here;
     }
+  }
+
+  /** Only where they are kept: credits that this instance took by itself would be taken twice. */
+  protected override credited(credit: Credit): Promise<number> {
+    return this.circuits.ask([credit], () => super.credited(credit));
   }
 
   override renew(lease: HeldLease): Promise<boolean> {

@@ -3,7 +3,17 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { allOrNothing, type Part } from '../all-or-nothing.js';
 import { answerWith, decide, decided } from '../decide.js';
-import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  Credit,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../store.js';
 import { refundsOf } from '../store-decision.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
@@ -45,6 +55,10 @@ export class InstanceScopeStore extends StoreLayer {
 
   protected override async learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
     return this.storeOf(counter).learn?.(counter, lesson);
+  }
+
+  protected override credited(credit: Credit): Promise<number> {
+    return this.storeOf(credit).credit!(credit);
   }
 
   override renew(lease: HeldLease): Promise<boolean> {

@@ -5,7 +5,7 @@ import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
 import { decide, tell } from '../decide.js';
 import type { LearntRate, Lesson } from '../lesson.js';
-import type { Check, CheckAnswer, Refund, Store, StoreDecision } from '../store.js';
+import type { Check, CheckAnswer, Credit, Refund, Store, StoreDecision } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
 /** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
@@ -125,6 +125,13 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     const since = performance.now();
     await this.inner.reset(counters);
     await this.tell(counters, since);
+  }
+
+  protected override async credited(credit: Credit): Promise<number> {
+    const since = performance.now();
+    const left = await super.credited(credit);
+    await this.tell([credit], since);
+    return left;
   }
 
   protected override learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {

@@ -4,13 +4,24 @@ import type { Counter } from '../../limits/counter.js';
 import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { decide, DirectStore } from '../decide.js';
 import type { LearntRate, Lesson } from '../lesson.js';
-import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  Credit,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../store.js';
 
 /** A store around another one, which it asks: a layer overrides what it changes. */
 export abstract class StoreLayer extends DirectStore implements Store {
   readonly nodeOf?: (counter: Counter) => string;
   readonly hasNode?: (node: string) => boolean;
   readonly blockedFor?: (counter: Counter) => Promise<number>;
+  readonly credit?: (credit: Credit) => Promise<number>;
   readonly learn?: (counter: Counter, lesson: Lesson) => Promise<LearntRate | undefined>;
 
   readonly usage?: (counter: Counter, range: TimeRange) => Promise<NamedUnits[]>;
@@ -25,6 +36,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
     if (inner.usageOf !== undefined) {
       this.usageOf = (limit, range, batch) => this.usageStoreOf(limit).usageOf!(limit, range, batch);
     }
+    if (inner.credit !== undefined) this.credit = (credit) => this.credited(credit);
     if (inner.learn !== undefined) this.learn = (counter, lesson) => this.learnt(counter, lesson);
   }
 
@@ -46,6 +58,11 @@ export abstract class StoreLayer extends DirectStore implements Store {
   /** The inner store that has a counter. */
   protected innerOf(_counter: Counter): Pick<Store, 'blockedFor'> {
     return this.inner;
+  }
+
+  /** Has the inner store add credits. */
+  protected credited(credit: Credit): Promise<number> {
+    return this.inner.credit!(credit);
   }
 
   /** Reads what a counter was charged. */

@@ -1,5 +1,6 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { RecencyList } from '../../util/recency-list.js';
+import { Credits } from './credits.js';
 import { type Entry, keyOf, LimitCounters } from './limit-counters.js';
 
 const SWEEP_INTERVAL_MS = 100;
@@ -27,6 +28,8 @@ export class CounterTable {
   private readonly listed = new Map<string, LimitCounters>();
   /** Where the counters of a limit were last. Those of a limit that is gone are forgotten with it. */
   private readonly known = new WeakMap<CompiledLimit, LimitCounters>();
+  /** Prepaid units, by counter. */
+  readonly credits = new Credits();
   private timer: NodeJS.Timeout | undefined;
   private sweeping: Iterator<Entry> | undefined;
 
@@ -90,6 +93,7 @@ export class CounterTable {
     clearInterval(this.timer);
     this.timer = undefined;
     this.sweeping = undefined;
+    this.credits.clear();
     for (const counters of this.listed.values()) counters.clear();
     this.listed.clear();
     this.order.clear();

@@ -1,7 +1,7 @@
 import { issuesTickets, type State } from '../../algorithms/algorithm.js';
 import { inProportion } from '../../algorithms/scale.js';
 import { type CompiledLimit, withQuota } from '../../limits/compiled-limit.js';
-import type { Counter } from '../../limits/counter.js';
+import { type Counter, lineageId } from '../../limits/counter.js';
 import { type Block, blockAt, nextBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import type { HeldUnits, Holds } from './held-units.js';
@@ -50,6 +50,7 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   const stored = reused === undefined || reused.expiresAt <= now ? undefined : reused;
   // What is kept of the quota for others counts as much as all the rest.
   const state = open(limit.whole, stored, now, counters);
+  if (limit.varies) bringCredits(table, limit, identity, state);
   view.limit = limit;
   view.identity = identity;
   view.counters = counters;
@@ -67,6 +68,12 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   if (stored?.block !== undefined) takeOver(view, stored.block, now);
   if (view.holds !== undefined) releaseLapsed(view);
   return view;
+}
+
+/** Credits stand beside the counter. */
+function bringCredits({ credits }: CounterTable, limit: CompiledLimit, identity: string, state: State): void {
+  const { algorithm, parameters, takesCredits } = limit;
+  if (takesCredits) algorithm.varying!.bring(parameters, state, credits.of(lineageId(limit, identity)));
 }
 
 /** Takes over a stored block as of now. */

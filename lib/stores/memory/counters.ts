@@ -1,5 +1,6 @@
 import { issuesTickets, type ProcessLoad } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
+import { lineageId } from '../../limits/counter.js';
 import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';
 import { linksOf } from '../links.js';
@@ -112,6 +113,9 @@ export class Counters {
     const block = view.block ?? view.past;
     const { algorithm, parameters, carry } = limit;
     const saved = algorithm.save(parameters, state);
+    if (limit.takesCredits) {
+      this.table.credits.set(lineageId(limit, view.identity), algorithm.varying!.credits(parameters, state)!);
+    }
     const needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
     let lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);
     if (holds !== undefined) {

@@ -17,7 +17,7 @@ export function tellAsker(
 
 /** Whether the cost of a view fits, blocked or not. */
 export function fits({ limit, state, cost }: View): boolean {
-  return cost <= limit.quota && limit.algorithm.fits(limit.parameters, state, cost);
+  return (cost <= limit.quota || limit.varies) && limit.algorithm.fits(limit.parameters, state, cost);
 }
 
 /** Notes what was refused, where that matters. Says whether there is anything to store. */
@@ -34,7 +34,7 @@ export function noteRefusal({ limit, state, block, cost }: View): boolean {
 export function evaluateReservation(view: View, longest: number, isClaim: boolean): void {
   const { limit, state, block, cost } = view;
   const { algorithm, parameters } = limit;
-  if (cost > limit.quota || block !== undefined) return;
+  if ((cost > limit.quota && !limit.varies) || block !== undefined) return;
   view.allowed = fits(view);
   if (view.allowed) {
     view.delay = algorithm.queue?.delay(parameters, state, cost) ?? 0;
@@ -65,6 +65,12 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     decision.quota = algorithm.adapting!.quota(parameters, state);
     decision.inFlight = algorithm.adapting!.inFlight(parameters, state);
   }
+  if (limit.varies) {
+    const varying = algorithm.varying!;
+    decision.quota = varying.quota(parameters, state);
+    const credits = varying.credits(parameters, state);
+    if (credits !== undefined) decision.credits = credits;
+  }
   const tickets = view.allowed ? (algorithm.queue ?? algorithm.holding) : undefined;
   if (escalation !== undefined) decision.offences = (block ?? view.past)?.offences ?? 0;
   if (tickets !== undefined) decision.ticket = tickets.ticket(parameters, state, cost);
@@ -81,8 +87,8 @@ function retryAfterMs(view: View, blocked: number): number {
 /** Microseconds until a cost fits, that of a view or another one; `Infinity` for never. */
 export function waitFor(view: View, cost: number, blocked = blockedFor(view)): number {
   const { limit, state, holds } = view;
-  const { algorithm, parameters, quota } = limit;
-  if (cost > quota) return Infinity;
+  const { algorithm, parameters, quota, varies } = limit;
+  if (cost > quota && !varies) return Infinity;
   let needed = algorithm.fits(parameters, state, cost) ? 0 : algorithm.retryAfter(parameters, state, cost);
   if (holds !== undefined && needed > 0) needed = Math.min(needed, untilLapsed(view, cost));
   return Math.max(needed, blocked);

@@ -4,21 +4,23 @@ import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { type Counter, counterId, startsOf } from '../../limits/counter.js';
+import { type Counter, counterId, lineageId, startsOf } from '../../limits/counter.js';
 import { type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
 import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
 import { claimedDecision, isHold } from '../store-decision.js';
-import type {
-  Charge,
-  Check,
-  CheckAnswer,
-  Claim,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
+import {
+  type Charge,
+  type Check,
+  type CheckAnswer,
+  type Claim,
+  type Credit,
+  CREDIT_KNOWN_FOR,
+  type HeldLease,
+  type Refund,
+  type ReserveEntry,
+  type Store,
+  type StoreDecision,
 } from '../store.js';
 import { blockFor } from './block.js';
 import { Claims } from './claims.js';
@@ -198,6 +200,20 @@ export class MemoryStore extends DirectStore implements Store {
       this.counters.store(view);
     }
     return Promise.resolve();
+  }
+
+  credit(credit: Credit): Promise<number> {
+    const { units, id, identity } = credit;
+    const limit = credit.limit.whole;
+    const now = this.clock();
+    const view = viewOf(this.table, { limit, identity }, now);
+    const { algorithm, parameters } = limit;
+    const idKey = `${lineageId(limit, identity)}\n${id}`;
+    if (id === undefined || this.table.credits.note(idKey, now, CREDIT_KNOWN_FOR)) {
+      algorithm.varying!.credit(parameters, view.state, units);
+      this.counters.store(view);
+    }
+    return Promise.resolve(algorithm.varying!.credits(parameters, view.state)!);
   }
 
   penalize(charge: Charge): Promise<void> {

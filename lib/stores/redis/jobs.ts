@@ -128,9 +128,9 @@ const USAGE_WORK = 2;
 const USAGE_KEYS = 2;
 
 /** The most keys that a limit needs. */
-function keysOf({ algorithm, hold, tenant, usage }: CompiledLimit): number {
-  const beside = (hold === undefined && tenant === undefined ? 0 : 1) + (usage === undefined ? 0 : USAGE_KEYS);
-  return 1 + (algorithm.extraKeys?.length ?? 0) + beside;
+function keysOf({ algorithm, hold, tenant, usage, takesCredits }: CompiledLimit): number {
+  const own = 1 + (algorithm.extraKeys?.length ?? 0) + (takesCredits ? 1 : 0);
+  return own + (hold === undefined && tenant === undefined ? 0 : 1) + (usage === undefined ? 0 : USAGE_KEYS);
 }
 
 /** How much a limit asks of the server, in checks of a plain counter. */

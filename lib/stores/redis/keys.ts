@@ -43,6 +43,16 @@ export function claimKeyOf(key: string, id: string): string {
   return `${key}:claim:${hashIdentity(id)}`;
 }
 
+/** The key of a counter's credits: the same for all generations of its limit, which a reset of its rate begins. */
+export function creditsKeyOf(prefix: string, { limit, identity }: Counter): string {
+  return `${prefix}:{${hashTagOf(identity)}}:${limit.lineage}:credits`;
+}
+
+/** The key of a credit that counts once. Its id may hold anything. */
+export function creditIdKeyOf(prefix: string, counter: Counter, id: string): string {
+  return `${creditsKeyOf(prefix, counter)}:${hashIdentity(id)}`;
+}
+
 /** The channel on which instances tell each other that units came back, so that what was refused may be allowed. */
 export function givenBackChannel(prefix: string): string {
   return `${prefix}:given-back`;

@@ -19,3 +19,4 @@ export const SETTLE = 15;
 export const HOLD = 16;
 /** In front of a check: which of its counters may borrow of which. */
 export const LINKS = 17;
+export const CREDIT = 18;

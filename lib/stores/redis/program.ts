@@ -1,10 +1,21 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { Charge, Check, Claim, HeldLease, Refund, ReserveEntry } from '../store.js';
+import {
+  type Charge,
+  type Check,
+  type Claim,
+  type Credit,
+  CREDIT_KNOWN_FOR,
+  type HeldLease,
+  type Refund,
+  type ReserveEntry,
+} from '../store.js';
 import { type CheckEntry, type Counter, isOfStarts } from '../../limits/counter.js';
 import { holdNumbers } from '../../algorithms/hold-terms.js';
 import { isHold } from '../store-decision.js';
 import {
   claimKeyOf,
+  creditIdKeyOf,
+  creditsKeyOf,
   extraKeysOf,
   hashTagOf,
   holdsKeyOf,
@@ -23,6 +34,7 @@ import {
   CONSUME,
   CONSUME_EACH,
   CONSUME_REFUNDABLE,
+  CREDIT,
   HISTORY,
   HOLD,
   LEARN,
@@ -208,6 +220,12 @@ export class Program {
     }
   }
 
+  credit(credit: Credit): void {
+    const { units, id } = credit;
+    const key = id === undefined ? 0 : this.keyNumber(creditIdKeyOf(this.prefix, credit, id));
+    this.operation(CREDIT, { ...credit, limit: credit.limit.whole }, units, key, CREDIT_KNOWN_FOR);
+  }
+
   penalize(charge: Charge): void {
     // Who may take less than all still owes all that was used.
     this.operation(PENALIZE, { ...charge, limit: charge.limit.whole }, charge.units);
@@ -332,9 +350,10 @@ export class Program {
     return number;
   }
 
-  /** What is held of a counter has a key of its own beside it, and so have each of its tenants and what it was charged. */
+  /** What is held of a counter has a key of its own beside it, and so have each of its tenants, its credits and what it was charged. */
   private declareBeside(key: string, counter: Counter, number: number): void {
-    const { hold, tenant, usage } = counter.limit;
+    const { hold, tenant, usage, takesCredits } = counter.limit;
+    if (takesCredits) this.keyNumber(creditsKeyOf(this.prefix, counter));
     if (hold !== undefined) this.keyNumber(holdsKeyOf(key));
     if (tenant !== undefined) this.keyNumber(shareKeyOf(key, tenant));
     if (usage === undefined || isOfStarts(counter) || this.records?.has(number) === true) return;

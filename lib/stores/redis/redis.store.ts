@@ -14,6 +14,7 @@ import type {
   Check,
   CheckAnswer,
   Claim,
+  Credit,
   HeldLease,
   Refund,
   ReserveEntry,
@@ -34,6 +35,7 @@ import { UsageReader } from './usage-reader.js';
 /** The keys of what is learnt of an upstream, and of a rate that is learnt, too. */
 const NOTE = 1;
 const NOTE_AND_RATE = 2;
+const CREDIT_ID = 1;
 const CLAIM = 1;
 /** Steps in which all holds are released that may have lapsed: 256 in each, of 1,000. */
 const LAPSED_STEPS = 4;
@@ -177,6 +179,15 @@ export class RedisStore extends DirectStore implements Store {
       counters.map((refund) =>
         this.operate(refund, (program) => program.refund(refund), succeeded, refund.claim && CLAIM),
       ),
+    );
+  }
+
+  credit(credit: Credit): Promise<number> {
+    return this.operate(
+      credit,
+      (program) => program.credit(credit),
+      (reply) => reply.wait(),
+      credit.id === undefined ? 0 : CREDIT_ID,
     );
   }
 

@@ -62,7 +62,7 @@ export class Reply {
     return this.undecided() ? undefined : { rate: this.next(1), intervalMs: this.next(1), burst: this.next(1) };
   }
 
-  /** A time in milliseconds, or nothing if it was not read. */
+  /** A time in milliseconds, or credits; nothing if they were not read. */
   wait(): number | undefined {
     return this.undecided() ? undefined : this.next();
   }
@@ -122,26 +122,32 @@ export class Reply {
     const first = this.next();
     const outcome = first % 4;
     const allowed = outcome !== REFUSED;
-    if (outcome > ALLOWED_TO_BE_HELD || (allowed && cost > quota)) throw this.wrong(this.at - 1);
+    if (outcome > ALLOWED_TO_BE_HELD || (allowed && cost > quota && !limit.varies)) throw this.wrong(this.at - 1);
     const decision: StoreDecision = {
       allowed,
       limit: limit.name,
       quota,
-      remaining: this.next(0, quota),
+      remaining: this.next(0, limit.varies ? undefined : quota),
       retryAfterMs: 0,
       resetAfterMs: (first - outcome) / 4,
       delayMs: 0,
       source: 'redis',
     };
     if (!allowed) {
-      // What is borrowed, or kept from borrowers, may leave too little for ever.
-      const wait = this.next(cost + above + kept > quota ? NEVER : 0, cost > quota ? NEVER : undefined);
+      const never = cost > quota && !limit.varies;
+      // What is borrowed, or kept from borrowers, may leave too little for ever; and so may what a window has beside its quota.
+      const mayBeNever = limit.varies || cost + above + kept > quota;
+      const wait = this.next(mayBeNever ? NEVER : 0, never ? NEVER : undefined);
       decision.retryAfterMs = wait === NEVER ? Infinity : wait;
     } else if (outcome === ALLOWED_TO_BE_HELD) {
       decision.delayMs = this.next();
       decision.ticket = this.next();
     }
     if (escalation !== undefined) decision.offences = this.next(0, MOST_OFFENCES);
+    if (limit.varies) {
+      decision.quota = this.next(decision.remaining);
+      if (limit.takesCredits) decision.credits = this.next(0, decision.quota);
+    }
     return decision;
   }
 

@@ -1,0 +1,61 @@
+import { DateTime } from 'luxon';
+import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { planMessages } from '../errors/plan-messages.js';
+
+/**
+ * The time at which a window begins, from which all others are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or
+ * `'2026-01-31T09:30'`, which is of the limit's time zone unless it names an offset; or milliseconds since the epoch.
+ */
+export type Anchor = Date | string | number;
+
+/** What an algorithm takes as a function of a request, whose context it does not know: a function of any context will do. */
+interface Asking {
+  anchor(context: unknown): Anchor | null | undefined | Promise<Anchor | null | undefined>;
+}
+
+/** The `anchor` of a limit's options: fixed, or a function of the context. */
+export type AnchorOption = Anchor | Asking['anchor'];
+
+const ISO_DATE = /^\d{4}-\d{2}-\d{2}(T.+)?$/;
+
+/** Anchors are of these years, so that seconds, or other calendars, are no dates by chance. */
+const FIRST_YEAR = 1900;
+const LAST_YEAR = 2200;
+
+/** Whether a function of the request says where the windows of a limit begin. */
+export function asksForAnchor(options: object): options is Pick<Asking, 'anchor'> {
+  return typeof (options as { anchor?: unknown }).anchor === 'function';
+}
+
+/** Reads a fixed anchor into milliseconds since the epoch. Throws `RateLimitConfigError`. */
+export function fixedAnchor(anchor: unknown, timezone: string, location: string): number {
+  const at = readAnchor(anchor, timezone);
+  if (at === undefined) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'anchor', anchor, planMessages.anchorWants()));
+  }
+  return at;
+}
+
+/**
+ * Reads what a function or a call gave: milliseconds since the epoch, or `null` for the calendar's own windows. Throws
+ * `RateLimitArgumentError`.
+ */
+export function givenAnchor(anchor: unknown, timezone: string, limit: string): number | null {
+  if (anchor === undefined || anchor === null) return null;
+  const at = readAnchor(anchor, timezone);
+  if (at === undefined) throw new RateLimitArgumentError(planMessages.wrongAnchor(limit, anchor));
+  return at;
+}
+
+function readAnchor(anchor: unknown, zone: string): number | undefined {
+  const at = dateOf(anchor, zone);
+  return at.isValid && at.year >= FIRST_YEAR && at.year < LAST_YEAR ? Math.floor(at.toMillis()) : undefined;
+}
+
+function dateOf(anchor: unknown, zone: string): DateTime {
+  if (anchor instanceof Date) return DateTime.fromJSDate(anchor, { zone });
+  if (typeof anchor === 'number' && Number.isFinite(anchor)) return DateTime.fromMillis(anchor, { zone });
+  if (typeof anchor === 'string' && ISO_DATE.test(anchor)) return DateTime.fromISO(anchor, { zone });
+  return DateTime.invalid('no date');
+}

@@ -1,0 +1,186 @@
+import type { Algorithm } from './algorithm.js';
+import type { CalendarWindow } from './calendar.js';
+import type { CalendarWindowParameters, CalendarWindowState } from './calendar-window-state.js';
+import { type PlanOptions, type PlanTerms, planTerms } from './plan-terms.js';
+import { inProportion } from './scale.js';
+
+export interface PlanParameters extends CalendarWindowParameters {
+  readonly plan: PlanTerms;
+}
+
+export interface PlanState extends CalendarWindowState {
+  /** Units that moved here from the window before. */
+  moved: number;
+  /** The rate under which it was stored, and the credits that are used in its window. */
+  rate: number;
+  spent: number;
+  /** Credits, those that are used in this window included; and the part of them that is taken off the balance already. */
+  gross: number;
+  taken: number;
+  /** Windows since it was charged or changed, 0 to 2; nothing if nobody knows the key. */
+  age: number | undefined;
+}
+
+/** The windows before and after another one: what moves depends on when the last ones began, and a wait on when the next ones end. */
+interface Around {
+  readonly window: CalendarWindow;
+  /** When the window before began, and the one before that. */
+  readonly before: number;
+  readonly earlier: number;
+  /** When the next window ends, and the one after it. */
+  readonly next: number;
+  readonly after: number;
+}
+
+type Windows = Pick<Algorithm<never, PlanParameters, CalendarWindowState>, 'open'>;
+
+/** What a share is a part of. */
+const MILLION = 1_000_000;
+
+const arounds = new WeakMap<PlanParameters['plan'], Around>();
+
+/** Computed once a window. */
+function aroundOf({ calendar, plan }: PlanParameters, now: number): Around {
+  const known = arounds.get(plan);
+  if (known !== undefined && now >= known.window.start && now < known.window.end) return known;
+  const window = calendar.windowAt(now);
+  const before = calendar.windowAt(window.start - 1).start;
+  const earlier = calendar.windowAt(before - 1).start;
+  const next = calendar.windowAt(window.end).end;
+  const around = { window, before, earlier, next, after: calendar.windowAt(next).end };
+  arounds.set(plan, around);
+  return around;
+}
+
+/** All of the rate: of requests from which a part is kept, with that. */
+function wholeOf({ quota, kept = 0 }: PlanParameters): number {
+  return quota + kept;
+}
+
+/** The part of units that moves on, rounded down. */
+function moving({ plan }: PlanParameters, units: number): number {
+  return units - inProportion(units, MILLION - plan.rollover, MILLION);
+}
+
+/** What is left of a window's own rate: units that moved into it were used first. */
+function leftOf(rate: number, { count, moved }: Pick<PlanState, 'count' | 'moved'>): number {
+  return Math.max(0, rate - Math.max(0, count - moved));
+}
+
+function spentOf(parameters: PlanParameters, { count, moved, gross }: PlanState): number {
+  return Math.max(0, Math.min(gross, count - wholeOf(parameters) - moved));
+}
+
+function capacityOf({ quota }: PlanParameters, { moved, gross }: PlanState): number {
+  return quota + moved + gross;
+}
+
+function open(base: Windows, parameters: PlanParameters, stored: PlanState | undefined, now: number): PlanState {
+  const { follows, plan } = parameters;
+  const counted = stored !== undefined && stored.count > 0 ? stored : undefined;
+  const window = base.open(parameters, counted ?? (stored && { ...stored, count: 0 }), now);
+  const state: PlanState = {
+    ...window,
+    moved: 0,
+    rate: wholeOf(parameters),
+    spent: 0,
+    gross: 0,
+    taken: 0,
+    age: undefined,
+  };
+  if (stored === undefined) return state;
+  if (now < stored.end) {
+    const runs = now >= stored.start || stored.last - now < stored.end - stored.start;
+    if (follows && runs && counted === undefined) {
+      state.start = stored.start;
+      state.end = stored.end;
+    }
+    state.moved = stored.moved;
+    state.taken = stored.spent;
+    state.age = 0;
+    return state;
+  }
+  if (plan.rollover === 0) return state;
+  const { before, earlier } = aroundOf(parameters, now);
+  const rate = wholeOf(parameters);
+  if (stored.end > before) {
+    state.moved = moving(parameters, leftOf(Math.min(rate, stored.rate), stored));
+    state.age = 1;
+  } else if (stored.end > earlier) {
+    state.moved = moving(parameters, rate);
+    state.age = 2;
+  }
+  return state;
+}
+
+/** The end of the window after the one of a state, or of the one after that. */
+function endAfter(parameters: PlanParameters, { end, now }: PlanState, which: 'next' | 'after'): number {
+  const around = aroundOf(parameters, now);
+  return end + around[which] - around.window.end;
+}
+
+/**
+ * A calendar window of a plan: a share of what is left of it moves on, once, and credits are taken when all of it is used.
+ *
+ *     allowed      count + cost <= rate + moved + credits
+ *     moved        floor(rollover x (rate - max(0, count - moved))) of the window before
+ *     spent        max(0, count - rate - moved), which is taken off the credits
+ */
+export function planned<O extends PlanOptions>(
+  base: Algorithm<O, CalendarWindowParameters, CalendarWindowState>,
+  code: string,
+): Algorithm<O, PlanParameters, PlanState> {
+  const { prefetch: _, ...rest } = base;
+  return {
+    ...({ ...rest, reopen: undefined } as unknown as Algorithm<O, PlanParameters, PlanState>),
+    code,
+    script: 'plan-window',
+    compile(options, location) {
+      const parameters = base.compile(options, location);
+      return { ...parameters, plan: planTerms(options, parameters.quota, location) };
+    },
+    scriptParameters(parameters, now) {
+      const { window, before, earlier, next, after } = aroundOf(parameters, now);
+      const { retain, plan, follows } = parameters;
+      const own = [plan.rollover, plan.credits ? 1 : 0, follows ? 1 : 0];
+      return [window.start, window.end, retain, before, earlier, next, after, ...own];
+    },
+    work: ({ plan }) => (plan.credits ? 2 : 1),
+
+    open: (parameters, stored, now) => open(base, parameters, stored, now),
+    fits: (parameters, state, cost) => state.count + cost <= capacityOf(parameters, state),
+    take(parameters, state, cost) {
+      base.take(parameters, state, cost);
+      state.age = 0;
+    },
+    save: (parameters, state) => ({ ...state, rate: wholeOf(parameters), spent: spentOf(parameters, state) }),
+    remaining: (parameters, state) => capacityOf(parameters, state) - state.count,
+    retryAfter(parameters, state, cost) {
+      const { quota, plan } = parameters;
+      const { end, now, age, gross } = state;
+      const credits = gross - spentOf(parameters, state);
+      const whole = wholeOf(parameters);
+      const left = age === 0 ? leftOf(whole, state) : age === 1 ? whole : 0;
+      if (cost <= quota + moving(parameters, left) + credits) return end - now;
+      const isLater = age === 0 && plan.rollover > 0 && cost <= quota + moving(parameters, whole) + credits;
+      return isLater ? endAfter(parameters, state, 'next') - now : Infinity;
+    },
+    keepFor(parameters, state) {
+      const needed = base.keepFor!(parameters, state);
+      if (parameters.plan.rollover === 0 || state.age === undefined) return needed;
+      return Math.max(needed, endAfter(parameters, state, 'after') - state.now);
+    },
+    varying: {
+      quota: capacityOf,
+      credits: (parameters, state) => (parameters.plan.credits ? state.gross - spentOf(parameters, state) : undefined),
+      bring(_, state, balance) {
+        state.gross = balance + state.taken;
+      },
+      credit(parameters, state, units) {
+        const most = parameters.plan.mostCredits;
+        const left = state.gross - spentOf(parameters, state);
+        state.gross += units > 0 ? Math.min(units, most - left) : -Math.min(-units, left);
+      },
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import { show } from './messages.js';
+
+/** What is said of windows that begin at an anchor. */
+export const planMessages = {
+  anchorWants: () =>
+    "a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or a function of the context that gives " +
+    'one of these; of the years 1900 to 2199',
+  fixedAnchorWants: () =>
+    "an ISO 8601 date such as '2026-01-31', or milliseconds since the epoch; of the years 1900 to 2199",
+  anchorPeriod: (location: string, period: string, able: readonly string[]) =>
+    `${location}: option 'anchor' is given with period '${period}', wants one of ${able.join(', ')}`,
+  anchorWith: (location: string, other: string) =>
+    `${location}: options 'anchor', a function, and '${other}' exclude each other, wants one of them`,
+  rolloverWants: () => 'a number > 0 and <= 1, such as 0.5, of at least a millionth',
+  creditsWants: () => 'true',
+  tooManyUnits: (location: string, got: number, most: number) =>
+    `${location}: a limit with 'rollover' or 'credits' allows ${got} units, wants at most ${most}`,
+  planWith: (location: string, option: string, other: string) =>
+    `${location}: options '${option}' and '${other}' exclude each other, wants one of them`,
+  wrongCredits: (got: unknown) => `credits are ${show(got)}, wants a whole number >= 1 and <= ${2 ** 51}`,
+  wrongCreditId: (got: unknown) => `the id of a credit is ${show(got)}, wants a string that is not empty`,
+  noCredits: (limit: string) => `limit '${limit}' takes no credits, wants the option 'credits'`,
+  noCreditStore: (limit: string) => `the store of limit '${limit}' keeps no credits, wants one that has 'credit'`,
+  candidateAnchor: (location: string) =>
+    `${location}: option 'anchor' is a function, wants a fixed one: the function of the limit itself is asked`,
+  wrongAnchor: (limit: string, got: unknown) =>
+    `the anchor for limit '${limit}' is ${show(got)}, wants a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the ` +
+    "epoch, or null for the calendar's own window; of the years 1900 to 2199",
+  noAnchor: (limit: string) =>
+    `limit '${limit}' has an anchor by request, wants { anchor: date }, or { anchor: null } for the calendar's own window`,
+  noAnchorHere: (location: string, limit: string) =>
+    `${location}: limit '${limit}' has an anchor by request, wants a fixed one: nothing says here where its windows begin`,
+  notAnchored: (limit: string) =>
+    `limit '${limit}' got an anchor, wants none: its option 'anchor' is no function of the request`,
+} as const;

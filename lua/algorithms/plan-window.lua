@@ -1,0 +1,123 @@
+-- A calendar window of a plan: a share of what is left of it moves into the next one, once, and credits are taken once all is used.
+-- Parameters: those of calendar-window.lua; when the window before began, and the one before that; when the next one ends, and the one
+-- after it; rollover in millionths; 1 with credits; 1 where nothing says where windows begin, and the one that runs is kept to.
+-- Stored value: that of window-count.lua, then three doubles: units that moved here; the rate; credits that are used in this window.
+-- The credits that are left stand in a key of their own, which is in KEYS, too: that of the counter in all generations .. ':credits'.
+-- A state's `gross` is what is left and what is used in this window; the `taken` part of it is off the balance already. Its `age` is the
+-- number of windows since it was charged or changed, nothing where nobody knows the key.
+--
+-- Uses: in_proportion, make_algorithm, time_to_live
+
+local plan = make_algorithm('calendar-window')
+local open_window, take_window, encode_window, save_window = plan.open, plan.take, plan.encode, plan.save
+
+local MILLION = 1000000
+-- Ten years: no key is kept for ever.
+local CREDITS_KEPT_FOR = 10 * 366 * 86400 * MILLION
+local MOST_CREDITS = 2 ^ 51
+
+local function credits_key(key) return string.gsub(key, '%.%d+$', '') .. ':credits' end
+
+-- All of the rate: of requests from which a part is kept, with that.
+local function whole_of(limit) return limit.whole or limit.quota end
+
+local function moving(limit, units) return units - in_proportion(units, MILLION - limit.rollover, MILLION) end
+
+-- What is left of a window's own rate: units that moved into it were used first.
+local function left_of(rate, count, moved) return max(0, rate - max(0, count - moved)) end
+
+local function spent_of(limit, state) return max(0, min(state.gross, state.count - whole_of(limit) - state.moved)) end
+
+local function capacity_of(limit, state) return limit.quota + state.moved + state.gross end
+
+local function credits_of(limit, state) return state.gross - spent_of(limit, state) end
+
+plan.parameters = { 'start', 'window_end', 'retain', 'before', 'earlier', 'next_end', 'after_end', 'rollover', 'has_credits', 'keeps_window' }
+plan.encoded_size = 56
+plan.reuses_state = nil
+plan.varies = true
+
+function plan.open(limit, stored, now, key, state)
+  local running, is_followed, window_start, window_end, count, last, moved, rate, spent = limit, false, nil, nil, 0, nil, 0, 0, 0
+  if stored then
+    window_start, window_end, count, last, moved, rate, spent = unpack_doubles('<ddddddd', stored)
+    local runs = now >= window_start or last - now < window_end - window_start
+    is_followed = limit.keeps_window == 1 and now < window_end and runs
+    if is_followed then
+      running = setmetatable({ start = min(window_start, now), window_end = window_end }, { __index = limit })
+    end
+  end
+  if open_window(running, count > 0 and string.sub(stored, 1, 32), now, key, state) then return true end
+  if is_followed then state.start = window_start end
+  state.moved, state.gross, state.taken, state.age = 0, 0, 0, nil
+  if stored and now < window_end then
+    state.moved, state.taken, state.age = moved, spent, 0
+  elseif stored and limit.rollover > 0 then
+    if window_end > limit.before then
+      state.moved, state.age = moving(limit, left_of(min(whole_of(limit), rate), count, moved)), 1
+    elseif window_end > limit.earlier then
+      state.moved, state.age = moving(limit, whole_of(limit)), 2
+    end
+  end
+  if limit.has_credits == 1 then
+    state.balance = tonumber(redis.call('MGET', credits_key(key))[1] or 0) or 0
+    state.gross = state.balance + state.taken
+  end
+end
+
+function plan.fits(limit, state, cost) return state.count + cost <= capacity_of(limit, state) end
+
+function plan.take(limit, state, cost)
+  take_window(limit, state, cost)
+  state.age = 0
+end
+
+function plan.remaining(limit, state) return capacity_of(limit, state) - state.count end
+
+function plan.retry_after(limit, state, cost)
+  local whole, credits, left = whole_of(limit), credits_of(limit, state), 0
+  if state.age == 0 then
+    left = left_of(whole, state.count, state.moved)
+  elseif state.age == 1 then
+    left = whole
+  end
+  if cost <= limit.quota + moving(limit, left) + credits then return state.window_end - state.now end
+  if state.age == 0 and limit.rollover > 0 and cost <= limit.quota + moving(limit, whole) + credits then
+    return state.window_end + limit.next_end - limit.window_end - state.now
+  end
+  return math.huge
+end
+
+function plan.keep_for(limit, state, reset_after)
+  local micros = limit.retain > 0 and reset_after > 0 and reset_after + limit.retain or 0
+  if limit.rollover == 0 or not state.age then return micros end
+  return max(micros, state.window_end + limit.after_end - limit.window_end - state.now)
+end
+
+function plan.encode(limit, state)
+  return encode_window(limit, state) .. pack('<ddd', state.moved, whole_of(limit), spent_of(limit, state))
+end
+
+function plan.save(limit, state, key)
+  save_window(limit, state, key)
+  if limit.has_credits ~= 1 then return end
+  local credits = credits_of(limit, state)
+  if credits == state.balance then return end
+  if credits > 0 then
+    redis.call('SET', credits_key(key), string.format('%.0f', credits), 'PX', time_to_live(CREDITS_KEPT_FOR))
+  else
+    redis.call('DEL', credits_key(key))
+  end
+  state.balance, state.taken = credits, spent_of(limit, state)
+end
+
+plan.capacity = capacity_of
+plan.credits = credits_of
+
+-- Adds credits, or takes back what is left of so many.
+function plan.credit(limit, state, units)
+  local left = credits_of(limit, state)
+  state.gross = state.gross + (units > 0 and min(units, MOST_CREDITS - left) or -min(-units, left))
+end
+
+return plan
