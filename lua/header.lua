@@ -41,11 +41,12 @@
 --            between two calls. 13 claim (cost, the longest wait in microseconds, or -1 to only look; the number of the key of its claim,
 --            microseconds to keep that once its units can be used) is a reserve that is done once, and of one entry, or of a limit
 --            and its candidate. 14 releases a claim (the number of its key, 1 to give its units back). 15 settle has four: units, ticket,
---            when they were charged, units that were really used. 18 credit has three: units, less than none to take back; the number of the key of
---            its identifier, or 0; microseconds to keep that. 9 stands for many checks of 0
---            with the same limits and costs, whose keys follow each other: the number of entries of a check, the number of checks, the number of the first key, what to add to it from check
---            to check, then the number of the limit and the cost of each entry. A check has each key once. 17 says who of the entries
---            of the check that follows is within whom: their number, then of each, the deepest first, its number, that of the entry
+--            when they were charged, units that were really used. 18 credit has three: units, less than none to take back; the
+--            number of the key of its identifier, or 0; microseconds to keep that. 9 stands for many checks of 0 with the same limits
+--            and costs, whose keys follow each other: the number of entries of a check, the number of checks, the number of the first
+--            key, what to add to it from check to check, then the number of the limit and the cost of each entry. A check has each
+--            key once. 17 says who of the entries of the check that follows is within whom: their number, then of each, the deepest
+--            first, its number, that of the entry
 --            that it is within or 0, what its ceiling is above its rate, what it keeps of its quota from borrowers
 -- ARGV[2]  of checks of the first kind, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
 --          row has, if not one each
@@ -59,7 +60,9 @@
 --            -1, now                                  not decided, to be asked again
 --          13 replies as 4, or, to look, as 1; and, of what has been claimed,
 --            -2, wait                                 until its units can be used
---          18 replies the credits that are left; 2, 5, 6, 11 and 14 reply 1; 12 replies the units of an interval, its milliseconds, and the units at once; 7 and 15 reply 1, or 0 if nothing is held any more; 10 replies the time, or 0; 3 replies the number of windows, then start, end,
+--          18 replies the credits that are left; 2, 5, 6, 11 and 14 reply 1; 12 replies the units of an interval, its milliseconds,
+--            and the units at once; 7 and 15 reply 1, or 0 if nothing is held any more; 10 replies the time, or 0; 3 replies the
+--            number of windows, then start, end,
 --            count of each, the newest last
 --
 -- A refused check writes nothing, unless a state was made under other parameters or the clock was set back by an

@@ -346,7 +346,7 @@ function candidateOf(options: AlgorithmOptions, settings: LimitSettings): Compil
 function withAnchor(options: AlgorithmOptions, anchor: number | null): AlgorithmOptions {
   if (!asksForAnchor(options)) return options;
   const { anchor: _, ...rest } = options;
-  return (anchor === null ? rest : { ...rest, anchor });
+  return anchor === null ? rest : { ...rest, anchor };
 }
 
 /** A block forgets what was used, held or not; and units that were taken for several requests are those of none. */

@@ -52,7 +52,10 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
 /** What windows have besides their quota, and where they begin for a request, is known of one counter alone. */
 const PLAN_OPTIONS = ['credits', 'rollover', 'anchor'] as const;
 
-function hasPlan({ takesCredits, varies, asksForAnchor }: CompiledLimit, option: (typeof PLAN_OPTIONS)[number]): boolean {
+function hasPlan(
+  { takesCredits, varies, asksForAnchor }: CompiledLimit,
+  option: (typeof PLAN_OPTIONS)[number],
+): boolean {
   if (option === 'credits') return takesCredits;
   return option === 'rollover' ? varies && !takesCredits : asksForAnchor;
 }

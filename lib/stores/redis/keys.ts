@@ -44,8 +44,8 @@ export function claimKeyOf(key: string, id: string): string {
 }
 
 /** The key of a counter's credits: the same for all generations of its limit, which a reset of its rate begins. */
-export function creditsKeyOf(prefix: string, { limit, identity }: Counter): string {
-  return `${prefix}:{${hashTagOf(identity)}}:${limit.lineage}:credits`;
+export function creditsKeyOf(prefix: string, counter: Counter): string {
+  return `${prefix}:{${hashTagOf(counter)}}:${counter.limit.lineage}:credits`;
 }
 
 /** The key of a credit that counts once. Its id may hold anything. */
