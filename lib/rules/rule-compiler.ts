@@ -12,7 +12,6 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type {
-  AnchorFunction,
   CommonLimitOptions,
   Count,
   LimitDefaults,
@@ -206,7 +205,7 @@ export class RuleCompiler {
       // Where it matters to nobody, nobody is asked.
       priority: reserveFor !== undefined || adapts ? priority : undefined,
       share,
-      anchor: (asksForAnchor(options) ? options.anchor : undefined) as AnchorFunction | undefined,
+      anchor: asksForAnchor(options) ? options.anchor : undefined,
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },
