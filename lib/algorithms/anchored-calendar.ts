@@ -58,7 +58,7 @@ export class AnchoredCalendar implements CalendarWindows {
     const days = DAYS[this.period];
     if (days !== undefined) return Math.floor((local - this.wall.toMillis()) / (days * DAY_MS));
     const { year, month } = DateTime.fromMillis(local, { zone: 'utc' });
-    return Math.floor((12 * (year! - this.wall.year) + month! - this.wall.month) / MONTHS[this.period]!);
+    return Math.floor((12 * (year - this.wall.year) + month - this.wall.month) / MONTHS[this.period]!);
   }
 
   private startOf(number: number): number {

@@ -235,7 +235,7 @@ export class RuleCompiler {
       // Where it matters to nobody, nobody is asked.
       priority: reserveFor !== undefined || adapts ? priority : undefined,
       share,
-      anchor: (asksForAnchor(options) ? options.anchor : undefined) as AnchorFunction | undefined,
+      anchor: asksForAnchor(options) ? options.anchor : undefined,
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },

@@ -1,11 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { calendarWindow, type CalendarWindowOptions } from '../../lib/algorithms/calendar-window.js';
+import { calendarWindow } from '../../lib/algorithms/calendar-window.js';
 
 const compiled = (others: object = {}) =>
-  calendarWindow.compile(
-    { algo: 'calendar-window', rate: 5, period: 'day', ...others } as CalendarWindowOptions,
-    'test',
-  );
+  calendarWindow.compile({ algo: 'calendar-window', rate: 5, period: 'day', ...others }, 'test');
 
 const parameters = compiled();
 const retaining = compiled({ retain: '2d' });

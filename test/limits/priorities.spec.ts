@@ -118,7 +118,7 @@ describe('priorities of calls', () => {
   });
 
   it.each<[unknown, string]>([
-    [{ prio: 'critical' }, "got the option 'prio', wants only cost, priority, share and within"],
+    [{ prio: 'critical' }, "got the option 'prio', wants only cost, priority, share, anchor and within"],
     [{ cost: 1, share: 'a' }, "limit 'kept' got a share, wants none: it has no option 'share'"],
     [{ priority: 'high' }, "priority is 'high', wants 'critical', 'default' or 'sheddable'"],
     [{ priority: null }, "priority is null, wants 'critical', 'default' or 'sheddable'"],
@@ -137,10 +137,10 @@ describe('priorities of calls', () => {
   it('refuses options that a call has not, and a wrong priority of a check', async () => {
     const limiter = service.for({ ...kept, name: 'g', algo: 'gcra', rate: 1, interval: '1s' });
     await expect(limiter.acquire('a', { maxWait: 1 } as object)).rejects.toThrow(
-      "got the option 'maxWait', wants only cost, priority, share, within, timeout and signal",
+      "got the option 'maxWait', wants only cost, priority, share, anchor, within, timeout and signal",
     );
     await expect(limiter.reserve('a', { timeout: 1 } as object)).rejects.toThrow(
-      "got the option 'timeout', wants only cost, priority, share, within and maxWait",
+      "got the option 'timeout', wants only cost, priority, share, anchor, within and maxWait",
     );
     await expect(service.check([{ limit: kept, key: 'a', priority: 'low' as never }])).rejects.toThrow('priority is');
   });
