@@ -14,7 +14,6 @@ import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { wholeShare } from '../algorithms/share.js';
 import { SHARE_SLICES } from '../algorithms/tenant-record.js';
 import { RecentMap } from '../util/recent-map.js';
-import { hashIdentity } from './identity.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
 import { type ReservedShares, shareKeptFrom } from './reserve-terms.js';
 import { recordingOf, type UsageRecording } from './usage-terms.js';
@@ -101,8 +100,6 @@ export class CompiledLimit {
   readonly usage: UsageRecording | undefined;
   /** Tells its record from those of all other limits: its counters may begin anew, or be another algorithm's, and the record goes on. */
   readonly recordId: string;
-  /** What stands for that in the keys of the index; empty without `usage`. */
-  readonly recordHash: string;
   /** Whether it learns how much fits. Each check reads it. */
   readonly adapts: boolean;
   /** The name of the limit whose counters its own are within; nothing if it stands alone. */
@@ -203,7 +200,6 @@ export class CompiledLimit {
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
     const place = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
     this.recordId = `${place}:${this.name}`;
-    this.recordHash = this.usage === undefined ? '' : hashIdentity(this.recordId);
     this.lineage = `${this.recordId}:${code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
     this.candidate =

@@ -13,7 +13,6 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type {
-  AnchorFunction,
   BorrowingOptions,
   CommonLimitOptions,
   Count,

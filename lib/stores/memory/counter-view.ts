@@ -7,7 +7,7 @@ import type { CounterTable } from './counter-table.js';
 import type { HeldUnits, Holds } from './held-units.js';
 import { releaseLapsed } from './holding.js';
 import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
-import type { Correction } from './usage-records.js';
+import type { Correction } from './usage-corrections.js';
 
 const NONE: readonly HeldUnits[] = [];
 

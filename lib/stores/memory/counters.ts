@@ -10,7 +10,8 @@ import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, noteRefusal, tellAsker, toMs } from './evaluation.js';
 import { forgetOthers, holdUnits } from './holding.js';
 import { type Entry, keyOf } from './limit-counters.js';
-import type { Correction, UsageRecords } from './usage-records.js';
+import type { Correction } from './usage-corrections.js';
+import type { UsageRecords } from './usage-records.js';
 
 /** What a check does besides deciding. */
 export interface CheckMode {

@@ -3,7 +3,7 @@ import type { State } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Refund } from '../store.js';
 import { type HeldUnits, Holds, MOST_AT_ONCE } from './held-units.js';
-import { type Correction, noteCorrection } from './usage-records.js';
+import { type Correction, noteCorrection } from './usage-corrections.js';
 
 /** What holds need of the view of a counter. */
 interface View {

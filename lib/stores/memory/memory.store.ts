@@ -32,7 +32,8 @@ import { settleHold } from './holding.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { LearntRates } from './learnt-rates.js';
-import { noteCorrection, UsageRecords } from './usage-records.js';
+import { noteCorrection } from './usage-corrections.js';
+import { UsageRecords } from './usage-records.js';
 
 /** How a `MemoryStore` counts. */
 export interface MemoryStoreOptions {

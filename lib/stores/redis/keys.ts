@@ -82,9 +82,14 @@ export function recordKey(prefix: string, { recordId }: CompiledLimit, tag: stri
  * The key of the sorted set of the keys of a slot that have a record, in the slot of its tag. No counter has it: theirs have two
  * colons behind the braces.
  */
-export function recordIndexKey(prefix: string, { recordHash }: CompiledLimit, tag: string): string {
-  return `${prefix}:{${tag}}:usage-${recordHash}`;
+export function recordIndexKey(prefix: string, limit: CompiledLimit, tag: string): string {
+  let hash = recordHashes.get(limit);
+  if (hash === undefined) recordHashes.set(limit, (hash = hashIdentity(limit.recordId)));
+  return `${prefix}:{${tag}}:usage-${hash}`;
 }
+
+/** What stands for the records of a limit in the keys of their index. */
+const recordHashes = new WeakMap<CompiledLimit, string>();
 
 /** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */
 export function overridesKey(prefix: string): string {
