@@ -130,6 +130,17 @@ describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => 
     expect(await usage(limit)).toEqual([{ day: '2026-11-22', units: 58 }]);
   });
 
+  it('are exported without those whose hold has lapsed', async () => {
+    const limit = recorded({ ...window, hold: '1h', onLapse: 'release' });
+    const reserve = (who: string) =>
+      store.check([{ entries: [{ limit, identity: who, cost: 10 }], refundable: true, hold: true }]);
+    await reserve(identity);
+    await ask(store, limit, { identity, cost: 2 });
+    clock.advanceMs(2 * 3_600_000);
+    await reserve('user:43');
+    expect(await rowsOf(store, limit)).toEqual(['2026-11-22 user:42 2', '2026-11-22 user:43 10']);
+  });
+
   it('hold penalties, reservations and what a claim took once', async () => {
     const limit = recorded({ algo: 'gcra', rate: 60, interval: '1h' });
     await store.penalize({ limit, identity, units: 500 });

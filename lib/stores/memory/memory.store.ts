@@ -5,6 +5,7 @@ import { messages } from '../../errors/messages.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type Counter, counterId, lineageId, startsOf } from '../../limits/counter.js';
+import { plainIdentity } from '../../limits/identity.js';
 import { type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
 import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
@@ -278,14 +279,15 @@ export class MemoryStore extends DirectStore implements Store {
 
   usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
     const now = this.clock();
-    // Units of holds that have lapsed come off, some of them at a time.
-    for (let view; (view = viewOf(this.table, counter, now)).corrections !== undefined;) this.counters.store(view);
+    this.releaseLapsed(counter, now);
     return Promise.resolve(namedUnits(counter.limit.usage!, range, this.records.days(counter, now), now));
   }
 
   async *usageOf(limit: CompiledLimit, range: TimeRange, batch: number): AsyncIterable<KeyDays[]> {
     let page: KeyDays[] = [];
     for (const { key, days: recorded } of this.records.keys(limit, this.clock())) {
+      // What stands for a key that is long or odd does not tell the key.
+      if (plainIdentity(key) === key) this.releaseLapsed({ limit, identity: key }, this.clock());
       const days = namedUnits(limit.usage!, range, recorded, this.clock());
       if (days.length === 0) continue;
       page.push({ key, days });
@@ -294,6 +296,11 @@ export class MemoryStore extends DirectStore implements Store {
       page = [];
     }
     if (page.length > 0) yield page;
+  }
+
+  /** Units of holds that have lapsed come off, some of them at a time. */
+  private releaseLapsed(counter: Counter, now: number): void {
+    for (let view; (view = viewOf(this.table, counter, now)).corrections !== undefined;) this.counters.store(view);
   }
 
   blockedFor(counter: Counter): Promise<number> {
