@@ -87,6 +87,8 @@ export interface HoldsCapability<P extends Parameters, S extends State> {
   most?(parameters: P): number;
   /** Changes the count of the finished window of a time, if it is still kept. */
   correct?(parameters: P, state: S, chargedAt: number, difference: number): void;
+  /** Takes units that were used beyond those held, where that differs from what a check takes. */
+  take?(parameters: P, state: S, units: number): void;
 }
 
 /** Units can be shared among tenants. */
@@ -119,6 +121,8 @@ export interface VaryingCapability<P extends Parameters, S extends State> {
   quota(parameters: P, state: S): number;
   /** The credits that are left; nothing of limits that take none. */
   credits(parameters: P, state: S): number | undefined;
+  /** The same as it is stored: by the rate under which was charged last. */
+  balance(state: S): number;
   /** Is told how many credits are left, once its state is open. */
   bring(parameters: P, state: S, balance: number): void;
   /** Adds credits; less than none takes back what is left of so many. */

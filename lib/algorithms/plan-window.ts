@@ -11,7 +11,10 @@ export interface PlanParameters extends CalendarWindowParameters {
 export interface PlanState extends CalendarWindowState {
   /** Units that moved here from the window before. */
   moved: number;
-  /** The rate under which it was stored, and the credits that are used in its window. */
+  /**
+   * The rate under which it was charged last: whoever gives units back may know an older one, and must not reckon credits anew by
+   * that. And the credits that are used in its window.
+   */
   rate: number;
   spent: number;
   /** Credits, those that are used in this window included; and the part of them that is taken off the balance already. */
@@ -67,8 +70,12 @@ function leftOf(rate: number, { count, moved }: Pick<PlanState, 'count' | 'moved
   return Math.max(0, rate - Math.max(0, count - moved));
 }
 
-function spentOf(parameters: PlanParameters, { count, moved, gross }: PlanState): number {
-  return Math.max(0, Math.min(gross, count - wholeOf(parameters) - moved));
+function spentUnder(rate: number, { count, moved, gross }: PlanState): number {
+  return Math.max(0, Math.min(gross, count - rate - moved));
+}
+
+function creditsOf(parameters: PlanParameters, state: PlanState): number {
+  return state.gross - spentUnder(wholeOf(parameters), state);
 }
 
 function capacityOf({ quota }: PlanParameters, { moved, gross }: PlanState): number {
@@ -97,6 +104,7 @@ function open(base: Windows, parameters: PlanParameters, stored: PlanState | und
     }
     state.moved = stored.moved;
     state.taken = stored.spent;
+    state.rate = stored.rate;
     state.age = 0;
     return state;
   }
@@ -131,6 +139,10 @@ export function planned<O extends PlanOptions>(
   code: string,
 ): Algorithm<O, PlanParameters, PlanState> {
   const { prefetch: _, ...rest } = base;
+  const takeSettled = (parameters: PlanParameters, state: PlanState, cost: number): void => {
+    base.take(parameters, state, cost);
+    state.age = 0;
+  };
   return {
     ...({ ...rest, reopen: undefined } as unknown as Algorithm<O, PlanParameters, PlanState>),
     code,
@@ -150,15 +162,16 @@ export function planned<O extends PlanOptions>(
     open: (parameters, stored, now) => open(base, parameters, stored, now),
     fits: (parameters, state, cost) => state.count + cost <= capacityOf(parameters, state),
     take(parameters, state, cost) {
-      base.take(parameters, state, cost);
-      state.age = 0;
+      takeSettled(parameters, state, cost);
+      state.rate = wholeOf(parameters);
     },
-    save: (parameters, state) => ({ ...state, rate: wholeOf(parameters), spent: spentOf(parameters, state) }),
+    ...(base.holds && { holds: { ...base.holds, take: takeSettled } }),
+    save: (_, state) => ({ ...state, spent: spentUnder(state.rate, state) }),
     remaining: (parameters, state) => capacityOf(parameters, state) - state.count,
     retryAfter(parameters, state, cost) {
       const { quota, plan } = parameters;
-      const { end, now, age, gross } = state;
-      const credits = gross - spentOf(parameters, state);
+      const { end, now, age } = state;
+      const credits = creditsOf(parameters, state);
       const whole = wholeOf(parameters);
       const left = age === 0 ? leftOf(whole, state) : age === 1 ? whole : 0;
       if (cost <= quota + moving(parameters, left) + credits) return end - now;
@@ -172,13 +185,15 @@ export function planned<O extends PlanOptions>(
     },
     varying: {
       quota: capacityOf,
-      credits: (parameters, state) => (parameters.plan.credits ? state.gross - spentOf(parameters, state) : undefined),
+      credits: (parameters, state) => (parameters.plan.credits ? creditsOf(parameters, state) : undefined),
+      balance: (state) => state.gross - spentUnder(state.rate, state),
       bring(_, state, balance) {
         state.gross = balance + state.taken;
       },
       credit(parameters, state, units) {
         const most = parameters.plan.mostCredits;
-        const left = state.gross - spentOf(parameters, state);
+        const left = creditsOf(parameters, state);
+        state.rate = wholeOf(parameters);
         state.gross += units > 0 ? Math.min(units, most - left) : -Math.min(-units, left);
       },
     },

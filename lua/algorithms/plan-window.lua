@@ -4,7 +4,8 @@
 -- Stored value: that of window-count.lua, then three doubles: units that moved here; the rate; credits that are used in this window.
 -- The credits that are left stand in a key of their own, which is in KEYS, too: that of the counter in all generations .. ':credits'.
 -- A state's `gross` is what is left and what is used in this window; the `taken` part of it is off the balance already. Its `age` is the
--- number of windows since it was charged or changed, nothing where nobody knows the key.
+-- number of windows since it was charged or changed, nothing where nobody knows the key. Its `rate` is the one under which it was charged
+-- last: whoever gives units back may know an older one, and must not reckon credits anew by that.
 --
 -- Uses: in_proportion, make_algorithm, time_to_live
 
@@ -26,11 +27,11 @@ local function moving(limit, units) return units - in_proportion(units, MILLION 
 -- What is left of a window's own rate: units that moved into it were used first.
 local function left_of(rate, count, moved) return max(0, rate - max(0, count - moved)) end
 
-local function spent_of(limit, state) return max(0, min(state.gross, state.count - whole_of(limit) - state.moved)) end
+local function spent_under(rate, state) return max(0, min(state.gross, state.count - rate - state.moved)) end
 
 local function capacity_of(limit, state) return limit.quota + state.moved + state.gross end
 
-local function credits_of(limit, state) return state.gross - spent_of(limit, state) end
+local function credits_of(limit, state) return state.gross - spent_under(whole_of(limit), state) end
 
 plan.parameters = { 'start', 'window_end', 'retain', 'before', 'earlier', 'next_end', 'after_end', 'rollover', 'has_credits', 'keeps_window' }
 plan.encoded_size = 56
@@ -49,9 +50,9 @@ function plan.open(limit, stored, now, key, state)
   end
   if open_window(running, count > 0 and string.sub(stored, 1, 32), now, key, state) then return true end
   if is_followed then state.start = window_start end
-  state.moved, state.gross, state.taken, state.age = 0, 0, 0, nil
+  state.moved, state.gross, state.taken, state.age, state.rate = 0, 0, 0, nil, whole_of(limit)
   if stored and now < window_end then
-    state.moved, state.taken, state.age = moved, spent, 0
+    state.moved, state.taken, state.age, state.rate = moved, spent, 0, rate
   elseif stored and limit.rollover > 0 then
     if window_end > limit.before then
       state.moved, state.age = moving(limit, left_of(min(whole_of(limit), rate), count, moved)), 1
@@ -67,9 +68,15 @@ end
 
 function plan.fits(limit, state, cost) return state.count + cost <= capacity_of(limit, state) end
 
-function plan.take(limit, state, cost)
+-- Units that were used beyond those of a hold are no check.
+function plan.take_settled(limit, state, cost)
   take_window(limit, state, cost)
   state.age = 0
+end
+
+function plan.take(limit, state, cost)
+  plan.take_settled(limit, state, cost)
+  state.rate = whole_of(limit)
 end
 
 function plan.remaining(limit, state) return capacity_of(limit, state) - state.count end
@@ -95,20 +102,21 @@ function plan.keep_for(limit, state, reset_after)
 end
 
 function plan.encode(limit, state)
-  return encode_window(limit, state) .. pack('<ddd', state.moved, whole_of(limit), spent_of(limit, state))
+  return encode_window(limit, state) .. pack('<ddd', state.moved, state.rate, spent_under(state.rate, state))
 end
 
 function plan.save(limit, state, key)
   save_window(limit, state, key)
   if limit.has_credits ~= 1 then return end
-  local credits = credits_of(limit, state)
+  local spent = spent_under(state.rate, state)
+  local credits = state.gross - spent
   if credits == state.balance then return end
   if credits > 0 then
     redis.call('SET', credits_key(key), string.format('%.0f', credits), 'PX', time_to_live(CREDITS_KEPT_FOR))
   else
     redis.call('DEL', credits_key(key))
   end
-  state.balance, state.taken = credits, spent_of(limit, state)
+  state.balance, state.taken = credits, spent
 end
 
 plan.capacity = capacity_of
@@ -117,6 +125,7 @@ plan.credits = credits_of
 -- Adds credits, or takes back what is left of so many.
 function plan.credit(limit, state, units)
   local left = credits_of(limit, state)
+  state.rate = whole_of(limit)
   state.gross = state.gross + (units > 0 and min(units, MOST_CREDITS - left) or -min(-units, left))
 end
 

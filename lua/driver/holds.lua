@@ -55,7 +55,8 @@ if is_varied then
     elseif difference > 0 then
       local most = algorithm.most and algorithm.most(limit) or MAX_OWED
       local counted = limit.quota - algorithm.remaining(limit, state)
-      algorithm.take(limit, state, max(0, min(difference, most - counted)))
+      local take = algorithm.take_settled or algorithm.take
+      take(limit, state, max(0, min(difference, most - counted)))
     end
   end
 

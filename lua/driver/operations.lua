@@ -9,7 +9,12 @@ local operate
 if has_operations then
   -- Each says whether it changed the counter.
   local operations = {
+    -- To give nothing back is to ask for what has lapsed.
     [REFUND] = function(limit, state, units, ticket, charged_at)
+      if units == 0 then
+        add(1)
+        return state.lapsed ~= nil
+      end
       limit.algorithm.give(limit, state, units, ticket, charged_at)
       if records_usage and limit.keep then usage.correct(state, -units, charged_at) end
       add(1)

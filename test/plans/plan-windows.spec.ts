@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { usageTerms } from '../../lib/limits/usage-terms.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
+import { refundOf } from '../../lib/stores/store-decision.js';
 import type { Store } from '../../lib/stores/store.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
@@ -176,6 +178,38 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
     await store.refund([{ limit, identity, units: 3, ...late, actual: 0 }]);
     // What was taken in a window that is over stays taken.
     expect(await peek(limit)).toMatchObject({ credits: 15 });
+  });
+
+  it('reckons credits by the rate of the last check, whoever gives units back by an older one', async () => {
+    const { store, consume, peek, credit, days } = stage();
+    const [old, current] = [credits({ hold: '2d' }), credits({ hold: '2d', rate: 50 })];
+    await credit(old, 100);
+    const reserve = async (cost: number) => {
+      const entry = { limit: old, identity, cost };
+      const [decisions] = await store.check([{ entries: [entry], hold: true, refundable: true }]);
+      return refundOf({ limit: old, identity, units: cost }, decisions![0]!);
+    };
+    const [more, less] = [await reserve(3), await reserve(4)];
+    expect(await consume(current, 40)).toMatchObject({ credits: 100 });
+    await store.refund([{ ...more, actual: 5 }]);
+    await store.refund([{ ...less, actual: 1 }]);
+    await store.refund([{ limit: old, identity, units: 1 }]);
+    expect(await peek(current)).toMatchObject({ remaining: 105, credits: 100 });
+    days(1);
+    expect(await peek(current)).toMatchObject({ remaining: 150, credits: 100 });
+  });
+
+  it('is as silent as before where somebody asks what was used', async () => {
+    const { store, consume, peek, days } = stage();
+    const usage = usageTerms({ usage: '40d' }, 'test');
+    const limit = plan({ hold: '1h', onLapse: 'release' }, { usage });
+    const range = { from: -Infinity, to: Infinity };
+    await consume(limit, 1);
+    for (let i = 0; i < 4; i++) {
+      days(1);
+      await store.usage!({ limit, identity }, range);
+    }
+    expect(await peek(limit)).toMatchObject({ quota: 10, remaining: 10 });
   });
 
   if (kind === 'RedisStore') {

@@ -115,7 +115,7 @@ export class Counters {
     const { algorithm, parameters, carry } = limit;
     const saved = algorithm.save(parameters, state);
     if (limit.takesCredits) {
-      this.table.credits.set(lineageId(limit, view.identity), algorithm.varying!.credits(parameters, state)!);
+      this.table.credits.set(lineageId(limit, view.identity), algorithm.varying!.balance(state));
     }
     const needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
     let lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);

@@ -98,6 +98,8 @@ function change(view: View, difference: number, chargedAt: HeldUnits['chargedAt'
   } else if (difference > 0) {
     const most = holds!.most?.(parameters) ?? Number.MAX_SAFE_INTEGER;
     const counted = quota - algorithm.remaining(parameters, state);
-    algorithm.take(parameters, state, Math.max(0, Math.min(difference, most - counted)));
+    const units = Math.max(0, Math.min(difference, most - counted));
+    if (holds!.take === undefined) algorithm.take(parameters, state, units);
+    else holds!.take(parameters, state, units);
   }
 }
