@@ -5,6 +5,9 @@ export const usageMessages = {
   wants: () => "a duration such as '400d', or { keep, timezone? } such as { keep: '400d', timezone: 'Europe/Berlin' }",
   usageWith: (location: string, other: string) =>
     `${location}: options 'usage' and '${other}' exclude each other, wants one of them`,
+  noName: (location: string, option: string) =>
+    `${location}: option '${option}' is of no use here, wants it of a limit of 'define', forFeature or a policy: only those are found by ` +
+    'name by code that reads or adds units',
   notRecorded: (location: string, algo: string) =>
     `${location}: what ${algo} counts is in flight and comes back, so that no units add up; wants 'usage' with a limit that charges units`,
   noUsage: (limit: string) =>

@@ -9,6 +9,7 @@ import { givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.
 import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
+import { usageMessages } from '../errors/usage-messages.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
@@ -194,6 +195,7 @@ export class RuleCompiler {
     const { phase = needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
+    if (namespace !== '') refuseWhatCodeMustFind({ usage: common.usage, ...options }, location);
     const reserveFor = reserveTerms(common, location);
     const settings: Omit<LimitSettings, 'location'> = {
       namespace,
@@ -284,6 +286,14 @@ function refuseWhatNeedsARoute(
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (within !== undefined) refuse('within', within, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
+}
+
+/** Records are read, and credits added, by the name of a limit that has one everywhere. */
+function refuseWhatCodeMustFind(options: object, location: string): void {
+  for (const option of ['usage', 'credits']) {
+    if ((options as Record<string, unknown>)[option] === undefined) continue;
+    throw new RateLimitConfigError(usageMessages.noName(location, option));
+  }
 }
 
 /** How much fits is known here alone, and what is in flight counts, however it ends. */

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
@@ -194,6 +196,28 @@ describe('the option usage', () => {
   ])('refuses %j', async (limit, message) => {
     await expect(compiled(limit)).rejects.toThrow(message);
   });
+
+  it.each(['usage', 'credits'])(
+    "is, as 'credits' are, of limits that code finds by their names: refuses %s",
+    async (option) => {
+      const limit = { name: 'plan', algo: 'calendar-window', rate: 1, period: 'day', key: 'global' } as const;
+      const given = { ...limit, ...(option === 'usage' ? { usage: '40d' } : { credits: true }) } as LimitDefinition;
+      const start = Test.createTestingModule({ imports: [RateLimitModule.forRoot({ limits: [given] })] }).compile();
+      await expect(start).rejects.toThrow(`limits[0]: option '${option}' is of no use here`);
+      @Controller()
+      class Api {
+        @Get()
+        @RateLimit(given)
+        get() {}
+      }
+      const app = await Test.createTestingModule({
+        imports: [RateLimitModule.forRoot()],
+        controllers: [Api],
+      }).compile();
+      await expect(app.init()).rejects.toThrow(`@RateLimit on Api.get: option '${option}' is of no use here`);
+      await app.close();
+    },
+  );
 
   it('is none of the defaults', async () => {
     await expect(compiled(gcra, { defaults: { usage: '40d' } as never })).rejects.toThrow(
