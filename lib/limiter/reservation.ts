@@ -19,6 +19,8 @@ export class Reservation implements Decision {
   readonly resetAfterMs: number;
   readonly delayMs: number;
   readonly source: Decision['source'];
+  /** Of a limit with `credits`: those that are left. */
+  readonly credits?: number;
   /** Of a limit that is within others: what each level said. */
   readonly levels?: Decision[];
   /** By which `Limiter.settle` finds the units from any process; absent for refusals, and for limits without a `hold`. */
@@ -44,6 +46,7 @@ export class Reservation implements Decision {
     this.source = decision.source;
     // Several levels are settled together, by this object alone.
     this.id = this.#taken.length === 1 ? reservationId(this.#taken[0]) : undefined;
+    if (decision.credits !== undefined) this.credits = decision.credits;
     if (decision.levels !== undefined) this.levels = decision.levels;
   }
 

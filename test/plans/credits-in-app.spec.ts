@@ -39,7 +39,11 @@ const start = async () => {
     controllers: [PlanController],
     limits: {
       headers: ['draft-8', 'legacy'],
-      define: defineLimits({ plan, plain: { algo: 'calendar-window', rate: 2, period: 'month' } }),
+      define: defineLimits({
+        plan,
+        plain: { algo: 'calendar-window', rate: 2, period: 'month' },
+        held: { algo: 'calendar-window', rate: 2, period: 'month', credits: true, hold: '1h' },
+      }),
     },
   });
   return { app, limiter: app.nest.get(LimiterService) };
@@ -71,6 +75,16 @@ describe('a limit with credits', () => {
     expect(await limit.withdraw('k', 1)).toBe(3);
     expect(await limit.withdraw('k')).toBe(0);
     expect(await limit.withdraw('k')).toBe(0);
+  });
+
+  it('tells the credits with a reservation, too', async () => {
+    const { limiter } = await start();
+    const limit = limiter.for('held');
+    await limit.credit('k', 5);
+    const reservation = await limit.reserve('k', { cost: 4 });
+    expect(reservation).toMatchObject({ allowed: true, quota: 7, remaining: 3, credits: 3 });
+    await reservation.settle(3);
+    expect(await limit.peek('k')).toMatchObject({ credits: 4 });
   });
 
   it('says what it wants', async () => {
