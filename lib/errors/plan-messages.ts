@@ -6,7 +6,7 @@ export const planMessages = {
     "a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or a function of the context that gives " +
     'one of these; of the years 1900 to 2199',
   fixedAnchorWants: () =>
-    "an ISO 8601 date such as '2026-01-31', or milliseconds since the epoch; of the years 1900 to 2199",
+    "a fixed date: an ISO 8601 date such as '2026-01-31', or milliseconds since the epoch; of the years 1900 to 2199",
   anchorPeriod: (location: string, period: string, able: readonly string[]) =>
     `${location}: option 'anchor' is given with period '${period}', wants one of ${able.join(', ')}`,
   anchorWith: (location: string, other: string) =>

@@ -1,6 +1,7 @@
 import { algorithms } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { planMessages } from '../errors/plan-messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { wholeCandidate } from '../rules/candidate-options.js';
 import type { RatePatch } from './override.js';
@@ -24,7 +25,11 @@ export function readPatch({ algo }: LimitDefinition, patch: unknown, location: s
     throw new RateLimitConfigError(messages.wrongPatch(location, patch, own));
   }
   const set = Object.entries(patch).filter(([, value]) => value !== undefined);
-  for (const [option] of set) {
+  for (const [option, value] of set) {
+    // Other instances are told of it.
+    if (option === 'anchor' && typeof value === 'function') {
+      throw new RateLimitConfigError(messages.wrongOption(location, option, value, planMessages.fixedAnchorWants()));
+    }
     if (own.includes(option) || CHANGEABLE.includes(option)) continue;
     const owners = algorithms.withOption(option);
     throw new RateLimitConfigError(

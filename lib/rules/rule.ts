@@ -299,7 +299,10 @@ export class Rule {
     const limit = this.limitFor(identity);
     if (limit.asksForAnchor) {
       if (anchor === undefined && !looks) throw new RateLimitArgumentError(planMessages.noAnchor(this.name));
-    } else if (anchor !== undefined) throw new RateLimitArgumentError(planMessages.notAnchored(this.name));
+    } else if (anchor !== undefined && !this.configured.asksForAnchor) {
+      // While a changed rate has a fixed one, callers need not know.
+      throw new RateLimitArgumentError(planMessages.notAnchored(this.name));
+    }
     return this.limitOfTenant(anchor === undefined ? limit : limit.forAnchor(anchor), tenant);
   }
 

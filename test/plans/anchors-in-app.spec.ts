@@ -53,6 +53,22 @@ describe('a limit whose windows begin where requests say', () => {
     expect((await app.get('/', { 'x-since': other })).status).toBe(429);
   });
 
+  it('takes the dates of calls while a changed rate has a fixed one, and no function with a rate', async () => {
+    const { app, limiter } = await start();
+    await limiter.setRate('plan', { anchor: other, rate: 4 });
+    expect(await limiter.for('plan').consume('global', { anchor: '2026-01-09' })).toMatchObject({
+      remaining: 3,
+      resetAfterMs: nextMs,
+    });
+    expect(await limiter.for('plan').consume('global')).toMatchObject({ remaining: 2 });
+    expect((await app.get('/', { 'x-since': '2026-01-09' })).status).toBe(200);
+    await expect(limiter.setRate('plan', { anchor: () => null })).rejects.toThrow(
+      "option 'anchor' is [Function: anchor], wants a fixed date: an ISO 8601 date such as '2026-01-31', or milliseconds",
+    );
+    await limiter.clearRate('plan');
+    expect(await limiter.for('plan').consume('global', { anchor: other })).toMatchObject({ remaining: 0 });
+  });
+
   it('is asked from code with a date', async () => {
     const { limiter } = await start();
     const limit = limiter.for('plan');
