@@ -5,6 +5,7 @@ import { messages } from '../errors/messages.js';
 import { shareMessages } from '../errors/share-messages.js';
 import { usageMessages } from '../errors/usage-messages.js';
 import { planMessages } from '../errors/plan-messages.js';
+import { withinMessages } from '../errors/within-messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { asksForAnchor, givenAnchor } from '../algorithms/anchor.js';
 import { type ShareParameters, sharedBy, type Tenant } from '../algorithms/fair-share.js';
@@ -183,6 +184,7 @@ export class CompiledLimit {
     this.varies = algorithm.varying !== undefined;
     this.carry = rest.shared === undefined && !this.varies ? rest.carry : undefined;
     if (this.varies) refuseWithPlan(options, this.blockFor, rest.candidate, location);
+    if (rest.parent !== undefined) refuseWithin(options, this.varies, location);
     if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.usage = recordingOf(rest.usage);
     if (this.usage !== undefined) this.hold = knownFor(this.hold, this.usage.keep);
@@ -369,6 +371,15 @@ function refuseWithPlan(
   };
   if (blockFor > 0) refuse('blockFor');
   if (option === 'credits' && candidate !== undefined) refuse('candidate');
+}
+
+/** What windows have besides their quota, and where they begin for a request, is known of one counter alone. */
+function refuseWithin(options: AlgorithmOptions & PlanOptions, varies: boolean, location: string): void {
+  if (varies) {
+    const option = options.credits === undefined ? 'rollover' : 'credits';
+    throw new RateLimitConfigError(withinMessages.withinWith(location, option));
+  }
+  if (asksForAnchor(options)) throw new RateLimitConfigError(withinMessages.withinWith(location, 'anchor'));
 }
 
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */

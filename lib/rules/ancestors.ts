@@ -41,7 +41,6 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'prefetch'));
   }
   for (const option of PLAN_OPTIONS) {
-    if (hasPlan(own, option)) throw new RateLimitConfigError(withinMessages.withinWith(location, option));
     if (hasPlan(parent, option)) throw new RateLimitConfigError(withinMessages.parentWith(location, name, option));
   }
   if (parent.instance !== own.instance) {
