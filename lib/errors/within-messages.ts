@@ -31,6 +31,8 @@ export const withinMessages = {
     'both are charged together',
   otherLimitOfName: (location: string, child: string, parent: string) =>
     `${location}: limit '${child}' is within the defined limit '${parent}', and another limit here has that name, wants another 'name' for it`,
+  skipsParent: (location: string, child: string, parent: string) =>
+    `${location}: limit '${child}' holds there and is within '${parent}', wants '${child}' skipped, too: what is charged to it is charged to both`,
   notHere: (location: string, limit: string) =>
     `${location}: limit '${limit}' is within another one, whose key nothing says here, wants a limit without 'within'`,
   missingParents: (limit: string, missing: readonly string[], within: readonly string[]) =>

@@ -2,6 +2,7 @@ import { HttpStatus, Injectable } from '@nestjs/common';
 import { declaredOn, lineageOf } from './declared-metadata.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { withinMessages } from '../errors/within-messages.js';
 import type { LimitAnswer, LimitSpec } from '../config/limit-definition.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard } from './bound-guards.js';
@@ -133,16 +134,25 @@ export class PlanRegistry {
 
   private refuseIdleSkips(levels: readonly DeclaredLevel[]): void {
     const known = new Set(this.registry.names);
+    let outer: Rule[] = [];
     for (const { location, skips, specs } of levels) {
+      const place = location.replace('@RateLimit', '@SkipRateLimit');
       const unknown = skips === 'all' ? undefined : skips.find((name) => !known.has(name));
       if (unknown !== undefined) {
-        throw new RateLimitConfigError(
-          messages.skipsNothing(location.replace('@RateLimit', '@SkipRateLimit'), unknown, [...known]),
-        );
+        throw new RateLimitConfigError(messages.skipsNothing(place, unknown, [...known]));
+      }
+      outer = skips === 'all' ? [] : outer.filter(({ name }) => !skips.includes(name));
+      for (const { name, ancestors } of outer) {
+        const parent = ancestors.find((ancestor) => skips.includes(ancestor.name));
+        if (parent !== undefined) throw new RateLimitConfigError(withinMessages.skipsParent(place, name, parent.name));
       }
       // A function may give limits of any name.
       if (specs.some(isSource)) return;
-      for (const spec of specs) if (!isSource(spec)) known.add(spec.name);
+      for (const spec of specs) {
+        if (isSource(spec)) continue;
+        known.add(spec.name);
+        outer.push(spec);
+      }
     }
   }
 }

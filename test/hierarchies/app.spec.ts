@@ -5,6 +5,7 @@ import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import type { RequestDecision } from '../../lib/request/request-decision.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
@@ -133,6 +134,27 @@ describe('a limit within others', () => {
     expect(await used('user', 'u1', { team: 't1/o1', org: 'o1' })).toBe(0);
   });
 
+  it('cannot be skipped for what is within it', async () => {
+    @Controller()
+    class Skipping {
+      @Get()
+      @SkipRateLimit('org')
+      skips() {}
+    }
+    @Controller()
+    class SkippingBoth {
+      @Get()
+      @SkipRateLimit('org', 'near')
+      skips() {}
+    }
+    const near = { name: 'near', algo: 'fixed-window', rate: 9, interval: '1m', key: header('x-user'), within: 'org' };
+    const limits = { define, limits: [near as LimitDefinition] };
+    await expect(startUp(limits, [Skipping])).rejects.toThrow(
+      "@SkipRateLimit on Skipping.skips: limit 'near' holds there and is within 'org', wants 'near' skipped, too",
+    );
+    await startUp(limits, [SkippingBoth]);
+  });
+
   it('charges a level once that is listed, too', async () => {
     const { app, used } = await start();
     expect(await app.statuses(1, '/listed', as('u1'))).toEqual([200]);
@@ -216,6 +238,7 @@ describe('a limit that borrows', () => {
   const borrowing = defineLimits({
     branch: { algo: 'sliding-window', rate: 2, interval: '1m', ceiling: 4, key: header('x-team'), within: 'firm' },
     firm: { algo: 'sliding-window', rate: 6, interval: '1m', lends: 0.5, key: header('x-org') },
+    monthly: { algo: 'calendar-window', rate: 6, period: 'month', key: header('x-team'), within: 'firm' },
   });
 
   @Controller()
@@ -249,6 +272,14 @@ describe('a limit that borrows', () => {
     await expect(limiter.setRate('branch', { rate: 9 })).rejects.toThrow("'ceiling' is 4, wants a whole number >= 9");
     await limiter.setRate('branch', { rate: 6, ceiling: 6 }, { key: 'b1' });
     expect(await app.statuses(2, '/', as('u1', 'b1'))).toEqual([200, 429]);
+  });
+
+  it('takes no rate of a plan', async () => {
+    const { limiter } = await startBranches();
+    for (const patch of [{ rollover: 0.5 }, { credits: true }] as const) {
+      const option = Object.keys(patch)[0];
+      await expect(limiter.setRate('monthly', patch)).rejects.toThrow(`'within' and '${option}' exclude each other`);
+    }
   });
 
   it('is explained as it is decided', async () => {
