@@ -299,7 +299,8 @@ export class Limiter {
    * @param options the days, all that are kept by default, and the size of a page
    */
   exportUsage(options?: UsageExportOptions): AsyncIterableIterator<KeyUsage> {
-    return exportOf(this.store, this.rule.limit, options);
+    const { rule } = this;
+    return exportOf(this.store, rule.limit, (identity) => rule.limitFor(identity), options);
   }
 
   private decide(key: string, given: number | ConsumeOptions | undefined, peek: boolean): Promise<LeasedDecision> {

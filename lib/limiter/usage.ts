@@ -77,6 +77,7 @@ export async function usageOf(store: Store, counter: Counter, range: UsageRange 
 export async function* exportOf(
   store: Store,
   limit: CompiledLimit,
+  limitFor: (identity: string) => CompiledLimit,
   options: UsageExportOptions = {},
 ): AsyncGenerator<KeyUsage, void, undefined> {
   const recording = recordingOf(limit);
@@ -87,7 +88,7 @@ export async function* exportOf(
   }
   const times = timesOf(recording, options);
   if (store.usageOf === undefined) throw new RateLimitArgumentError(usageMessages.noStore(limit.name));
-  for await (const page of store.usageOf(limit, times, batch)) {
+  for await (const page of store.usageOf(limit, times, batch, limitFor)) {
     for (const { key, days } of page) for (const { day, units } of days) yield { key, day, units };
   }
 }

@@ -161,10 +161,16 @@ export interface Store {
    */
   usage?(counter: Counter, range: TimeRange): Promise<NamedUnits[]>;
   /**
-   * The same of all keys of such a limit that have any, in pages of about `batch` keys. No key comes twice.
+   * The same of all keys of such a limit that have any, in pages of about `batch` keys. No key comes twice. `limitFor` tells the limit
+   * of a key that has another rate.
    * @default nothing is recorded
    */
-  usageOf?(limit: CompiledLimit, range: TimeRange, batch: number): AsyncIterable<KeyDays[]>;
+  usageOf?(
+    limit: CompiledLimit,
+    range: TimeRange,
+    batch: number,
+    limitFor?: (identity: string) => CompiledLimit,
+  ): AsyncIterable<KeyDays[]>;
   /**
    * Learns what an upstream said of the limit that a counter follows. It only ever tightens: the counter has no more left than the
    * upstream, without the units that all instances have in flight, and is blocked no shorter than before. Says the rate if the lesson

@@ -16,6 +16,15 @@ const define = {
   shadow: { algo: 'gcra', rate: 2, interval: '1h', mode: 'shadow', usage: '30d' },
   plain: { algo: 'gcra', rate: 10, interval: '1s' },
   own: { algo: 'gcra', rate: 10, interval: '1s', scope: 'instance', usage: '30d' },
+  plan: {
+    algo: 'calendar-window',
+    rate: 10,
+    period: 'day',
+    rollover: 1,
+    hold: '1h',
+    onLapse: 'release',
+    usage: '30d',
+  },
 } satisfies Record<string, LimitDefinition>;
 
 async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
@@ -84,6 +93,15 @@ describe('the usage of a limit', () => {
       { key: 'user:1', day: '2026-11-23', units: 2 },
       { key: 'user:1', day: '2026-11-24', units: 3 },
     ]);
+  });
+
+  it('is exported by the rate of each key, so that what moves on stays', async () => {
+    const plan = limiters.for('plan');
+    await limiters.setRate('plan', { rate: 50 }, { key: 'user:1' });
+    await plan.reserve('user:1', { cost: 10 });
+    clock.advance('1d');
+    expect(await all(plan.exportUsage())).toEqual([]);
+    expect(await plan.peek('user:1')).toMatchObject({ quota: 90 });
   });
 
   it('is exported key by key, and adds up to that of all keys', async () => {

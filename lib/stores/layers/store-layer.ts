@@ -1,7 +1,7 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
+import type { NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { decide, DirectStore } from '../decide.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import type {
@@ -25,7 +25,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
   readonly learn?: (counter: Counter, lesson: Lesson) => Promise<LearntRate | undefined>;
 
   readonly usage?: (counter: Counter, range: TimeRange) => Promise<NamedUnits[]>;
-  readonly usageOf?: (limit: CompiledLimit, range: TimeRange, batch: number) => AsyncIterable<KeyDays[]>;
+  readonly usageOf?: NonNullable<Store['usageOf']>;
 
   constructor(protected inner: Store) {
     super();
@@ -34,7 +34,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
     if (inner.blockedFor !== undefined) this.blockedFor = (counter) => this.innerOf(counter).blockedFor!(counter);
     if (inner.usage !== undefined) this.usage = (counter, range) => this.read(counter, range);
     if (inner.usageOf !== undefined) {
-      this.usageOf = (limit, range, batch) => this.usageStoreOf(limit).usageOf!(limit, range, batch);
+      this.usageOf = (limit, ...asked) => this.usageStoreOf(limit).usageOf!(limit, ...asked);
     }
     if (inner.credit !== undefined) this.credit = (credit) => this.credited(credit);
     if (inner.learn !== undefined) this.learn = (counter, lesson) => this.learnt(counter, lesson);

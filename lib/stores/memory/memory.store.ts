@@ -283,11 +283,16 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve(namedUnits(counter.limit.usage!, range, this.records.days(counter, now), now));
   }
 
-  async *usageOf(limit: CompiledLimit, range: TimeRange, batch: number): AsyncIterable<KeyDays[]> {
+  async *usageOf(
+    limit: CompiledLimit,
+    range: TimeRange,
+    batch: number,
+    limitFor = (_identity: string) => limit,
+  ): AsyncIterable<KeyDays[]> {
     let page: KeyDays[] = [];
     for (const { key, days: recorded } of this.records.keys(limit, this.clock())) {
       // What stands for a key that is long or odd does not tell the key.
-      if (plainIdentity(key) === key) this.releaseLapsed({ limit, identity: key }, this.clock());
+      if (plainIdentity(key) === key) this.releaseLapsed({ limit: limitFor(key), identity: key }, this.clock());
       const days = namedUnits(limit.usage!, range, recorded, this.clock());
       if (days.length === 0) continue;
       page.push({ key, days });

@@ -2,7 +2,6 @@ import type { WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type CheckEntry, type Counter, startsOf } from '../../limits/counter.js';
 import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
@@ -236,8 +235,8 @@ export class RedisStore extends DirectStore implements Store {
     return this.usageReader.units(counter, range);
   }
 
-  usageOf(limit: CompiledLimit, range: TimeRange, batch: number): AsyncIterable<KeyDays[]> {
-    return this.usageReader.pages(limit, range, batch);
+  usageOf(...asked: Parameters<UsageReader['pages']>): AsyncIterable<KeyDays[]> {
+    return this.usageReader.pages(...asked);
   }
 
   /** Units of holds that have lapsed come off, some of them at a time. */

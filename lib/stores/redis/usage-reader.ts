@@ -17,6 +17,9 @@ const AT_ONCE = 256;
 const SPARE_DAYS = 4;
 const DAY_SECONDS = 86_400;
 
+/** Tells the limit of a key, which may have a rate of its own. */
+type LimitFor = (identity: string) => CompiledLimit;
+
 /** Reads what limits with `usage` were charged. `lua/driver/usage.lua` says what is stored. */
 export class UsageReader {
   constructor(
@@ -37,7 +40,12 @@ export class UsageReader {
    * The units of all keys of a limit. Each key is in one shard of the index, and each shard is read once and as a whole: so no key comes
    * twice, and none is missed that was there all the time.
    */
-  async *pages(limit: CompiledLimit, range: TimeRange, batch: number): AsyncIterable<KeyDays[]> {
+  async *pages(
+    limit: CompiledLimit,
+    range: TimeRange,
+    batch: number,
+    limitFor: LimitFor = () => limit,
+  ): AsyncIterable<KeyDays[]> {
     const earliest = earliestStart(limit.usage!, range, this.calls.now());
     const shards = slotTags().map((tag) => recordIndexKey(this.prefix, limit, tag));
     const step = Math.min(AT_ONCE, batch);
@@ -48,22 +56,27 @@ export class UsageReader {
       );
       found.push(...keys.flat());
       for (; found.length >= batch; found = found.slice(batch)) {
-        yield await this.pageOf(limit, found.slice(0, batch), range);
+        yield await this.pageOf(limit, found.slice(0, batch), range, limitFor);
       }
     }
-    yield await this.pageOf(limit, found, range);
+    yield await this.pageOf(limit, found, range, limitFor);
   }
 
-  private async pageOf(limit: CompiledLimit, keys: readonly string[], range: TimeRange): Promise<KeyDays[]> {
-    if (limit.hold?.releases === true) await this.release(limit, keys);
+  private async pageOf(
+    limit: CompiledLimit,
+    keys: readonly string[],
+    range: TimeRange,
+    limitFor: LimitFor,
+  ): Promise<KeyDays[]> {
+    if (limit.hold?.releases === true) await this.release(keys, limitFor);
     const units = await this.unitsOf(limit, keys, range);
     return keys.map((key, index) => ({ key, days: units[index]! })).filter(({ days }) => days.length > 0);
   }
 
   /** What stands for a key that is long or odd does not tell the key. */
-  private async release(limit: CompiledLimit, keys: readonly string[]): Promise<void> {
+  private async release(keys: readonly string[], limitFor: LimitFor): Promise<void> {
     for (const identity of keys)
-      if (plainIdentity(identity) === identity) await this.releaseLapsed({ limit, identity });
+      if (plainIdentity(identity) === identity) await this.releaseLapsed({ limit: limitFor(identity), identity });
   }
 
   private async unitsOf(limit: CompiledLimit, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {
