@@ -21,14 +21,7 @@ import { refuseForeignOptions, refuseToRecord, refuseWithHold, refuseWithPlan } 
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
 import { type ReservedShares, shareKeptFrom } from './reserve-terms.js';
 import { recordingOf, type UsageRecording } from './usage-terms.js';
-import type {
-  CarryOver,
-  Escalation,
-  LimitSettings,
-  OnStoreError,
-  PrefetchTerms,
-  ShareTerms,
-} from './limit-settings.js';
+import type { CarryOver, Escalation, LimitSettings, OnStoreError, PrefetchTerms } from './limit-settings.js';
 
 export {
   type CarryOver,
