@@ -7,7 +7,7 @@ export interface StoreStage {
   readonly clock: ManualClock;
   readonly store: Store;
   /** Moves the clock to so many milliseconds after the start. */
-  at(ms: number): void;
+  readonly at: (ms: number) => void;
 }
 
 /** Sets the stage for each test. `make` makes a store that asks the clock for the time; `start` is in milliseconds since the epoch. */

@@ -46,7 +46,7 @@ describe('tenants that wait', () => {
 
   it('are woken by units of another one that come back', async () => {
     const store = new MemoryStore();
-    const { limiter } = waitingFor(store, { ...bucket, interval: '1h' } as AlgorithmOptions, {});
+    const { limiter } = waitingFor(store, { ...bucket, interval: '1h' }, {});
     await limiter.consume(KEY, { share: 'a', cost: 10 });
     const waiting = outcomeOf(limiter.acquire(KEY, { share: 'b' }));
     await advance(0);
@@ -76,7 +76,7 @@ describe('tenants that wait', () => {
 
   it('ask the store no more often where they are many', async () => {
     const store = new CountingStore();
-    const { limiter, queues } = waitingFor(store, { ...bucket, interval: '1h' } as AlgorithmOptions, {});
+    const { limiter, queues } = waitingFor(store, { ...bucket, interval: '1h' }, {});
     await limiter.consume(KEY, { share: 'a', cost: 10 });
     const tenants = 2500;
     const waiting = Array.from({ length: tenants }, (_, index) =>

@@ -62,7 +62,7 @@ export function refusalResponse({ options, problem, body }: RateLimitSettings, s
   // What a function makes of the body is not known either.
   const schema = body !== undefined ? { type: 'object' } : problem ? problemBody(status) : usualBody(status);
   return {
-    description: status === HttpStatus.TOO_MANY_REQUESTS ? 'Too many requests' : 'Overloaded',
+    description: status === (HttpStatus.TOO_MANY_REQUESTS as number) ? 'Too many requests' : 'Overloaded',
     headers: Object.assign(
       { 'Retry-After': whole('Seconds after which the request fits') },
       ...formats.map((format) => HEADERS.get(format)),

@@ -3,7 +3,7 @@ import calculateSlot from 'cluster-key-slot';
 /** The slots of a Cluster. */
 export const SLOTS = 16_384;
 
-const CHARACTERS = [...'0123456789abcdefghijklmnopqrstuvwxyz'];
+const CHARACTERS = '0123456789abcdefghijklmnopqrstuvwxyz'.split('');
 
 let tags: readonly string[] | undefined;
 

@@ -51,7 +51,7 @@ export function holdsOfChangedWindows(stage: HoldsStage): void {
   describe.each(Object.keys(shorter))('%s, of windows that were changed and changed back', (algo) => {
     const limits = (onLapse: OnLapse) => {
       const options = ten[algo]!(onLapse);
-      return [compile(options, 'one'), compile({ ...options, ...shorter[algo] } as AlgorithmOptions, 'one')] as const;
+      return [compile(options, 'one'), compile({ ...options, ...shorter[algo] }, 'one')] as const;
     };
 
     it.each<OnLapse>(['charge', 'release'])('takes nothing off what others use, by %s', async (onLapse) => {
