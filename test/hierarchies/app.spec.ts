@@ -297,7 +297,7 @@ describe('what makes no sense', () => {
     ],
     [
       'a usage that the outermost limit records',
-      { a: { ...plain, within: 'b', usage: '40d' } as never, b: plain },
+      { a: { ...plain, within: 'b', usage: '40d' }, b: plain },
       "wants 'usage' on the outermost limit",
     ],
     [
