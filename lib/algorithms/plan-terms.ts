@@ -39,7 +39,8 @@ export function planTerms({ rollover, credits }: PlanOptions, quota: number, loc
     throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
   };
   if (rollover !== undefined && !isRollover(rollover)) refuse('rollover', rollover, planMessages.rolloverWants());
-  if (credits !== undefined && credits !== true) refuse('credits', credits, planMessages.creditsWants());
+  const given: unknown = credits;
+  if (given !== undefined && given !== true) refuse('credits', credits, planMessages.creditsWants());
   if (quota > MOST_UNITS) throw new RateLimitConfigError(planMessages.tooManyUnits(location, quota, MOST_UNITS));
   return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true, mostCredits: MOST_UNITS };
 }

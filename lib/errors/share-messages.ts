@@ -16,7 +16,7 @@ export const shareMessages = {
   wrongWeight: (limit: string, tenant: string, got: unknown) =>
     `the weight of tenant ${show(tenant)} for limit '${limit}' is ${show(got)}, wants a whole number >= 1 and <= 1000000`,
   wrongTenant: (got: unknown) => `share is ${show(got)}, wants the tenant: a string that is not empty`,
-  notOfTenant: (got: unknown) => `the options are ${show(got)}, wants { share: 'the tenant' }, { within } or nothing`,
+  notOfTenant: (got: unknown) => `the options are ${show(got)}, wants { share }, { within } or nothing`,
   noTenant: (limit: string) => `limit '${limit}' shares its units among tenants, wants { share: 'the tenant' }`,
   noTenantHere: (location: string, limit: string) =>
     `${location}: limit '${limit}' shares its units among tenants, wants a limit without 'share': nothing says here whose they are`,

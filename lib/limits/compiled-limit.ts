@@ -1,9 +1,5 @@
-import { borrowMessages } from '../errors/borrow-messages.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
-import { shareMessages } from '../errors/share-messages.js';
-import { usageMessages } from '../errors/usage-messages.js';
 import { planMessages } from '../errors/plan-messages.js';
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { asksForAnchor, givenAnchor } from '../algorithms/anchor.js';
@@ -11,20 +7,21 @@ import { type ShareParameters, sharedBy, type Tenant } from '../algorithms/fair-
 import type { HoldTerms } from '../algorithms/hold-terms.js';
 import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
-import { wholeShare } from '../algorithms/share.js';
-import { SHARE_SLICES } from '../algorithms/tenant-record.js';
 import { RecentMap } from '../util/recent-map.js';
+import {
+  knownFor,
+  prefetched,
+  type Rated,
+  shareParameters,
+  unitsOf,
+  withCeiling,
+  withQuota,
+} from './limit-parameters.js';
+import { refuseForeignOptions, refuseToRecord, refuseWithHold, refuseWithPlan } from './limit-refusals.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
 import { type ReservedShares, shareKeptFrom } from './reserve-terms.js';
 import { recordingOf, type UsageRecording } from './usage-terms.js';
-import type {
-  CarryOver,
-  Escalation,
-  LimitSettings,
-  OnStoreError,
-  PrefetchTerms,
-  ShareTerms,
-} from './limit-settings.js';
+import type { CarryOver, Escalation, LimitSettings, OnStoreError, PrefetchTerms } from './limit-settings.js';
 
 export {
   type CarryOver,
@@ -186,9 +183,7 @@ export class CompiledLimit {
     if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.usage = recordingOf(rest.usage);
     if (this.usage !== undefined) this.hold = knownFor(this.hold, this.usage.keep);
-    if (this.usage !== undefined && (algorithm.holding !== undefined || this.adapts)) {
-      throw new RateLimitConfigError(usageMessages.notRecorded(location, algorithm.name));
-    }
+    if (this.usage !== undefined) refuseToRecord(algorithm, location);
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
@@ -343,103 +338,4 @@ function withAnchor(options: AlgorithmOptions, anchor: number | null): Algorithm
   if (!asksForAnchor(options)) return options;
   const { anchor: _, ...rest } = options;
   return anchor === null ? rest : { ...rest, anchor };
-}
-
-/** A block forgets what was used, held or not; and units that were taken for several requests are those of none. */
-function refuseWithHold(location: string, blockFor: number, prefetch: PrefetchTerms | undefined): void {
-  if (blockFor > 0) throw new RateLimitConfigError(holdMessages.holdWith(location, 'blockFor'));
-  if (prefetch !== undefined) throw new RateLimitConfigError(holdMessages.holdWith(location, 'prefetch'));
-}
-
-/** What lapses while nobody asks comes off the record later: it is known as long as that is kept. */
-function knownFor(hold: HoldTerms | undefined, keep: number): HoldTerms | undefined {
-  return hold?.releases === true ? { ...hold, known: Math.max(hold.known, hold.duration + keep) } : hold;
-}
-
-/** A block forgets what was used, credits, too; and a second version would have credits of its own, which nobody adds. */
-function refuseWithPlan(
-  options: PlanOptions,
-  blockFor: number,
-  candidate: AlgorithmOptions | undefined,
-  location: string,
-): void {
-  const option = options.credits === undefined ? 'rollover' : 'credits';
-  const refuse = (other: string) => {
-    throw new RateLimitConfigError(planMessages.planWith(location, option, other));
-  };
-  if (blockFor > 0) refuse('blockFor');
-  if (option === 'credits' && candidate !== undefined) refuse('candidate');
-}
-
-/** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */
-function unitsOf(share: number, quota: number): number {
-  return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
-}
-
-/** The options of an algorithm whose quota is its rate. */
-interface Rated {
-  readonly rate: number;
-}
-
-/** What a limit may use with what it borrows: parameters of a larger rate, for the same counter. */
-function withCeiling(algorithm: Algorithm, options: AlgorithmOptions, ceiling: number, location: string): Parameters {
-  if (algorithm.borrowing === undefined) {
-    throw new RateLimitConfigError(
-      borrowMessages.notBorrowing(location, algorithm.name, algorithms.withAny('borrowing')),
-    );
-  }
-  const { rate } = options as Rated;
-  if (!Number.isSafeInteger(ceiling) || ceiling < rate) {
-    throw new RateLimitConfigError(
-      messages.wrongOption(location, 'ceiling', ceiling, borrowMessages.ceilingWants(rate)),
-    );
-  }
-  return algorithm.compile({ ...options, rate: ceiling } as never, location);
-}
-
-/** The same parameters with another quota. */
-export function withQuota(algorithm: Algorithm, parameters: Parameters, quota: number): Parameters {
-  return algorithm.withQuota?.(parameters, quota) ?? { ...parameters, quota };
-}
-
-function shareParameters(
-  algorithm: Algorithm,
-  declared: Parameters,
-  { floor }: ShareTerms,
-  location: string,
-): ShareParameters {
-  // What counts in the place of its algorithm where an option is given has no shares.
-  const option = algorithms.optionOf(algorithm);
-  if (option !== undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, option));
-  if (algorithm.sharing === undefined) {
-    throw new RateLimitConfigError(shareMessages.notShareable(location, algorithm.name, algorithms.withAny('sharing')));
-  }
-  if (declared.hold !== undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, 'hold'));
-  const terms = algorithm.sharing.terms(declared);
-  if (terms === undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, "refill: 'intervally'"));
-  const { units, span } = terms;
-  const length = Math.max(1, Math.ceil(span / (SHARE_SLICES + 1)));
-  return { ...declared, shareLength: length, shareUnits: units, floor: wholeShare(units, floor) };
-}
-
-function prefetched(algorithm: Algorithm, declared: Parameters, { ttl }: PrefetchTerms, location: string): Parameters {
-  if (algorithm.prefetch === undefined) {
-    // What counts in its place where an option is given may not be able to.
-    const option = algorithms.get(algorithm.name)!.prefetch && algorithms.optionOf(algorithm);
-    if (option !== undefined) throw new RateLimitConfigError(messages.prefetchWith(location, option));
-    throw new RateLimitConfigError(messages.notPrefetchable(location, algorithm.name, algorithms.withAny('prefetch')));
-  }
-  const parameters = algorithm.prefetch.parameters(declared, ttl);
-  if (parameters === undefined) throw new RateLimitConfigError(messages.prefetchTooLong(location, ttl / 1000));
-  return parameters;
-}
-
-/** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */
-function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algorithm, location: string): void {
-  for (const [option, value] of Object.entries(options)) {
-    if (value === undefined || algorithm.options.includes(option)) continue;
-    const owners = algorithms.withOption(option);
-    if (owners.length === 0) continue;
-    throw new RateLimitConfigError(messages.foreignOption(location, option, algorithm.name, algorithm.options, owners));
-  }
 }

@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import { until } from '../support/until.js';
 import { type SampleApp, START_TIMEOUT_MS, startSample as startApp } from '../support/sample-app.js';
 
-const ROUTES = 20;
+const ROUTES = 23;
 /** Its lines are for curl, and are tried with it where it is installed. */
 const itWithCurl = spawnSync('curl', ['--version']).status === 0 ? it : it.skip;
 

@@ -17,14 +17,17 @@ const MEASURED = specPaths({
   e2e: ['answers', 'lists', 'middleware', 'start-up'],
   explain: ['routes', 'versions'],
   health: ['health-indicator'],
+  hierarchies: ['app', 'limiter'],
   nest: ['limit-types', 'limiter.service', 'limits-that-live'],
   outbound: ['any-upstream', 'axios', 'dispatcher', 'fetch', 'headers', 'learning', 'retries'],
   overrides: ['lists/configured-lists', 'lists/lists', 'redis-overrides'],
+  plans: ['anchors-in-app', 'credits-in-app'],
   policy: ['file-source', 'policies', 'reader', 'schema'],
   redis: ['cluster', 'connection-errors', 'fallback-store', 'prefetch'],
   shares: ['app', 'fairness', 'redis'],
   telemetry: ['open-telemetry'],
   testing: ['rate-limit-testing'],
+  usage: ['app', 'stores'],
   waiting: ['changed-limits', 'wait-queue'],
 }).map((path) => join(import.meta.dirname, '../..', path));
 

@@ -16,11 +16,11 @@ export class TcpProxy {
 
   private constructor(private readonly listener: Server) {}
 
-  static async start(target: Address): Promise<TcpProxy> {
+  static async start(target: Address, port = 0): Promise<TcpProxy> {
     const listener = createServer();
     const proxy = new TcpProxy(listener);
     listener.on('connection', (client) => proxy.join(client, connect(target.port, target.host)));
-    listener.listen(0, '127.0.0.1');
+    listener.listen(port, '127.0.0.1');
     await once(listener, 'listening');
     return proxy;
   }

@@ -1,6 +1,7 @@
 import { issuesTickets, type State } from '../../algorithms/algorithm.js';
 import { inProportion } from '../../algorithms/scale.js';
-import { type CompiledLimit, withQuota } from '../../limits/compiled-limit.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { withQuota } from '../../limits/limit-parameters.js';
 import { type Counter, lineageId } from '../../limits/counter.js';
 import { type Block, blockAt, nextBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';

@@ -1,0 +1,46 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
+import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import type { PlanOptions } from '../algorithms/plan-terms.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { holdMessages } from '../errors/hold-messages.js';
+import { messages } from '../errors/messages.js';
+import { planMessages } from '../errors/plan-messages.js';
+import { usageMessages } from '../errors/usage-messages.js';
+import type { PrefetchTerms } from './limit-settings.js';
+
+/** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */
+export function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algorithm, location: string): void {
+  for (const [option, value] of Object.entries(options)) {
+    if (value === undefined || algorithm.options.includes(option)) continue;
+    const owners = algorithms.withOption(option);
+    if (owners.length === 0) continue;
+    throw new RateLimitConfigError(messages.foreignOption(location, option, algorithm.name, algorithm.options, owners));
+  }
+}
+
+/** A block forgets what was used, held or not; and units that were taken for several requests are those of none. */
+export function refuseWithHold(location: string, blockFor: number, prefetch: PrefetchTerms | undefined): void {
+  if (blockFor > 0) throw new RateLimitConfigError(holdMessages.holdWith(location, 'blockFor'));
+  if (prefetch !== undefined) throw new RateLimitConfigError(holdMessages.holdWith(location, 'prefetch'));
+}
+
+/** A block forgets what was used, credits, too; and a second version would have credits of its own, which nobody adds. */
+export function refuseWithPlan(
+  options: PlanOptions,
+  blockFor: number,
+  candidate: AlgorithmOptions | undefined,
+  location: string,
+): void {
+  const option = options.credits === undefined ? 'rollover' : 'credits';
+  const refuse = (other: string) => {
+    throw new RateLimitConfigError(planMessages.planWith(location, option, other));
+  };
+  if (blockFor > 0) refuse('blockFor');
+  if (option === 'credits' && candidate !== undefined) refuse('candidate');
+}
+
+/** What is in flight comes back, so that no units add up. */
+export function refuseToRecord({ name, holding, adapting }: Algorithm, location: string): void {
+  if (holding === undefined && adapting === undefined) return;
+  throw new RateLimitConfigError(usageMessages.notRecorded(location, name));
+}
