@@ -154,7 +154,7 @@ describe('a limit with shares', () => {
 
   it.each<[string, unknown, string]>([
     ['gpu', 'a', "the options are 'a', wants { share }, { within } or nothing"],
-    ['gpu', null, "the options are null, wants { share }, { within } or nothing"],
+    ['gpu', null, 'the options are null, wants { share }, { within } or nothing'],
     ['gpu', { tenant: 'a' }, "got the option 'tenant', wants only share"],
     ['gpu', { share: '' }, "share is '', wants the tenant"],
     ['plain', { share: 'a' }, "limit 'plain' got a share, wants none"],
