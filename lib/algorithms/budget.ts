@@ -28,8 +28,8 @@ export type BudgetOptions = {
   HoldOptions &
   PlanOptions;
 
-// What an instance takes for requests to come is not what they cost.
-const { prefetch: _, following: _following, variants: _variants, ...counted } = calendarWindow;
+// What an instance takes for requests to come is not what they cost, and money is not lent.
+const { prefetch: _, borrowing: _borrowing, following: _following, variants: _variants, ...counted } = calendarWindow;
 
 const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowState> = {
   ...counted,

@@ -19,7 +19,10 @@ export const planMessages = {
     `${location}: options '${option}' and '${other}' exclude each other, wants one of them`,
   wrongCredits: (got: unknown) => `credits are ${show(got)}, wants a whole number >= 1 and <= ${2 ** 51}`,
   wrongCreditId: (got: unknown) => `the id of a credit is ${show(got)}, wants a string that is not empty`,
-  noCredits: (limit: string) => `limit '${limit}' takes no credits, wants the option 'credits'`,
+  wrongCreditOptions: (got: unknown) =>
+    `the options of a credit are ${show(got)}, wants { id: 'payment-1' } or nothing`,
+  noCredits: (limit: string) =>
+    `limit '${limit}' takes no credits, wants the option 'credits' of the limit: { credits: true }`,
   noCreditStore: (limit: string) => `the store of limit '${limit}' keeps no credits, wants one that has 'credit'`,
   candidateAnchor: (location: string) =>
     `${location}: option 'anchor' is a function, wants a fixed one: the function of the limit itself is asked`,

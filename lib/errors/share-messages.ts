@@ -6,7 +6,7 @@ export const shareMessages = {
   weightWants: () => 'a function of the tenant, or an object of whole numbers >= 1 and <= 1000000 by tenant',
   neverFound: (names: readonly string[], by: string) =>
     `names of tenants as '${by}' finds them, such as '${by}:${names[0]}'`,
-  unlistedWants: () => "'each' or 'together', beside an object 'weight' that names the others",
+  unlistedWants: () => "'each', or 'together' with an object 'weight' that names the other tenants",
   floorWants: () => 'a number >= 0 and <= 1',
   floorsTooMany: (tenants: number) => `a number of which ${tenants} tenants have at most 1 together`,
   notShareable: (location: string, algo: string, able: readonly string[]) =>
@@ -20,5 +20,7 @@ export const shareMessages = {
   noTenant: (limit: string) => `limit '${limit}' shares its units among tenants, wants { share: 'the tenant' }`,
   noTenantHere: (location: string, limit: string) =>
     `${location}: limit '${limit}' shares its units among tenants, wants a limit without 'share': nothing says here whose they are`,
+  notReservable: (limit: string) =>
+    `limit '${limit}' has the option 'share', so its units cannot be reserved, wants 'consume' or 'acquire' instead`,
   notShared: (limit: string) => `limit '${limit}' got a share, wants none: it has no option 'share'`,
 } as const;

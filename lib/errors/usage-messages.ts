@@ -9,7 +9,7 @@ export const usageMessages = {
     `${location}: option '${option}' is of no use here, wants it of a limit of 'define', forFeature or a policy: only those are found by ` +
     'name by code that reads or adds units',
   notRecorded: (location: string, algo: string) =>
-    `${location}: what ${algo} counts is in flight and comes back, so that no units add up; wants 'usage' with a limit that charges units`,
+    `${location}: units of ${algo} are given back when the work ends, so they cannot be recorded, wants 'usage' with another algorithm`,
   noUsage: (limit: string) =>
     `limit '${limit}' records no usage, wants the option 'usage' of the limit, such as { usage: '400d' }`,
   noStore: (limit: string) =>

@@ -13,8 +13,8 @@ const example = (missing: readonly string[]) =>
 export const withinMessages = {
   wants: () => "the name of a limit of 'define' or forFeature, such as 'org'",
   unknownParent: (location: string, parent: string, known: readonly string[]) =>
-    `${location}: option 'within' is '${parent}', which no limit is that is defined by name, wants ` +
-    (known.length > 0 ? `one of ${quoted(known, 'or')}` : "one: add it to 'define'"),
+    `${location}: option 'within' is '${parent}', a name that no defined limit has, wants ` +
+    (known.length > 0 ? `one of ${quoted(known, 'or')}` : "the name of another limit of 'define'"),
   circle: (location: string, names: readonly string[]) =>
     `${location}: option 'within' goes round in a circle, ${names.map((name) => `'${name}'`).join(' within ')}, wants a limit that is ` +
     'not within this one',
@@ -22,6 +22,8 @@ export const withinMessages = {
     `${location}: option 'within' makes more than ${most} levels, wants at most ${most}`,
   withinWith: (location: string, other: string) =>
     `${location}: options 'within' and '${other}' exclude each other, wants one of them`,
+  withinAndUsage: (location: string) =>
+    `${location}: options 'within' and 'usage' exclude each other, wants 'usage' on the outermost limit, which is within no other`,
   parentWith: (location: string, parent: string, other: string) =>
     `${location}: option 'within' is '${parent}', which has the option '${other}', wants a limit without it`,
   parentAdapts: (location: string, parent: string, algo: string) =>

@@ -25,8 +25,8 @@ export interface ReserveOptions extends ConsumeOptions {
 export interface CreditOptions {
   /**
    * Of all credits of a key with one id only the first counts: a payment's, so that its webhook may be sent again. It is known for 35
-   * days.
-   * @default each counts
+   * days. A string that is not empty; `undefined` is refused, so that a payment whose id was misread does not count each time.
+   * @default each counts, where the options have no `id`
    */
   id?: string;
 }

@@ -16,8 +16,9 @@ import {
   askedOf,
   type ConsumeOptions,
   type OfTenant,
-  readWithinOption,
+  readCreditId,
   readWhose,
+  readWithinOption,
   type WithinOptions,
 } from '../limits/consume-options.js';
 import { openDecision, refundOf, toCallerDecision } from '../stores/store-decision.js';
@@ -29,6 +30,7 @@ import { decidedEnforced, decideEnforced } from './enforced-entries.js';
 import { LevelAnswer, levelDecision, refuseHeldEntries } from './level-answer.js';
 import { levelCounter, levelEntries, levelsOf } from './levels.js';
 import { planMessages } from '../errors/plan-messages.js';
+import { shareMessages } from '../errors/share-messages.js';
 import { CallerAnswer } from './caller-answer.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
 import {
@@ -121,6 +123,7 @@ export class Limiter {
     const { algorithm, hold } = counter.limit;
     if (hold !== undefined) return this.reserveHeld({ ...counter, cost: units });
     if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(this.name, algorithm.name));
+    if (counter.limit.isShared) throw new RateLimitArgumentError(shareMessages.notReservable(this.name));
     if (algorithm.reservation === undefined && algorithm.queue === undefined) {
       throw new RateLimitArgumentError(
         messages.notReservable(this.name, algorithm.name, algorithms.withAny('reservation', 'queue', 'holds')),
@@ -386,12 +389,10 @@ export class Limiter {
     return new Lease(held, this.store, this.queues);
   }
 
-  private async changeCredits(key: string, units: number, { id }: CreditOptions, sign = 1): Promise<number> {
+  private async changeCredits(key: string, units: number, options: CreditOptions, sign = 1): Promise<number> {
     const counter = this.counter(key);
     assertCredits(units);
-    if (id !== undefined && (typeof id !== 'string' || id === '')) {
-      throw new RateLimitArgumentError(planMessages.wrongCreditId(id));
-    }
+    const id = readCreditId(options);
     if (!counter.limit.takesCredits) throw new RateLimitArgumentError(planMessages.noCredits(this.name));
     if (this.store.credit === undefined) throw new RateLimitArgumentError(planMessages.noCreditStore(this.name));
     const left = await this.store.credit({ ...counter, units: sign * units, id });

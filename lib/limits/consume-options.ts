@@ -1,5 +1,6 @@
 import type { Anchor } from '../algorithms/anchor.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
+import { planMessages } from '../errors/plan-messages.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { shareMessages } from '../errors/share-messages.js';
 import { withinMessages } from '../errors/within-messages.js';
@@ -65,6 +66,18 @@ export function readWithinOption(given: unknown): unknown {
 /** Reads whose units a call gives back or charges. */
 export function readWhose(given: unknown): OfTenant & { readonly within?: unknown } {
   return readMembers<OfTenant & WithinOptions>(given, ['share', 'within'], shareMessages.notOfTenant);
+}
+
+/**
+ * Reads the `id` of a credit. An id that is `undefined` is refused, too: it is that of a payment that was misread, and units without
+ * an id count each time.
+ */
+export function readCreditId(given: unknown): string | undefined {
+  const options = readMembers<{ id: unknown }>(given, ['id'], planMessages.wrongCreditOptions);
+  if (!('id' in options)) return undefined;
+  const { id } = options;
+  if (typeof id !== 'string' || id === '') throw new RateLimitArgumentError(planMessages.wrongCreditId(id));
+  return id;
 }
 
 function readMembers<T extends object>(given: unknown, known: readonly string[], wrong: (given: unknown) => string) {

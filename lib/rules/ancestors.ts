@@ -18,8 +18,10 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
   for (let child = rule; child.configured.parent !== undefined; child = chain.at(-1)!) {
     const name = child.configured.parent;
     const parent = defined.find(name);
-    if (parent === undefined)
-      throw new RateLimitConfigError(withinMessages.unknownParent(location, name, defined.names));
+    if (parent === undefined) {
+      const others = defined.names.filter((known) => chain.every((each) => each.name !== known));
+      throw new RateLimitConfigError(withinMessages.unknownParent(location, name, others));
+    }
     if (chain.includes(parent)) {
       const names = [...chain.slice(chain.indexOf(parent)), parent].map((each) => each.name);
       throw new RateLimitConfigError(withinMessages.circle(location, names));

@@ -18,7 +18,10 @@ export function parentName(
   check(location, 'within', within, withinMessages.wants(), isName);
   if (within === undefined) return undefined;
   for (const other of EXCLUDED) {
-    if (options[other] !== undefined) throw new RateLimitConfigError(withinMessages.withinWith(location, other));
+    if (options[other] === undefined) continue;
+    const message =
+      other === 'usage' ? withinMessages.withinAndUsage(location) : withinMessages.withinWith(location, other);
+    throw new RateLimitConfigError(message);
   }
   return within;
 }

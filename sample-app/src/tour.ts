@@ -128,7 +128,7 @@ export const STOPS: readonly Stop[] = [
     method: 'GET',
     path: '/invoices',
     limit:
-      'calendar-window, 3 a month from the 31st, half of the rest moves on; POST /invoices/credits adds prepaid ones',
+      'calendar-window, 3 a month from the 31st, half of the rest moves on; more: -d "id=pay-1&units=2" to /invoices/credits',
     requests: 4,
     headers: ['x-user: ada'],
   },

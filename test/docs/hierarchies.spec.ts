@@ -1,16 +1,29 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, type ExecutionContext, Get } from '@nestjs/common';
+import { type CanActivate, Controller, type ExecutionContext, Get } from '@nestjs/common';
 import { defineLimits } from '../../lib/config/define-limit.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { untriedCode } from './rows.js';
 
-const headersOf = (context: ExecutionContext) =>
-  context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers;
-const teamOf = (context: ExecutionContext) => headersOf(context)['x-team']!;
-const orgOf = (context: ExecutionContext) => headersOf(context)['x-org']!;
+const teamOf = (context: ExecutionContext) => context.switchToHttp().getRequest<Member>().user?.team;
+const orgOf = (context: ExecutionContext) => context.switchToHttp().getRequest<Member>().user?.org;
+
+interface Member {
+  user?: { id: string; team: string; org: string };
+}
+
+/** Stands for an app's own guard of users. */
+class MemberGuard implements CanActivate {
+  canActivate(context: ExecutionContext) {
+    const request = context.switchToHttp().getRequest<Member & { headers: Record<string, string> }>();
+    const { 'x-user': id, 'x-team': team, 'x-org': org } = request.headers;
+    if (id !== undefined) request.user = { id, team: team!, org: org! };
+    return true;
+  }
+}
 
 const levels = () => {
   const define = defineLimits({
@@ -48,13 +61,20 @@ describe('the guide of hierarchies', () => {
   afterEach(() => app.close());
 
   const start = async (define: Record<string, LimitDefinition>, controllers = [Reports]) => {
-    app = await HttpApp.start('express', { controllers, limits: { define } });
+    const { define: given } = ((RateLimitModule: {
+      forRoot: (options: RateLimitModuleOptions) => RateLimitModuleOptions;
+    }) => RateLimitModule.forRoot({ redis: 'redis://localhost:6379', define }))({ forRoot: (options) => options });
+    app = await HttpApp.start('express', {
+      controllers,
+      limits: { define: given! },
+      configure: (nest) => nest.useGlobalGuards(new MemberGuard()),
+    });
     return app.nest.get(LimiterService);
   };
 
   it('asks all levels', async () => {
     const limiters = await start(levels());
-    const answer = await app.get('/reports', { 'x-team': 't1', 'x-org': 'o1' });
+    const answer = await app.get('/reports', { 'x-user': '2', 'x-team': 't1', 'x-org': 'o1' });
     expect(answer.headers.get('ratelimit-policy')).toMatch(/"user";q=20.*"team";q=100.*"org";q=1000/);
     const decision = await limiters.for('user').consume('user:1', { within: { team: 't1', org: 'o1' } });
     expect(decision).toMatchObject({

@@ -51,6 +51,15 @@ async function* csvOf(tokens: Limiter, from: string, to: string) {
   for await (const { key, day, units } of tokens.exportUsage({ from, to })) yield `${key},${day},${units}\n`;
 }
 
+@Injectable()
+class UsageExport {
+  constructor(@InjectLimiter('tokens') private readonly tokens: Limiter) {}
+
+  async write(file: string, from: string, to: string) {
+    await pipeline(csvOf(this.tokens, from, to), createWriteStream(file));
+  }
+}
+
 describe('the guide to usage', () => {
   const clock = new TestClock();
   const store = createTestingStore({ clock });
@@ -61,7 +70,7 @@ describe('the guide to usage', () => {
   beforeAll(async () => {
     app = await Test.createTestingModule({
       imports: [RateLimitModule.forRoot({ store, define: define! })],
-      providers: [Invoices],
+      providers: [Invoices, UsageExport],
     }).compile();
     await app.init();
     limiters = app.get(LimiterService);
@@ -98,8 +107,9 @@ describe('the guide to usage', () => {
       'together: 640 tokens',
     ]);
     const file = join(folder, 'november.csv');
-    await pipeline(csvOf(limiters.for('tokens'), '2026-11-01', '2026-12-01'), createWriteStream(file));
+    await app.get(UsageExport).write(file, '2026-11-01', '2026-12-01');
     expect(readFileSync(file, 'utf8')).toBe('key,day,units\norg:1,2026-11-30,640\n');
+    expect(readFileSync(GUIDE, 'utf8')).toContain('    key,day,units\n    org:1,2026-11-30,640\n');
   });
 
   it('has no other code', () => expect(untriedCode(GUIDE, 'test/docs/usage.spec.ts')).toEqual([]));

@@ -326,6 +326,16 @@ describe('what makes no sense', () => {
       { a: { ...plain, scope: 'instance', within: 'b' }, b: { algo: 'adaptive', scope: 'instance' } },
       "'b' of algo 'adaptive'",
     ],
+    [
+      'a usage that the outermost limit records',
+      { a: { ...plain, within: 'b', usage: '40d' }, b: plain },
+      "wants 'usage' on the outermost limit",
+    ],
+    [
+      'money that is borrowed',
+      { a: { algo: 'budget', limit: 5, period: 'month', ceiling: 9, within: 'b' } as never, b: plain },
+      "units of budget cannot be borrowed, wants 'ceiling' with fixed-window, calendar-window, sliding-window or sliding-log",
+    ],
     ['another scope', { a: { ...plain, within: 'b' }, b: { ...plain, scope: 'instance' } }, "of scope 'instance'"],
     [
       'a parent whose units are taken in advance',

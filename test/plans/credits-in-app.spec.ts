@@ -96,6 +96,20 @@ describe('a limit with credits', () => {
     }
     await expect(limit.credit('', 1)).rejects.toThrow(RateLimitArgumentError);
     await expect(limit.credit('k', 1, { id: '' })).rejects.toThrow('wants a string that is not empty');
+    // An id that is misread would let a payment count each time.
+    await expect(limit.credit('k', 1, { id: undefined as never })).rejects.toThrow(
+      'the id of a credit is undefined, wants a string',
+    );
+    await expect(limit.credit('k', 1, { paymentId: 'payment-1' } as never)).rejects.toThrow(
+      "got the option 'paymentId'",
+    );
+    for (const options of ['payment-1', null]) {
+      await expect(limit.credit('k', 1, options as never)).rejects.toThrow(
+        /^the options of a credit are .*, wants \{ id: 'payment-1' \}/,
+      );
+      await expect(limit.withdraw('k', 1, options as never)).rejects.toThrow(RateLimitArgumentError);
+    }
+    expect((await limit.peek('k')).credits).toBe(0);
     await expect(limiter.for('plain').credit('k', 1)).rejects.toThrow(
       "limit 'plain' takes no credits, wants the option 'credits'",
     );

@@ -154,7 +154,7 @@ describe('a limit with shares', () => {
 
   it.each<[string, unknown, string]>([
     ['gpu', 'a', "the options are 'a', wants { share }, { within } or nothing"],
-    ['gpu', null, "the options are null, wants { share }, { within } or nothing"],
+    ['gpu', null, 'the options are null, wants { share }, { within } or nothing'],
     ['gpu', { tenant: 'a' }, "got the option 'tenant', wants only share"],
     ['gpu', { share: '' }, "share is '', wants the tenant"],
     ['plain', { share: 'a' }, "limit 'plain' got a share, wants none"],
@@ -185,6 +185,9 @@ describe('a limit with shares', () => {
     const { limiter } = await start();
     const shared = limiter.for({ ...gpu, name: 'bucket', algo: 'gcra' });
     await expect(shared.reserve('k', { share: 'a' })).rejects.toThrow(RateLimitArgumentError);
+    await expect(shared.reserve('k', { share: 'a' })).rejects.toThrow(
+      "has the option 'share', so its units cannot be reserved",
+    );
   });
 
   it('is not for calls to others and jobs, which say no tenant', async () => {
@@ -248,7 +251,7 @@ describe('at start-up', () => {
     [{ share: { by: 'ip', weight: { 'user:1': 3 } } }, "wants names of tenants as 'ip' finds them"],
     [
       { share: { by, unlisted: 'together' } },
-      "option 'unlisted' is 'together', wants 'each' or 'together', beside an object",
+      "option 'unlisted' is 'together', wants 'each', or 'together' with an object",
     ],
     [{ share: { by, weight: () => 1, unlisted: 'together' } }, "option 'unlisted' is 'together'"],
     [{ share: { by, unlisted: 'none' } }, "option 'unlisted' is 'none'"],

@@ -208,7 +208,10 @@ describe('the option usage', () => {
   });
 
   it.each([
-    [{ algo: 'concurrency', limit: 1, ttl: '1m', usage: '40d' }, 'what concurrency counts is in flight'],
+    [
+      { algo: 'concurrency', limit: 1, ttl: '1m', usage: '40d' },
+      'units of concurrency are given back when the work ends',
+    ],
     [{ algo: 'adaptive', scope: 'instance', usage: '40d' }, "'usage'"],
     [{ ...gcra, usage: '40d', prefetch: { units: 5, ttl: '1s' } }, "options 'usage' and 'prefetch' exclude each other"],
   ])('refuses %j', async (limit, message) => {
