@@ -26,6 +26,8 @@ export const withinMessages = {
     `${location}: options 'within' and 'usage' exclude each other, wants 'usage' on the outermost limit, which is within no other`,
   parentWith: (location: string, parent: string, other: string) =>
     `${location}: option 'within' is '${parent}', which has the option '${other}', wants a limit without it`,
+  hasOthersWithin: (location: string, name: string, option: string) =>
+    `${location}: others are within limit '${name}', which cannot get the option '${option}', wants a limit that none is within`,
   parentAdapts: (location: string, parent: string, algo: string) =>
     `${location}: option 'within' is '${parent}' of algo '${algo}', which learns how much fits, wants a limit of another algorithm`,
   otherScope: (location: string, parent: string, own: string, other: string) =>

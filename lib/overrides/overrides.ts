@@ -38,7 +38,7 @@ export class Overrides {
   private readonly live: LiveOverrides;
 
   constructor(
-    registry: LimitRegistry,
+    private readonly registry: LimitRegistry,
     private readonly compiler: RuleCompiler,
     @Inject(OVERRIDE_STORE) private readonly store: OverrideStore,
     @Inject(RATE_LIMIT_LISTS) lists: Lists,
@@ -78,7 +78,9 @@ export class Overrides {
     const location = `LimiterService.${method} of '${name}'`;
     const { key, ends, inherit, ...cause } = readRateOptions(options, location);
     const read = readPatch(definition, patch, location);
-    const { quota } = this.compiler.compile(withPatch(definition, read), { ...declaration, location }).limit;
+    const changed = this.compiler.compile(withPatch(definition, read), { ...declaration, location }).limit;
+    this.registry.refuseChange(name, changed, location);
+    const { quota } = changed;
     const previousQuota = overrides.quotaWithout(key);
     const value = JSON.stringify(read);
     const item = { kind: 'rate', limit: name, key, value, inherit, ends, quota, previousQuota } as const;

@@ -133,7 +133,9 @@ export class PolicyChange {
   private compile(definition: LimitDefinition | (() => LimitDefinition), declaration: Declaration) {
     try {
       const whole = typeof definition === 'function' ? definition() : definition;
-      return this.compiler.compile(whole, declaration).configured;
+      const { configured } = this.compiler.compile(whole, declaration);
+      this.registry.refuseChange(configured.name, configured, declaration.location);
+      return configured;
     } catch (error) {
       if (!(error instanceof RateLimitConfigError)) throw error;
       this.problems.push(error.message);

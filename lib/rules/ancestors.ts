@@ -42,9 +42,7 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
   if (settings.prefetches === true) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'prefetch'));
   }
-  for (const option of PLAN_OPTIONS) {
-    if (hasPlan(parent, option)) throw new RateLimitConfigError(withinMessages.parentWith(location, name, option));
-  }
+  refusePlan(parent, (option) => withinMessages.parentWith(location, name, option));
   if (parent.instance !== own.instance) {
     throw new RateLimitConfigError(withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)));
   }
@@ -52,6 +50,16 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
 
 /** What windows have besides their quota, and where they begin for a request, is known of one counter alone. */
 const PLAN_OPTIONS = ['credits', 'rollover', 'anchor'] as const;
+
+/** Refuses to make a plan of a limit that others are within. */
+export function refusePlanOfParent(parent: CompiledLimit, location: string): void {
+  refusePlan(parent, (option) => withinMessages.hasOthersWithin(location, parent.name, option));
+}
+
+function refusePlan(parent: CompiledLimit, message: (option: string) => string): void {
+  const option = PLAN_OPTIONS.find((each) => hasPlan(parent, each));
+  if (option !== undefined) throw new RateLimitConfigError(message(option));
+}
 
 function hasPlan(
   { takesCredits, varies, asksForAnchor }: CompiledLimit,

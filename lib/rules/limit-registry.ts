@@ -7,7 +7,7 @@ import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import { ancestorsOf } from './ancestors.js';
+import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
 import { type Rule } from './rule.js';
 import { type Declaration, RuleCompiler } from './rule-compiler.js';
 import { withPolicy } from './with-policy.js';
@@ -45,6 +45,8 @@ export class LimitRegistry {
   onDefined: () => void = () => undefined;
   private readonly moduleLimits: readonly NamedLimit[];
   private readonly defined = new Map<string, NamedLimit>();
+  /** The names of limits that others are within. */
+  private readonly parents = new Set<string>();
   /** Limits that functions gave or code passed, by namespace: most give the same objects again and again. */
   private readonly compiled = new WeakMap<LimitDefinition, Map<string, Rule>>();
   /** The same for functions that make new objects each time. */
@@ -126,9 +128,15 @@ export class LimitRegistry {
   /** Tells a rule how to find those that its limit is within, once all modules have defined theirs. */
   private linked(rule: Rule, { location }: Declaration): Rule {
     if (rule.configured.parent === undefined) return rule;
+    this.parents.add(rule.configured.parent);
     rule.findAncestors = () =>
       ancestorsOf(rule, { names: this.names, find: (name) => this.defined.get(name)?.rule }, location);
     return rule;
+  }
+
+  /** Refuses what a limit of a name cannot become while others are within it. Throws `RateLimitConfigError`. */
+  refuseChange(name: string | undefined, limit: CompiledLimit, location: string): void {
+    if (name !== undefined && this.parents.has(name)) refusePlanOfParent(limit, location);
   }
 
   /** The limit of a name, or of a definition. */

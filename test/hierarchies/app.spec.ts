@@ -238,7 +238,8 @@ describe('a limit that borrows', () => {
   const borrowing = defineLimits({
     branch: { algo: 'sliding-window', rate: 2, interval: '1m', ceiling: 4, key: header('x-team'), within: 'firm' },
     firm: { algo: 'sliding-window', rate: 6, interval: '1m', lends: 0.5, key: header('x-org') },
-    monthly: { algo: 'calendar-window', rate: 6, period: 'month', key: header('x-team'), within: 'firm' },
+    monthly: { algo: 'calendar-window', rate: 6, period: 'month', key: header('x-team'), within: 'year' },
+    year: { algo: 'calendar-window', rate: 60, period: 'year', key: header('x-org') },
   });
 
   @Controller()
@@ -280,6 +281,13 @@ describe('a limit that borrows', () => {
       const option = Object.keys(patch)[0];
       await expect(limiter.setRate('monthly', patch)).rejects.toThrow(`'within' and '${option}' exclude each other`);
     }
+  });
+
+  it('makes no plan of a limit that others are within', async () => {
+    const { limiter } = await startBranches();
+    await expect(limiter.setRate('year', { credits: true })).rejects.toThrow(
+      "others are within limit 'year', which cannot get the option 'credits', wants a limit that none is within",
+    );
   });
 
   it('is explained as it is decided', async () => {

@@ -12,7 +12,9 @@ afterEach(async () => {
 
 const window = { algo: 'fixed-window', rate: 10, interval: '1h' } satisfies LimitDefinition;
 
-const start = async (text: string, define: Record<string, LimitDefinition> = { team: window }) => {
+const year = { algo: 'calendar-window', rate: 10, period: 'year' } satisfies LimitDefinition;
+
+const start = async (text: string, define: Record<string, LimitDefinition> = { team: window, year }) => {
   const source = await folder.write('limits.yaml', text);
   app = await RatesApp.start({ policy: { source }, define });
   return app.service;
@@ -41,6 +43,7 @@ describe('policies of limits within others', () => {
     ['a wrong name', 'limits: { team: { within: 5 } }', 'within'],
     ['a circle', 'limits: { team: { within: team } }', "'team' within 'team'"],
     ['a wrong share', 'limits: { team: { lends: 2 } }', 'lends'],
+    ['a plan of a parent', 'limits: { team: { within: year }, year: { rollover: 0.5 } }', "'rollover'"],
     ['a ceiling over nothing', 'limits: { team: { ceiling: 20 } }', "'ceiling' needs 'within'"],
   ])('are refused at start-up for %s', async (_, text, message) => {
     await expect(start(text)).rejects.toThrow(message);

@@ -46,7 +46,7 @@ limits:
     );
     await expect(wrong(`${gcra}, usage: { keep: 30d, zone: UTC }`)).resolves.toMatch(/zone.*wants.*keep, timezone/);
     await expect(wrong(`${gcra}, usage: { timezone: UTC }`)).resolves.toMatch(/limits\.a\.usage/);
-    await expect(wrong('algo: concurrency, limit: 5, ttl: 1m, usage: 30d')).resolves.toMatch(/what concurrency counts/);
+    await expect(wrong('algo: concurrency, limit: 5, ttl: 1m, usage: 30d')).resolves.toMatch(/units of concurrency are given back/);
     const both = `${gcra}, usage: 30d, prefetch: { units: 5, ttl: 1s }`;
     await expect(wrong(both)).resolves.toMatch(/'usage' and 'prefetch' exclude each other/);
   });
@@ -630,7 +630,9 @@ describe('any object', () => {
           { ...own, candidate: candidate ?? undefined },
         ]);
         expectEqual(Object.fromEntries(wholes), Object.fromEntries(given));
-        const numbers = Object.values(written.overrides ?? {}).map((each) => Object.keys(each ?? {}).length);
+        const numbers = Object.values(written.overrides ?? {}).map(
+          (each) => Object.values(each ?? {}).filter((override) => override !== undefined).length,
+        );
         expect(keys).toHaveLength(numbers.reduce((sum, count) => sum + count, 0));
         for (const { options: own } of read.values()) {
           if (own.algo !== undefined) expect(algorithms.names).toContain(own.algo);
