@@ -53,6 +53,7 @@ export default {
     'DataOf',
     'Escalation',
     'PrefetchTerms',
+    'LimitFor',
     'OptionsOf',
     'OverrideOf',
     'Parameters',
