@@ -46,7 +46,9 @@ limits:
     );
     await expect(wrong(`${gcra}, usage: { keep: 30d, zone: UTC }`)).resolves.toMatch(/zone.*wants.*keep, timezone/);
     await expect(wrong(`${gcra}, usage: { timezone: UTC }`)).resolves.toMatch(/limits\.a\.usage/);
-    await expect(wrong('algo: concurrency, limit: 5, ttl: 1m, usage: 30d')).resolves.toMatch(/units of concurrency are given back/);
+    await expect(wrong('algo: concurrency, limit: 5, ttl: 1m, usage: 30d')).resolves.toMatch(
+      /units of concurrency are given back/,
+    );
     const both = `${gcra}, usage: 30d, prefetch: { units: 5, ttl: 1s }`;
     await expect(wrong(both)).resolves.toMatch(/'usage' and 'prefetch' exclude each other/);
   });

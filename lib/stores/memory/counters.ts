@@ -120,7 +120,7 @@ export class Counters {
     const needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
     let lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);
     if (holds !== undefined) {
-      lives = Math.max(lives, holds.until - state.now);
+      lives = Math.max(lives, holds.until + this.slackMs * 1000 - state.now);
       holds.release(view.lapsed);
     }
     if (lives <= 0) {
