@@ -21,7 +21,7 @@ import {
   readWithinOption,
   type WithinOptions,
 } from '../limits/consume-options.js';
-import { openDecision, refundOf, toCallerDecision } from '../stores/store-decision.js';
+import { openDecision, refundOf, refundsOf, toCallerDecision } from '../stores/store-decision.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
@@ -361,12 +361,8 @@ export class Limiter {
     refuseHeldEntries(entries);
     const answers = await decidedEnforced(this.store, { entries, hold: true, refundable: true });
     const decision = levelDecision(answers, entries, this.store, this.queues);
-    const charged = entries.filter(({ limit }, index) => answers[index]!.allowed && !limit.off);
-    const taken = charged.map((entry) => {
-      const { limit, identity, cost: units } = entry;
-      return refundOf({ limit, identity, units }, answers[entries.indexOf(entry)]!);
-    });
-    return new Reservation(decision, decision.allowed ? taken : undefined, this.store, this.queues);
+    const taken = decision.allowed ? refundsOf(entries, answers) : undefined;
+    return new Reservation(decision, taken, this.store, this.queues);
   }
 
   /** The counter of the limit itself, for what is done to it alone. */

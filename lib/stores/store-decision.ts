@@ -15,11 +15,11 @@ export function isHold({ limit, ticket, chargedAt }: Refund): boolean {
   return limit.hold !== undefined && ticket !== undefined && chargedAt !== undefined;
 }
 
-/** What gives back all that a check of these entries charged. */
+/** What gives back all that a check of these entries charged: one that is switched off was charged nothing. */
 export function refundsOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): Refund[] {
   return entries.flatMap(({ limit, identity, cost: units }, index) => {
     const decision = decisions[index]!;
-    return decision.allowed ? [refundOf({ limit, identity, units }, decision)] : [];
+    return decision.allowed && !limit.off ? [refundOf({ limit, identity, units }, decision)] : [];
   });
 }
 

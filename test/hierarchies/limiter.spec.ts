@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import type { INestApplication } from '@nestjs/common';
@@ -18,6 +19,8 @@ const define = defineLimits({
   jobs: { algo: 'concurrency', limit: 2, ttl: '1m' },
   tokens: { algo: 'fixed-window', rate: 10, interval: '1m', hold: '5m', within: 'budget' },
   budget: { algo: 'budget', limit: 15, period: 'year', hold: '5m' },
+  paced: { algo: 'leaky-bucket', rate: 1, interval: '1m', queue: 5, within: 'crew' },
+  crew: { algo: 'fixed-window', rate: 9, interval: '1h' },
   fast: { algo: 'fixed-window', rate: 1, interval: 40, within: 'slow' },
   slow: { algo: 'fixed-window', rate: 1, interval: 60 },
 });
@@ -61,6 +64,26 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
     ];
     return { clock, limiter, used, usage };
   };
+
+  it('give nothing back to a level that was switched off when they waited', async () => {
+    const { limiter, used } = await start();
+    const crew = limiter.for('crew');
+    await crew.consume('c1', { cost: 3 });
+    const paced = limiter.for('paced');
+    const options = { within: { crew: 'c1' } };
+    await limiter.setMode('crew', 'off');
+    await paced.consume('p1', options);
+    const aborter = new AbortController();
+    const waits = paced.acquire('p1', { ...options, signal: aborter.signal });
+    const isAborted = expect(waits).rejects.toThrow('enough');
+    // It has its place in the queue.
+    while ((await used('paced', 'p1', options.within)) < 2) await turn();
+    aborter.abort(new Error('enough'));
+    await isAborted;
+    while ((await used('paced', 'p1', options.within)) > 1) await turn();
+    await limiter.setMode('crew', 'enforce');
+    expect(await used('crew', 'c1')).toBe(3);
+  });
 
   it('are charged at all levels or at none, and say which level binds', async () => {
     const { limiter, usage } = await start();
