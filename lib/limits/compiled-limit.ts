@@ -113,6 +113,8 @@ export class CompiledLimit {
   readonly kept: number;
   /** Whether how much fits at once differs from window to window. Each check reads it. */
   readonly varies: boolean;
+  /** Whether it takes credits. Each check reads it. */
+  readonly takesCredits: boolean;
   /** Its `id` without the generation. */
   readonly lineage: string;
   /** The same limit as requests of each anchor meet it, if a function says by the request where its windows begin. */
@@ -184,9 +186,10 @@ export class CompiledLimit {
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
     // What tenants used under another quota stays theirs, and so do the units of a plan.
     this.varies = algorithm.varying !== undefined;
+    this.takesCredits = (options as PlanOptions).credits === true;
     this.carry = rest.shared === undefined && !this.varies ? rest.carry : undefined;
-    if (this.varies) refuseWithPlan(options, this.blockFor, rest.candidate, location);
-    if (rest.parent !== undefined) refuseWithin(options, this.varies, location);
+    if (this.varies) refuseWithPlan(this.planOption!, this.blockFor, rest.candidate, location);
+    if (rest.parent !== undefined) refuseWithin(this.planOption, location);
     if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.usage = recordingOf(rest.usage);
     if (this.usage !== undefined) this.hold = knownFor(this.hold, this.usage.keep);
@@ -216,9 +219,10 @@ export class CompiledLimit {
     return this.whole.byPriority !== undefined;
   }
 
-  /** Whether it takes credits. */
-  get takesCredits(): boolean {
-    return (this.options as PlanOptions).credits === true;
+  /** The option that gives its windows more than their quota, or a beginning of each request's own; nothing if none does. */
+  get planOption(): 'credits' | 'rollover' | 'anchor' | undefined {
+    if (this.varies) return this.takesCredits ? 'credits' : 'rollover';
+    return this.asksForAnchor ? 'anchor' : undefined;
   }
 
   /** The limit as requests of a priority meet it: without what is kept for more important ones. */

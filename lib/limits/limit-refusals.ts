@@ -1,7 +1,5 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { asksForAnchor } from '../algorithms/anchor.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
-import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { holdMessages } from '../errors/hold-messages.js';
 import { messages } from '../errors/messages.js';
@@ -28,12 +26,11 @@ export function refuseWithHold(location: string, blockFor: number, prefetch: Pre
 
 /** A block forgets what was used, credits, too; and a second version would have credits of its own, which nobody adds. */
 export function refuseWithPlan(
-  options: PlanOptions,
+  option: string,
   blockFor: number,
   candidate: AlgorithmOptions | undefined,
   location: string,
 ): void {
-  const option = options.credits === undefined ? 'rollover' : 'credits';
   const refuse = (other: string) => {
     throw new RateLimitConfigError(planMessages.planWith(location, option, other));
   };
@@ -42,12 +39,8 @@ export function refuseWithPlan(
 }
 
 /** What windows have besides their quota, and where they begin for a request, is known of one counter alone. */
-export function refuseWithin(options: AlgorithmOptions & PlanOptions, varies: boolean, location: string): void {
-  if (varies) {
-    const option = options.credits === undefined ? 'rollover' : 'credits';
-    throw new RateLimitConfigError(withinMessages.withinWith(location, option));
-  }
-  if (asksForAnchor(options)) throw new RateLimitConfigError(withinMessages.withinWith(location, 'anchor'));
+export function refuseWithin(option: string | undefined, location: string): void {
+  if (option !== undefined) throw new RateLimitConfigError(withinMessages.withinWith(location, option));
 }
 
 /** What is in flight comes back, so that no units add up. */

@@ -42,31 +42,18 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
   if (settings.prefetches === true) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'prefetch'));
   }
-  refusePlan(parent, (option) => withinMessages.parentWith(location, name, option));
+  if (parent.planOption !== undefined) {
+    throw new RateLimitConfigError(withinMessages.parentWith(location, name, parent.planOption));
+  }
   if (parent.instance !== own.instance) {
     throw new RateLimitConfigError(withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)));
   }
 }
 
-/** What windows have besides their quota, and where they begin for a request, is known of one counter alone. */
-const PLAN_OPTIONS = ['credits', 'rollover', 'anchor'] as const;
-
 /** Refuses to make a plan of a limit that others are within. */
-export function refusePlanOfParent(parent: CompiledLimit, location: string): void {
-  refusePlan(parent, (option) => withinMessages.hasOthersWithin(location, parent.name, option));
-}
-
-function refusePlan(parent: CompiledLimit, message: (option: string) => string): void {
-  const option = PLAN_OPTIONS.find((each) => hasPlan(parent, each));
-  if (option !== undefined) throw new RateLimitConfigError(message(option));
-}
-
-function hasPlan(
-  { takesCredits, varies, asksForAnchor }: CompiledLimit,
-  option: (typeof PLAN_OPTIONS)[number],
-): boolean {
-  if (option === 'credits') return takesCredits;
-  return option === 'rollover' ? varies && !takesCredits : asksForAnchor;
+export function refusePlanOfParent({ name, planOption }: CompiledLimit, location: string): void {
+  if (planOption === undefined) return;
+  throw new RateLimitConfigError(withinMessages.hasOthersWithin(location, name, planOption));
 }
 
 function scopeOf({ instance }: { readonly instance: boolean }): string {
