@@ -228,15 +228,7 @@ export class Rule {
   /** What to ask of the store, once it is known whom the request counts for and what it costs; nothing if the limit is not asked. */
   entryOf(identity: string, cost: number, context: ExecutionContext): Awaitable<RuleEntry | undefined> {
     const limit = this.limitFor(identity);
-    if (limit.off) return undefined;
-    const { priority } = this.settings;
-    if (typeof priority !== 'function') {
-      return ranked({ rule: this, limit: limit.forPriority(priority), identity, cost }, priority);
-    }
-    return andThen(priority(context), (found) => {
-      assertPriority(found);
-      return ranked({ rule: this, limit: limit.forPriority(found), identity, cost }, found);
-    });
+    return limit.off ? undefined : this.ranked(limit, identity, context, cost);
   }
 
   private identified(context: ExecutionContext, parts: RequestParts): Awaitable<RuleEntry | undefined> {
@@ -321,12 +313,17 @@ export class Rule {
     return limit.forTenant(share.tenant(tenant, this.name));
   }
 
-  private ranked(limit: CompiledLimit, identity: string, context: ExecutionContext): Awaitable<RuleEntry> {
+  private ranked(
+    limit: CompiledLimit,
+    identity: string,
+    context: ExecutionContext,
+    cost?: number,
+  ): Awaitable<RuleEntry> {
     const { priority } = this.settings;
-    if (typeof priority !== 'function') return this.costed(limit, priority, identity, context);
+    if (typeof priority !== 'function') return this.costed(limit, priority, identity, context, cost);
     return andThen(priority(context), (found) => {
       assertPriority(found);
-      return this.costed(limit, found, identity, context);
+      return this.costed(limit, found, identity, context, cost);
     });
   }
 
@@ -335,14 +332,12 @@ export class Rule {
     priority: Priority | undefined,
     identity: string,
     context: ExecutionContext,
+    cost: number | undefined,
   ): Awaitable<RuleEntry> {
-    const { cost } = this.settings;
     const limit = whole.forPriority(priority);
-    if (typeof cost === 'number') return ranked({ rule: this, limit, identity, cost }, priority);
-    return andThen(cost(context), (units) => {
-      assertCost(units);
-      return ranked({ rule: this, limit, identity, cost: units }, priority);
-    });
+    return andThen(cost ?? this.costOf(context), (units) =>
+      ranked({ rule: this, limit, identity, cost: units }, priority),
+    );
   }
 }
 
