@@ -2,7 +2,7 @@
 -- its quota from that. Of all ways the one with the shortest wait counts, and of these the one that borrows least. Of checks with a limit
 -- that has a ceiling only, of which the program says so: it counts under its ceiling, and its own rate is so many units less.
 --
--- Uses: borrows, holds, is_varied, now
+-- Uses: borrows, wait_for
 -- Leaves: borrow, link, links, met
 
 -- How many entries of the next check are linked; and by how many units more than it was asked for each entry is met.
@@ -20,16 +20,6 @@ if borrows then
   function link(entry, parent, above, kept)
     links = links + 1
     link_entries[links], link_parents[links], link_above[links], link_kept[links] = entry, parent, above, kept
-  end
-
-  -- Microseconds until a cost fits.
-  local function wait_for(limit, state, cost)
-    if cost > limit.quota then return math.huge end
-    local algorithm, micros = limit.algorithm, 0
-    if not algorithm.fits(limit, state, cost) then micros = algorithm.retry_after(limit, state, cost) end
-    if is_varied and limit.releases == 1 and micros > 0 then micros = min(micros, holds.until_lapsed(limit, state, cost)) end
-    if state.blocked_until then micros = max(micros, state.blocked_until - now) end
-    return micros
   end
 
   -- The waits of an entry with all within it, by its own rate and with what it borrows, and whether those within it borrow then. `alone`

@@ -1,7 +1,7 @@
 -- What the call replies: decisions, and the outcomes of operations.
 --
 -- Uses: holds, is_varied, milliseconds, now, reply, size
--- Leaves: add, add_undecided, answer
+-- Leaves: add, add_undecided, answer, wait_for
 
 reply = reply or {}
 
@@ -15,12 +15,19 @@ local function add_undecided()
   add(now)
 end
 
--- The wait until a cost fits that does not fit now.
-local function retry_after(limit, state, cost)
-  if cost > limit.quota and not limit.algorithm.varies then return -1 end
-  local micros = limit.algorithm.fits(limit, state, cost) and 0 or limit.algorithm.retry_after(limit, state, cost)
+-- Microseconds until a cost fits; `math.huge` for never.
+local function wait_for(limit, state, cost)
+  local algorithm = limit.algorithm
+  if cost > limit.quota and not algorithm.varies then return math.huge end
+  local micros = algorithm.fits(limit, state, cost) and 0 or algorithm.retry_after(limit, state, cost)
   if is_varied and limit.releases == 1 and micros > 0 then micros = min(micros, holds.until_lapsed(limit, state, cost)) end
   if state.blocked_until then micros = max(micros, state.blocked_until - now) end
+  return micros
+end
+
+-- The same as a reply.
+local function retry_after(limit, state, cost)
+  local micros = wait_for(limit, state, cost)
   if micros == math.huge then return -1 end
   return milliseconds(micros)
 end
