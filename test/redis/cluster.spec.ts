@@ -4,7 +4,7 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { createClient, isCluster } from '../../lib/redis/client.js';
+import { createClient } from '../../lib/redis/client.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
@@ -15,7 +15,7 @@ import type { Check, StoreDecision } from '../../lib/stores/store.js';
 import type { CheckEntry } from '../../lib/limits/counter.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { startCluster, startSentinel, type RedisCluster, type RedisSentinel } from '../support/redis-servers.js';
-import { ask, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';
+import { ask, connectCluster, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';
 
 /** A limit of so many units of which none comes back while a test runs. */
 function optionsOf(algo: (typeof algorithmNames)[number], quota: number): AlgorithmOptions {
@@ -48,10 +48,7 @@ describe('RedisStore on a Cluster', () => {
 
   beforeAll(async () => {
     cluster = await startCluster();
-    const made = await createClient({ nodes: cluster.nodes });
-    if (!isCluster(made)) throw new Error('made no client of a Cluster');
-    client = made;
-    client.on('error', () => undefined);
+    client = await connectCluster(cluster);
     store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
     await store.open();
   });

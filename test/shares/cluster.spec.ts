@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import type { Cluster, Redis } from 'ioredis';
-import { createClient, isCluster } from '../../lib/redis/client.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { Check } from '../../lib/stores/store.js';
 import { type RedisCluster, startCluster } from '../support/redis-servers.js';
-import { ask, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';
+import { ask, connectCluster, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';
 import { sharedLimit } from './simulation.js';
 
 const identity = 'global';
@@ -29,10 +28,7 @@ describe('shares on a Cluster', () => {
   }, 60_000);
   afterAll(() => cluster?.stop());
   beforeEach(async () => {
-    const made = await createClient({ nodes: cluster.nodes });
-    if (!isCluster(made)) throw new Error('made no client of a Cluster');
-    client = made;
-    client.on('error', () => undefined);
+    client = await connectCluster(cluster);
     clock = new ManualClock();
     prefix = freshPrefix();
     store = new RedisStore(client, { clock, prefix, timeoutMs: 10_000, ownsClient: true });

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
+import { type Cluster, Redis } from 'ioredis';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { createClient, isCluster } from '../../lib/redis/client.js';
 import type { CheckEntry } from '../../lib/limits/counter.js';
 import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { TestClock } from '../../lib/testing/test-clock.js';
+import type { RedisCluster } from './redis-servers.js';
 
 /** A year after the epoch: times before that are negative, which Redis never tells. */
 const EARLIEST = Date.UTC(1971) * 1000;
@@ -35,6 +37,14 @@ export async function connectRedis({ enableAutoPipelining = false } = {}): Promi
   const redis = new Redis(url, { enableAutoPipelining, lazyConnect: true });
   await redis.connect();
   return redis;
+}
+
+/** A client of a Cluster, as the library makes it. Whoever made it ends it. */
+export async function connectCluster({ nodes }: Pick<RedisCluster, 'nodes'>): Promise<Cluster> {
+  const made = await createClient({ nodes });
+  if (!isCluster(made)) throw new Error('made no client of a Cluster');
+  made.on('error', () => undefined);
+  return made;
 }
 
 /** A prefix that no other test uses, so that tests share one server. */

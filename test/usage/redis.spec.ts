@@ -9,7 +9,7 @@ import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { TimeRange } from '../../lib/limits/usage-range.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { createClient, isCluster } from '../../lib/redis/client.js';
+import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { isPlainCheck } from '../../lib/stores/redis/plain-checks.js';
@@ -18,7 +18,7 @@ import { slotTags } from '../../lib/stores/redis/slot-tags.js';
 import type { Store } from '../../lib/stores/store.js';
 import { ensureBuilt } from '../support/built.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
-import { ask, freshPrefix, ManualClock } from '../support/stores.js';
+import { ask, connectCluster, freshPrefix, ManualClock } from '../support/stores.js';
 
 const WORKER = fileURLToPath(new URL('../support/usage-worker.mjs', import.meta.url));
 const ALL: TimeRange = { from: -Infinity, to: Infinity };
@@ -239,10 +239,7 @@ describe('usage on a Cluster', () => {
   let store: RedisStore;
   beforeAll(async () => {
     cluster = await startCluster();
-    const made = await createClient({ nodes: cluster.nodes });
-    if (!isCluster(made)) throw new Error('made no client of a Cluster');
-    client = made;
-    client.on('error', () => undefined);
+    client = await connectCluster(cluster);
     store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
     await store.open();
   }, 60_000);
