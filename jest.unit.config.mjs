@@ -15,7 +15,7 @@ const UNITS = specPaths({
   waiting: ['changed-limits', 'giving-up', 'memory', 'wait-queue'],
 });
 
-const { globalSetup: _setup, globalTeardown: _teardown, coverageThreshold: _threshold, ...shared } = config;
+const { globalSetup: _setup, globalTeardown: _teardown, ...shared } = config;
 
 /** `npm run test:unit`. A spec that asks for Redis fails, as no set-up starts one. */
 export default {

@@ -1,3 +1,7 @@
+/**
+ * An algorithm from outside, in TypeScript and Lua, that the registry is given. It is the only one that meets it:
+ * @library own
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';

@@ -318,6 +318,8 @@ function controllerWith(definition: object): Type {
   return ReportsController;
 }
 
+const errorOf = (starting: Promise<void>) => starting.then(undefined, (error: unknown) => error);
+
 describe('start-up errors', () => {
   const window = { algo: 'fixed-window', rate: 3, interval: '1m' };
   const slots = { algo: 'concurrency', limit: 2, ttl: '30s' };
@@ -344,13 +346,13 @@ describe('start-up errors', () => {
     [{ ...slots, rate: 5 }, "option 'rate' is not one of 'concurrency' (it belongs to"],
     [{ ...window, ttl: '30s' }, "option 'ttl' is not one of 'fixed-window' (it belongs to concurrency, adaptive)"],
   ])('%p', async (definition, message) => {
-    const places: [string, Promise<void>][] = [
-      ['@RateLimit on ReportsController.list', startUp({}, [controllerWith(definition)])],
-      ['limits[0]', startUp({ limits: [definition as LimitDefinition] })],
-      ['define.given', startUp({ define: { given: definition as LimitDefinition } })],
+    const places: [string, Promise<unknown>][] = [
+      ['@RateLimit on ReportsController.list', errorOf(startUp({}, [controllerWith(definition)]))],
+      ['limits[0]', errorOf(startUp({ limits: [definition as LimitDefinition] }))],
+      ['define.given', errorOf(startUp({ define: { given: definition as LimitDefinition } }))],
     ];
-    for (const [place, starting] of places) {
-      const error: unknown = await starting.catch((reason: unknown) => reason);
+    for (const [place, failing] of places) {
+      const error = await failing;
       expect(error).toBeInstanceOf(RateLimitConfigError);
       expect((error as Error).message).toContain(`${place}: ${message}`);
     }

@@ -1,3 +1,7 @@
+/**
+ * A key from outside, which the list of keys is given. This spec is the only one that meets it:
+ * @library own
+ */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import type { CommonLimitOptions } from '../../lib/config/limit-definition.js';

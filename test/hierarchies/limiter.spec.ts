@@ -21,8 +21,8 @@ const define = defineLimits({
   budget: { algo: 'budget', limit: 15, period: 'year', hold: '5m' },
   paced: { algo: 'leaky-bucket', rate: 1, interval: '1m', queue: 5, within: 'crew' },
   crew: { algo: 'fixed-window', rate: 9, interval: '1h' },
-  fast: { algo: 'fixed-window', rate: 1, interval: 40, within: 'slow' },
-  slow: { algo: 'fixed-window', rate: 1, interval: 60 },
+  fast: { algo: 'fixed-window', rate: 1, interval: '40s', within: 'slow' },
+  slow: { algo: 'fixed-window', rate: 1, interval: '1m' },
 });
 
 const within = { team: 't1', org: 'o1' };
@@ -205,16 +205,16 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
     const fast = limiter.for('fast');
     const parents = { slow: 's' };
     await fast.consume('a', { within: parents });
-    await expect(fast.acquire('b', { within: parents, timeout: 10 })).rejects.toThrow("limit 'slow'");
+    await expect(fast.acquire('b', { within: parents, timeout: '10s' })).rejects.toThrow("limit 'slow'");
     await expect(fast.acquire('b', { within: parents, cost: 2 })).rejects.toThrow(RateLimitTimeoutError);
     const order: string[] = [];
     const waits = ['first', 'second'].map(async (name) => {
       await fast.acquire('b', { within: parents });
       order.push(name);
-      clock.advanceMs(60);
+      clock.advanceMs(60_000);
       await limiter.for('slow').refund('nobody', 1);
     });
-    clock.advanceMs(60);
+    clock.advanceMs(60_000);
     await limiter.for('slow').refund('nobody', 1);
     await Promise.all(waits);
     expect(order).toEqual(['first', 'second']);

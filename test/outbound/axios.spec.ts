@@ -148,7 +148,8 @@ describe('axios', () => {
     it('holds units until the body was read', async () => {
       limiters.axios('slots').attach(instance);
       const requests = [instance.get(upstream.url), instance.get(upstream.url), instance.get(upstream.url)];
-      expect((await Promise.all(requests)).map(({ data }) => data as number)).toEqual([1, 2, 3]);
+      // Which of those that go at once the upstream answers first is not said.
+      expect(new Set((await Promise.all(requests)).map(({ data }) => data as number))).toEqual(new Set([1, 2, 3]));
       await until(async () => (await left('slots')) === 1);
       await expect(instance.get('http://127.0.0.1:1/')).rejects.toThrow(AxiosError);
       await until(async () => (await left('slots')) === 1);

@@ -6,6 +6,7 @@ export default async function globalSetup({ testPathPatterns }) {
     // The workers find it in their environment.
     if (opensPages(testPathPatterns.patterns)) process.env.TEST_BROWSER = ensureBrowser();
     await startSharedRedis();
+    if (process.env['TEST_COVERAGE'] !== undefined) process.env['NODE_V8_COVERAGE'] = process.env['TEST_COVERAGE'];
   } catch (error) {
     // Jest would wrap the message in its own and a stack trace. One line that says what to do is worth more.
     process.stderr.write(`${error.message}\n`);

@@ -1,10 +1,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '@swc/core';
-import config from '../../../jest.config.mjs';
+import { SWC_OPTIONS } from '../jest/swc-options.mjs';
 
 const GLOBALS = new URL('jest-globals.mjs', import.meta.url).href;
-const [[, options]] = Object.values(config.transform);
 
 /** Compiles the library and its specs in a folder, each file beside its source, for Node alone. */
 export function compile(folder) {
@@ -16,11 +15,8 @@ export function compile(folder) {
     const target = source.replace(/ts$/, 'js');
     if (existsSync(target)) continue;
     const { code } = transformSync(readFileSync(source, 'utf8'), {
-      ...options,
-      sourceMaps: false,
+      ...SWC_OPTIONS,
       filename: source,
-      configFile: false,
-      swcrc: false,
     });
     writeFileSync(target, file.startsWith('test') ? redirected(code) : code);
   }

@@ -1,5 +1,5 @@
 /** Stands in for `@jest/globals` in specs that run in one process. */
-import { circus, jestExpect, ModernFakeTimers, ModuleMocker } from './jest-parts.mjs';
+import { circus, jestExpect, ModernFakeTimers, ModuleMocker } from '../jest/parts.mjs';
 
 export const { afterAll, afterEach, beforeAll, beforeEach, describe, it } = circus;
 export const expect = jestExpect;

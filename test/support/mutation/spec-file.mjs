@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { circus } from './jest-parts.mjs';
+import { circus } from '../jest/parts.mjs';
 
 // Specs put fake timers in the place of the global ones.
 const { clearTimeout, performance, setTimeout } = globalThis;

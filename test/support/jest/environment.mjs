@@ -1,0 +1,41 @@
+import { ModernFakeTimers, ModuleMocker } from './parts.mjs';
+
+/**
+ * A test environment of Jest whose specs run in the realm of Node itself. In a realm of its own each spec would load Nest, the
+ * clients and the library anew, and none would run long enough for V8 to optimize it.
+ */
+export default class NodeEnvironment {
+  /** What Jest changes for a spec: it wraps `process.exit` anew each time, which must not reach the real one. */
+  global = Object.create(globalThis, {
+    process: { value: Object.create(process) },
+    console: {
+      get: () => globalThis.console,
+      set: (value) => {
+        globalThis.console = value;
+      },
+    },
+  });
+  moduleMocker = new ModuleMocker(globalThis);
+  fakeTimers = null;
+  /** Whether the spec is given a library of its own, as `@library own` in its first comment asks for. */
+  ownsLibrary;
+  #console = globalThis.console;
+
+  constructor({ projectConfig }, { docblockPragmas }) {
+    this.ownsLibrary = docblockPragmas['library'] === 'own';
+    this.fakeTimersModern = new ModernFakeTimers({ config: projectConfig, global: globalThis });
+  }
+
+  async setup() {}
+
+  async teardown() {
+    this.moduleMocker.restoreAllMocks();
+    this.fakeTimersModern.dispose();
+    globalThis.console = this.#console;
+  }
+
+  /** Nothing runs in a context of its own. */
+  getVmContext() {
+    return null;
+  }
+}

@@ -1,0 +1,58 @@
+/** A test runner of Jest: it imports a spec as Node imports any module, and hands it to Jest's own runner. */
+import { createRequire, register } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { beginSpec, endSpec } from './current-spec.mjs';
+import { runWithCircus } from './parts.mjs';
+
+const require = createRequire(import.meta.url);
+/** Where an instance of Circus keeps its handlers of events for the next one. */
+const HANDLERS = Symbol.for('EVENT_HANDLERS');
+
+let isSetUp = false;
+let specs = 0;
+
+export default async function runSpec(globalConfig, config, environment, runtime, path, sendMessageToJest) {
+  setUp();
+  // Node maps the stacks of what it imported; Jest's way knows only what Jest has loaded.
+  Error.prepareStackTrace = undefined;
+  const jest = runtime.jestGlobals.jestObjectFor(path);
+  // Whoever changes the library while Jest watches wants its change to be tried.
+  const ownsLibrary = environment.ownsLibrary || globalConfig.watch || globalConfig.watchAll;
+  const query = `?spec=${++specs}${ownsLibrary ? '&library=own' : ''}`;
+  const before = Object.getOwnPropertySymbols(globalThis);
+  const ownRuntime = {
+    enterTestCode: () => undefined,
+    leaveTestCode: () => undefined,
+    requireInternalModule: requireAnew,
+    requireModule: require,
+    setGlobalsForRuntime: (globals) => beginSpec({ ...globals, jest }),
+    unstable_importModule: (file) => import(`${pathToFileURL(file).href}${query}`),
+    unstable_shouldLoadAsEsm: () => true,
+  };
+  try {
+    return await runWithCircus(globalConfig, config, environment, ownRuntime, path, sendMessageToJest);
+  } finally {
+    endSpec();
+    const symbols = Object.getOwnPropertySymbols(globalThis).filter((symbol) => !before.includes(symbol));
+    for (const symbol of symbols) Reflect.deleteProperty(globalThis, symbol);
+  }
+}
+
+function setUp() {
+  if (isSetUp) return;
+  isSetUp = true;
+  register('./typescript-hooks.mjs', import.meta.url);
+  process.setSourceMapsEnabled(true);
+  if (process.env['NODE_V8_COVERAGE'] === undefined) return;
+  // Other programs that specs start are not measured.
+  delete process.env['NODE_V8_COVERAGE'];
+  // Jest ends a worker that has become too large with a signal, and its coverage is written when it exits.
+  process.once('SIGTERM', () => process.exit());
+}
+
+/** Each spec has a Circus of its own: the state of one holds all tests of a spec. */
+function requireAnew(path) {
+  delete require.cache[path];
+  delete globalThis[HANDLERS];
+  return require(path);
+}
