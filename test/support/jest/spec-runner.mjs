@@ -5,13 +5,15 @@ import { beginSpec, endSpec } from './current-spec.mjs';
 import { runWithCircus } from './parts.mjs';
 
 const require = createRequire(import.meta.url);
+const asyncHooks = require('node:async_hooks');
 /** Where an instance of Circus keeps its handlers of events for the next one. */
 const HANDLERS = Symbol.for('EVENT_HANDLERS');
 
 let isSetUp = false;
 let specs = 0;
 
-export default async function runSpec(globalConfig, config, environment, runtime, path, sendMessageToJest) {
+// Not `async`: it would stand in the stacks of errors, between a spec and Jest.
+export default function runSpec(globalConfig, config, environment, runtime, path, sendMessageToJest) {
   setUp();
   // Node maps the stacks of what it imported; Jest's way knows only what Jest has loaded.
   Error.prepareStackTrace = undefined;
@@ -29,13 +31,11 @@ export default async function runSpec(globalConfig, config, environment, runtime
     unstable_importModule: (file) => import(`${pathToFileURL(file).href}${query}`),
     unstable_shouldLoadAsEsm: () => true,
   };
-  try {
-    return await runWithCircus(globalConfig, config, environment, ownRuntime, path, sendMessageToJest);
-  } finally {
+  return runWithCircus(globalConfig, config, environment, ownRuntime, path, sendMessageToJest).finally(() => {
     endSpec();
     const symbols = Object.getOwnPropertySymbols(globalThis).filter((symbol) => !before.includes(symbol));
     for (const symbol of symbols) Reflect.deleteProperty(globalThis, symbol);
-  }
+  });
 }
 
 function setUp() {
@@ -54,5 +54,30 @@ function setUp() {
 function requireAnew(path) {
   delete require.cache[path];
   delete globalThis[HANDLERS];
-  return require(path);
+  const { AsyncLocalStorage } = asyncHooks;
+  asyncHooks.AsyncLocalStorage = CurrentTest;
+  try {
+    return require(path);
+  } finally {
+    asyncHooks.AsyncLocalStorage = AsyncLocalStorage;
+  }
+}
+
+/** Where Circus keeps which test runs. One runs at a time, so that the hooks of all promises, a tenth of all CPU, are not needed. */
+class CurrentTest {
+  #store;
+
+  getStore() {
+    return this.#store;
+  }
+
+  async run(store, callback) {
+    const outer = this.#store;
+    this.#store = store;
+    try {
+      return await callback();
+    } finally {
+      this.#store = outer;
+    }
+  }
 }
