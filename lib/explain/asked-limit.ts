@@ -6,6 +6,7 @@ import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
 import type { Rule } from '../rules/rule.js';
+import { costOf } from '../rules/rule-entry.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { LimitStatus } from './explanation.js';
 import type { Identities } from './identities.js';
@@ -154,7 +155,7 @@ function costAmong(rule: Rule, rules: readonly Rule[], own: (rule: Rule) => numb
 
 async function costOfRequest(rule: Rule, rules: readonly Rule[], context: ExecutionContext): Promise<number> {
   const within = rule.hasCost ? [] : rules.filter(({ ancestors }) => ancestors[0] === rule);
-  if (within.length === 0) return rule.costOf(context);
+  if (within.length === 0) return costOf(rule, context);
   return Math.max(...(await Promise.all(within.map((each) => costOfRequest(each, rules, context)))));
 }
 

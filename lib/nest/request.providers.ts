@@ -1,5 +1,6 @@
 import type { Provider } from '@nestjs/common';
 import { Explainer } from '../explain/explainer.js';
+import { LimitsInQuestion } from '../explain/limits-in-question.js';
 import { Answers } from '../request/answers.js';
 import { Completions } from '../request/completions.js';
 import { DeniedAddresses } from '../request/denied-addresses.js';
@@ -25,6 +26,7 @@ export const requestProviders: readonly Provider[] = [
   Holds,
   Completions,
   RequestLimiter,
+  LimitsInQuestion,
   Explainer,
   RateLimitGuard,
   RateLimitInterceptor,

@@ -1,4 +1,4 @@
-import type { Declaration } from '../rules/rule-compiler.js';
+import type { Declaration } from '../rules/declaration.js';
 import type { OverrideRecord } from './override-record.js';
 
 /**

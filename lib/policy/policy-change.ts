@@ -7,7 +7,8 @@ import { policyMessages } from '../errors/policy-messages.js';
 import { withinMessages } from '../errors/within-messages.js';
 import { readPatch, withPatch } from '../overrides/rate-patch.js';
 import type { LimitRegistry, LimitVersion, NamedLimit } from '../rules/limit-registry.js';
-import type { Declaration, RuleCompiler } from '../rules/rule-compiler.js';
+import type { Declaration } from '../rules/declaration.js';
+import type { RuleCompiler } from '../rules/rule-compiler.js';
 import { withPolicy } from '../rules/with-policy.js';
 
 /** The options of every limit that change while the app runs: they are of the compiled limit, not of the rule. */

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { Rule, RuleEntry } from '../rules/rule.js';
+import type { Rule } from '../rules/rule.js';
+import { askedEntry, costOf, identityOf, knownEntry, type RuleEntry, skips } from '../rules/rule-entry.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import { andThen, type Awaitable, mapAll } from '../util/awaitable.js';
 
@@ -27,20 +28,20 @@ export function nestedEntries(
   const looked = mapAll(nested, (rule) => look(rule, rules.includes(rule), context, parts));
   return andThen(looked, (found) => {
     const known = new Map(nested.map((rule, index) => [rule, found[index]!]));
-    const identityOf = (rule: Rule) => known.get(rule)?.identity;
+    const foundIn = (rule: Rule) => known.get(rule)?.identity;
     return mapAll(rules, (rule) => {
       const level = known.get(rule);
-      if (level === undefined) return rule.entry(context, parts);
+      if (level === undefined) return askedEntry(rule, context, parts);
       if (level.skipped || level.identity === undefined) return undefined;
-      return rule.entryOf(rule.identityAmong(identityOf), costOf(rule, known), context);
+      return knownEntry(rule, rule.identityAmong(foundIn), levelCost(rule, known), context);
     });
   });
 }
 
 function look(rule: Rule, isAsked: boolean, context: ExecutionContext, parts: RequestParts): Awaitable<Level> {
-  return andThen(isAsked ? rule.skips(context) : true, (skipped) =>
-    andThen(rule.identityOf(context, parts, !skipped), (identity) =>
-      andThen(rule.hasCost && !skipped ? rule.costOf(context) : undefined, (cost): Level => ({
+  return andThen(isAsked ? skips(rule, context) : true, (skipped) =>
+    andThen(identityOf(rule, context, parts, !skipped), (identity) =>
+      andThen(rule.hasCost && !skipped ? costOf(rule, context) : undefined, (cost): Level => ({
         skipped,
         identity,
         cost,
@@ -50,9 +51,9 @@ function look(rule: Rule, isAsked: boolean, context: ExecutionContext, parts: Re
 }
 
 /** The cost of a level: its own, else the largest one of those directly within it, else 1. */
-function costOf(rule: Rule, levels: ReadonlyMap<Rule, Level>): number {
+function levelCost(rule: Rule, levels: ReadonlyMap<Rule, Level>): number {
   const own = levels.get(rule)?.cost;
   if (own !== undefined) return own;
   const within = [...levels.keys()].filter(({ ancestors }) => ancestors[0] === rule);
-  return Math.max(1, ...within.map((each) => costOf(each, levels)));
+  return Math.max(1, ...within.map((each) => levelCost(each, levels)));
 }

@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { Lists } from '../overrides/lists/lists.js';
-import type { Rule, RuleEntry } from '../rules/rule.js';
+import type { Rule } from '../rules/rule.js';
+import type { RuleEntry } from '../rules/rule-entry.js';
 import type { Store } from '../stores/store.js';
 import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { addressOf } from '../transports/read-request.js';

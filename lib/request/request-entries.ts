@@ -1,6 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Identify, ResolvedKey } from '../key-resolvers/key-resolver.js';
-import type { Rule, RuleEntry } from '../rules/rule.js';
+import type { Rule } from '../rules/rule.js';
+import { askedEntry, fixedEntry, isFixed, type RuleEntry } from '../rules/rule-entry.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import { type Awaitable, isPromise, mapAll } from '../util/awaitable.js';
 import { nestedEntries } from './nested-entries.js';
@@ -11,7 +12,7 @@ export function entriesOf(
   context: ExecutionContext,
   parts: RequestParts,
 ): Awaitable<readonly RuleEntry[]> {
-  for (const rule of rules) if (!rule.isFixed) return askedEntries(rules, context, parts);
+  for (const rule of rules) if (!isFixed(rule)) return askedEntries(rules, context, parts);
   return fixedEntries(rules, context, parts);
 }
 
@@ -26,7 +27,7 @@ function fixedEntries(rules: readonly Rule[], context: ExecutionContext, parts: 
       // No promise: only the user's functions give one.
       key = identify(context, parts) as ResolvedKey;
     }
-    const entry = rule.fixedEntry(key, context, parts);
+    const entry = fixedEntry(rule, key, context, parts);
     if (entry === undefined) missing++;
     return entry;
   });
@@ -39,7 +40,9 @@ function askedEntries(
   parts: RequestParts,
 ): Awaitable<readonly RuleEntry[]> {
   const isNested = rules.some((rule) => rule.isNested);
-  const asked = isNested ? nestedEntries(rules, context, parts) : mapAll(rules, (rule) => rule.entry(context, parts));
+  const asked = isNested
+    ? nestedEntries(rules, context, parts)
+    : mapAll(rules, (rule) => askedEntry(rule, context, parts));
   return isPromise(asked) ? asked.then((found) => applying(found.map(asItIsNow))) : applying(asked);
 }
 

@@ -8,8 +8,9 @@ import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
-import { type Rule } from './rule.js';
-import { type Declaration, RuleCompiler } from './rule-compiler.js';
+import type { Declaration } from './declaration.js';
+import type { Rule } from './rule.js';
+import { RuleCompiler } from './rule-compiler.js';
 import { withPolicy } from './with-policy.js';
 import { ValueCache } from '../util/value-cache.js';
 

@@ -9,7 +9,8 @@ import { bindsOtherGuard } from './bound-guards.js';
 import { declares, type Handler, HandlerClasses } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
 import { isSource, type DeclaredLevel, Plan, type RuleSource } from './plan.js';
-import { type Rule } from './rule.js';
+import { RouteRule } from './route-rule.js';
+import type { Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Declarer, Namespaces } from './namespaces.js';
 
 /** Makes and keeps the plan of every route: at start-up, so that mistakes show there and requests only look plans up. */
@@ -90,7 +91,7 @@ export class PlanRegistry {
     const name = `${classNameOf(type)}.${method ?? (handler as Function).name}`;
     const declarer = { type, ...(method !== undefined && { method }) };
     const everywhere = this.registry.moduleRules.map((rule) =>
-      rule.perRoute ? rule.within(this.namespaces.of(declarer)) : rule,
+      rule.perRoute ? new RouteRule(rule, this.namespaces.of(declarer)) : rule,
     );
     const levels = [
       { location: 'limits', skips: [], specs: everywhere },

@@ -10,7 +10,7 @@ import { PlainValue } from '../../lib/policy/plain-value.js';
 import { Problems } from '../../lib/policy/problems.js';
 import { readPolicy } from '../../lib/policy/read-policy.js';
 import { policySchema } from '../../lib/policy/schema.js';
-import { COMMON } from '../../lib/rules/rule-compiler.js';
+import { COMMON } from '../../lib/rules/common-options.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { propertyRuns } from '../support/property-runs.js';
 

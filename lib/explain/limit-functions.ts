@@ -1,0 +1,40 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { isSource, type Plan, type RuleSource } from '../rules/plan.js';
+import type { Rule } from '../rules/rule.js';
+import type { ExplainedFunction } from './explanation.js';
+import { levelName } from './origins.js';
+import { reasons } from './reasons.js';
+
+/** The functions of a route that still hold, and where they stand. */
+function sourcesOf({ declared }: Plan): { source: RuleSource; origin: ExplainedFunction['origin'] }[] {
+  const bare = Math.max(
+    0,
+    declared.findLastIndex(({ skips }) => skips === 'all'),
+  );
+  return declared.flatMap(({ specs, location }, index) => {
+    if (index < bare) return [];
+    const origin = { level: levelName(index, declared.length), location };
+    return specs.filter(isSource).map((source) => ({ source, origin }));
+  });
+}
+
+/** The functions of a route that no request asks. */
+export function unaskedSources(plan: Plan): ExplainedFunction[] {
+  return sourcesOf(plan).map(({ origin }) => ({ origin, asked: false, reason: reasons.functionUnasked() }));
+}
+
+/** Asks the functions of a route. One that fails gives no limits here; its request fails. */
+export async function askSources(plan: Plan, context: ExecutionContext) {
+  const answers = new Map<RuleSource, readonly Rule[]>();
+  const functions: ExplainedFunction[] = [];
+  for (const { source, origin } of sourcesOf(plan)) {
+    try {
+      const rules = source.rules(await source.ask(context));
+      answers.set(source, rules);
+      functions.push({ origin, asked: true, gave: rules.map(({ name }) => name) });
+    } catch (error) {
+      functions.push({ origin, asked: true, reason: reasons.sourceFailed(error) });
+    }
+  }
+  return { answers, functions };
+}

@@ -1,0 +1,167 @@
+import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import type { RateLimitSettings } from '../config/settings.js';
+import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { shareMessages } from '../errors/share-messages.js';
+import { levelsOf } from '../limiter/levels.js';
+import { identityOfShown } from '../limits/hierarchy.js';
+import { findEarly } from '../request/requests.js';
+import { Transports } from '../request/transports.js';
+import { HandlerClasses } from '../rules/handler-classes.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import { classNameOf, type HandlerClass } from '../rules/namespaces.js';
+import type { Plan } from '../rules/plan.js';
+import { PlanRegistry } from '../rules/plan-registry.js';
+import type { Rule } from '../rules/rule.js';
+import { addressOf, partsOf } from '../transports/read-request.js';
+import { type AskedLimit, askedFromCode, askedOfRequest, askedOfRoute, fixedCostOf } from './asked-limit.js';
+import type { ExplainedFunction, ExplainedSubject } from './explanation.js';
+import { findRoute } from './find-route.js';
+import { type Group, groupsOf } from './groups.js';
+import { Identities } from './identities.js';
+import { askSources, unaskedSources } from './limit-functions.js';
+import { type AskingClient, CODE } from './list-decisions.js';
+import { Origins } from './origins.js';
+import { LOCATION, type Question } from './query.js';
+import type { LimitQuery, RouteQuery } from './question.js';
+import { trace, type Trace, type TracedRule } from './trace.js';
+
+/** What a question comes to, before counters are read. */
+export interface Findings {
+  readonly subject: ExplainedSubject;
+  /** The limits that are checked, in groups that follow each other. */
+  readonly groups: readonly Group[];
+  readonly leftOut: Trace['leftOut'];
+  readonly functions: readonly ExplainedFunction[];
+  /** Of whom lists are asked. */
+  readonly client: AskingClient;
+  readonly ask: (rule: Rule) => AskedLimit | Promise<AskedLimit>;
+}
+
+/** Finds the limits that a question is about, whom they count and where they are written. Looks at no counter. */
+@Injectable()
+export class LimitsInQuestion {
+  private readonly origins: Origins;
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly plans: PlanRegistry,
+    private readonly classes: HandlerClasses,
+    private readonly transports: Transports,
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+  ) {
+    this.origins = new Origins(registry);
+  }
+
+  /** What is found of a question. Throws or rejects with `RateLimitConfigError` for what it does not know. */
+  of(question: Question): Findings | Promise<Findings> {
+    if (question.kind === 'request') return this.ofRequest(question.context);
+    return question.kind === 'limit' ? this.ofLimit(question.query) : this.ofRoute(question.query);
+  }
+
+  /** What is found of a limit whose rule is known. A key within others is written as it is shown: 'o1/t1/u1'. */
+  ofRule(rule: Rule, key: string, ip: string | undefined): Findings {
+    const identity = rule.isNested ? identityOfShown(key, rule.ancestors.length) : key;
+    return this.ofRules([rule], () => identity, { cost: rule.fixedCost, ip });
+  }
+
+  private ofLimit({ limit, key, within, cost, share, ip }: LimitQuery): Findings {
+    const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
+    if (share !== undefined && !rules.some((rule) => rule.settings.share)) {
+      throw new RateLimitConfigError(shareMessages.notShared(rules[0]!.name));
+    }
+    const levels = rules.flatMap((rule) => levelsOf(rule, key, within));
+    const identities = new Map(levels.map(({ rule, identity }) => [rule, identity]));
+    return this.ofRules([...identities.keys()], (rule) => identities.get(rule), { cost, share, ip });
+  }
+
+  private ofRules(
+    rules: readonly Rule[],
+    identityOf: (rule: Rule) => string | undefined,
+    { cost, share, ip }: Partial<Record<'share' | 'ip', string | undefined>> & { readonly cost: number | undefined },
+  ): Findings {
+    const group = rules.map((rule) => ({ rule, origin: this.origins.ofNamed(rule, LOCATION), replaces: [] }));
+    return {
+      subject: { kind: 'limit', limit: rules[0]!.name },
+      groups: [{ rules: group, failure: undefined }],
+      leftOut: [],
+      functions: [],
+      client: ip === undefined ? CODE : { address: ip, isChecked: true },
+      ask: (rule) => askedFromCode(rule, identityOf(rule), cost ?? fixedCostOf(rule, rules), share),
+    };
+  }
+
+  private ofRoute(query: RouteQuery): Findings {
+    const { type, handler } = findRoute(query, this.classes);
+    const plan = this.plans.of(type, handler);
+    const traced = trace(plan.declared, new Map(), this.origins);
+    const { leftOut } = traced;
+    const inForce = this.withLevels(traced.inForce);
+    const rules = inForce.map(({ rule }) => rule);
+    const identities = new Identities(query.key, this.settings.ipv6Prefix);
+    if (!plan.hasSources) identities.refuseOthers(inForce.map(({ rule }) => rule.name));
+    return {
+      subject: { kind: 'route', controller: classNameOf(type), handler: query.handler },
+      ...groupsOf(plan, { inForce, leftOut }, {}),
+      functions: unaskedSources(plan),
+      client: { address: identities.address, isChecked: looksAtAddresses(plan) },
+      ask: (rule) => askedOfRoute(rule, identities, query, rules),
+    };
+  }
+
+  private async ofRequest(context: ExecutionContext): Promise<Findings> {
+    const type = context.getClass<unknown>() as HandlerClass;
+    const handler = context.getHandler();
+    const plan = this.plans.of(type, handler);
+    const parts = partsOf(this.transports.of(context), context);
+    const { answers, functions } = await askSources(plan, context);
+    const { leftOut, inForce: found } = trace(plan.declared, answers, this.origins);
+    const traced = { leftOut, inForce: this.withLevels(found) };
+    const rules = traced.inForce.map(({ rule }) => rule);
+    const asksLater = plan.hasSources && plan.asksLater(parts);
+    const wasEarly = findEarly(parts.request) !== undefined;
+    const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0] ?? handler.name;
+    const subject = { kind: 'request', controller: classNameOf(type), handler: method } as const;
+    return {
+      subject: { ...subject, transport: context.getType<string>() },
+      ...groupsOf(plan, traced, {
+        asksLater,
+        wasEarly,
+        failure: functions.find(({ reason }) => reason !== undefined)?.reason,
+      }),
+      functions,
+      client: { address: addressOf(parts), isChecked: wasEarly || looksAtAddresses(plan) },
+      ask: (rule) => askedOfRequest(rule, context, parts, rules),
+    };
+  }
+
+  /** What holds, with all that it is within: it is checked together. */
+  private withLevels(traced: readonly TracedRule[]): TracedRule[] {
+    const all = [...traced];
+    for (const ancestor of traced.flatMap(({ rule }) => rule.ancestors)) {
+      if (all.some(({ rule }) => rule === ancestor)) continue;
+      all.push({ rule: ancestor, origin: this.origins.ofNamed(ancestor, LOCATION), replaces: [] });
+    }
+    return all;
+  }
+
+  /** The limits of a name: that of `define` or `forFeature`, and that of the module's `limits`. */
+  private named(name: string): Rule[] {
+    const rules = this.registry.named.map(({ rule }) => rule);
+    const found = rules.filter((rule) => rule.name === name);
+    if (found.length > 0) return found;
+    const known = [...new Set(rules.map((rule) => rule.name))];
+    throw new RateLimitConfigError(messages.unnamedLimit(LOCATION, name, known));
+  }
+
+  private defined(limit: LimitDefinition): Rule {
+    return this.registry.rule(limit, { location: LOCATION, namespace: '' });
+  }
+}
+
+/** Whether the guard looks at addresses, which `@SkipRateLimit()` exempts a route from. */
+function looksAtAddresses({ isEmpty, skipsAll }: Plan): boolean {
+  return !isEmpty || !skipsAll;
+}

@@ -1,0 +1,104 @@
+import { algorithms } from '../algorithms/index.js';
+import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { assertSignal, toMs } from '../limits/arguments.js';
+import { type Asked, askedOf } from '../limits/consume-options.js';
+import { type Counter, counterId } from '../limits/counter.js';
+import { openDecision, toCallerDecision } from '../stores/store-decision.js';
+import type { StoreDecision } from '../stores/store.js';
+import { type CalledLimit, isNested, metCounter } from './called-limit.js';
+import { Lease, type LeasedDecision, withLease } from './lease.js';
+import { levelDecision } from './level-answer.js';
+import { levelCounter, levelEntries, levelsOf } from './levels.js';
+import { ACQUIRE_OPTIONS, type AcquireOptions } from './limiter-options.js';
+
+/** Waits for units of a limit, and of all that it is within, and takes them. */
+export async function acquire(
+  limit: CalledLimit,
+  key: string,
+  options: AcquireOptions | undefined,
+): Promise<LeasedDecision> {
+  const asked = askedOf(options, limit.rule, ACQUIRE_OPTIONS);
+  if (isNested(limit, asked.within)) return acquireLevels(limit, key, asked, options);
+  const counter = metCounter(limit, key, asked);
+  const answer = await wait(limit, counter, asked, options);
+  // The delay is over.
+  const decision = toCallerDecision({ ...answer, delayMs: 0 }, counter.limit);
+  return withLease(decision, answer, { ...counter, units: asked.cost }, limit.store, limit.queues);
+}
+
+/** Holds units of a limit while `work` runs. */
+export async function hold<T>(
+  limit: CalledLimit,
+  key: string,
+  work: (lease: Lease) => T | Promise<T>,
+  options: AcquireOptions,
+): Promise<T> {
+  const asked = askedOf(options, limit.rule, ACQUIRE_OPTIONS);
+  const hasLevels = isNested(limit, asked.within);
+  const counter = hasLevels ? levelCounter(limit.rule, key, asked.within) : metCounter(limit, key, asked);
+  const { algorithm } = counter.limit;
+  if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
+  if (algorithm.holding === undefined) {
+    throw new RateLimitArgumentError(messages.notHeld(limit.name, algorithm.name, algorithms.withAny('holding')));
+  }
+  const whole = { timeout: 0, ...options };
+  const lease = hasLevels
+    ? ((await acquireLevels(limit, key, asked, whole)).lease ?? new Lease(undefined, limit.store, limit.queues))
+    : await leaseOf(limit, counter, asked, whole);
+  lease.keepAlive();
+  try {
+    return await work(lease);
+  } finally {
+    await lease.release();
+  }
+}
+
+async function leaseOf(limit: CalledLimit, counter: Counter, asked: Asked, options: AcquireOptions): Promise<Lease> {
+  const { allowed, ticket, source, candidate } = await wait(limit, counter, asked, options);
+  const isHeld = allowed && ticket !== undefined;
+  const held = isHeld ? { ...counter, units: asked.cost, ticket, source, candidate } : undefined;
+  return new Lease(held, limit.store, limit.queues);
+}
+
+/** Waits for units of one counter. A shadow limit does not wait: it decides at once whether they come in time. */
+async function wait(
+  { rule, store, queues }: CalledLimit,
+  counter: Counter,
+  { cost, priority, anchor }: Asked,
+  { timeout, signal }: AcquireOptions = {},
+): Promise<StoreDecision> {
+  const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
+  assertSignal(signal);
+  const { identity, limit } = counter;
+  if (limit.shadow) {
+    signal?.throwIfAborted();
+    if (limit.off) return openDecision(limit);
+    return store.reserve({ ...counter, cost, priority, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
+  }
+  // Whose units it waits for is said once: a function of weights may have another answer later, or fail.
+  return queues.wait(rule, identity, { cost, priority, anchor, tenant: limit.tenant, timeoutMs, signal });
+}
+
+/** Waits for units of all levels. Shadow limits do not wait. */
+async function acquireLevels(
+  { rule, store, queues }: CalledLimit,
+  key: string,
+  asked: Asked,
+  { timeout, signal }: AcquireOptions = {},
+): Promise<LeasedDecision> {
+  const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
+  assertSignal(signal);
+  const entriesNow = () => levelEntries(levelsOf(rule, key, asked.within), asked);
+  const entries = entriesNow();
+  const { cost, priority } = asked;
+  const id = counterId(entries[0]!.limit, entries[0]!.identity);
+  const answers = await queues.waitForLevels(id, entriesNow, { cost, priority, timeoutMs, signal });
+  return levelDecision(
+    answers.map((answer) => ({ ...answer, delayMs: 0 })),
+    entries,
+    store,
+    queues,
+  );
+}

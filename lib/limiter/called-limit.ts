@@ -1,0 +1,64 @@
+import { assertKey } from '../limits/arguments.js';
+import {
+  type Asked,
+  type OfTenant,
+  readWhose,
+  readWithinOption,
+  type WithinOptions,
+} from '../limits/consume-options.js';
+import type { Counter } from '../limits/counter.js';
+import type { Rule } from '../rules/rule.js';
+import type { Store } from '../stores/store.js';
+import { levelCounter, levelsOf } from './levels.js';
+import type { WaitQueues } from './wait-queues.js';
+
+/** A limit that code calls. */
+export interface CalledLimit {
+  readonly name: string;
+  readonly rule: Rule;
+  /** Where its counters live. */
+  readonly store: Store;
+  /** Those who wait for its units in this process. */
+  readonly queues: WaitQueues;
+}
+
+/** Whether a limit is within others, so that a call says which. */
+export function isNested({ rule }: CalledLimit, within: unknown): boolean {
+  return within !== undefined || rule.isNested;
+}
+
+/** The counter of a key, all of it. */
+export function wholeCounter({ rule }: CalledLimit, key: string): Counter {
+  assertKey(key);
+  return { limit: rule.limitFor(key), identity: key };
+}
+
+/** The counter of a key, as calls of a priority, or for a tenant, meet it. */
+export function metCounter({ rule }: CalledLimit, key: string, asked: Asked): Counter {
+  assertKey(key);
+  return { limit: rule.limitForCall(key, asked).forPriority(asked.priority), identity: key };
+}
+
+/** The counter of the limit itself, for what is done to it alone. */
+export function ownCounter(limit: CalledLimit, key: string, options: unknown): Counter {
+  const within = readWithinOption(options);
+  return isNested(limit, within) ? levelCounter(limit.rule, key, within) : wholeCounter(limit, key);
+}
+
+/** The counters of all levels, as a tenant meets them if one is named. */
+export function levelCounters(
+  limit: CalledLimit,
+  key: string,
+  of: (OfTenant & WithinOptions) | undefined,
+): readonly Counter[] {
+  assertKey(key);
+  const { share, within } = readWhose(of);
+  const { rule } = limit;
+  if (isNested(limit, within)) {
+    return levelsOf(rule, key, within).map((level) => ({
+      limit: level.rule.limitFor(level.identity),
+      identity: level.identity,
+    }));
+  }
+  return [share === undefined ? wholeCounter(limit, key) : { limit: rule.limitForTenant(key, share), identity: key }];
+}

@@ -1,0 +1,90 @@
+import { algorithms } from '../algorithms/index.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { holdMessages } from '../errors/hold-messages.js';
+import { messages } from '../errors/messages.js';
+import { shareMessages } from '../errors/share-messages.js';
+import { withinMessages } from '../errors/within-messages.js';
+import { assertActual, toMs } from '../limits/arguments.js';
+import { type Asked, askedOf, type WithinOptions } from '../limits/consume-options.js';
+import type { CheckEntry } from '../limits/counter.js';
+import { decided } from '../stores/decide.js';
+import { openDecision, refundOf, refundsOf, toCallerDecision } from '../stores/store-decision.js';
+import { type CalledLimit, isNested, metCounter, ownCounter } from './called-limit.js';
+import { decidedEnforced } from './enforced-entries.js';
+import { levelDecision, refuseHeldEntries } from './level-answer.js';
+import { levelEntries, levelsOf } from './levels.js';
+import { RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
+import { readReservationId } from './reservation-id.js';
+import { Reservation } from './reservation.js';
+
+/** Reserves units of a limit: for a time in the future, at an estimate, or, where it is within others, what is there now. */
+export async function reserve(
+  limit: CalledLimit,
+  key: string,
+  options: ReserveOptions | undefined,
+): Promise<Reservation> {
+  const asked = askedOf(options, limit.rule, RESERVE_OPTIONS);
+  if (isNested(limit, asked.within)) return reserveLevels(limit, key, asked, options?.maxWait);
+  const entry = { ...metCounter(limit, key, asked), cost: asked.cost };
+  const maxWaitMs = toMs('maxWait', options?.maxWait ?? '1y');
+  return entry.limit.hold === undefined ? reserveAhead(limit, entry, maxWaitMs) : reserveHeld(limit, entry);
+}
+
+/** Settles a reservation of a limit with a `hold`, by its id. */
+export async function settleHeld(
+  limit: CalledLimit,
+  key: string,
+  id: string,
+  actual: number,
+  options: WithinOptions | undefined,
+): Promise<void> {
+  const counter = ownCounter(limit, key, options);
+  const { algorithm, hold } = counter.limit;
+  const held = readReservationId(id);
+  assertActual(actual);
+  if (hold === undefined) throw new RateLimitArgumentError(holdMessages.noHold(limit.name, algorithm.name));
+  await limit.store.refund([{ ...counter, ...held, actual }]);
+  limit.queues.wake(counter);
+}
+
+/** Reserves units that may be used later. */
+async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, maxWaitMs: number): Promise<Reservation> {
+  const { limit, identity, cost: units } = entry;
+  const { algorithm } = limit;
+  if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name));
+  if (limit.isShared) throw new RateLimitArgumentError(shareMessages.notReservable(name));
+  if (algorithm.reservation === undefined && algorithm.queue === undefined) {
+    throw new RateLimitArgumentError(
+      messages.notReservable(name, algorithm.name, algorithms.withAny('reservation', 'queue', 'holds')),
+    );
+  }
+  if (limit.off) return new Reservation(openDecision(limit), undefined, store);
+  const answer = await store.reserve({ ...entry, maxWaitMs });
+  const taken = answer.allowed ? refundOf({ limit, identity, units }, answer) : undefined;
+  return new Reservation(toCallerDecision(answer, limit), taken, store);
+}
+
+/** Reserves units that count at once, and are held until they are settled. */
+async function reserveHeld({ store, queues }: CalledLimit, entry: CheckEntry): Promise<Reservation> {
+  const { limit, identity, cost: units } = entry;
+  if (limit.off) return new Reservation(openDecision(limit), undefined, store);
+  const [answer] = await decided(store, { entries: [entry], hold: true, refundable: true });
+  const taken = answer!.allowed ? refundOf({ limit, identity, units }, answer!) : undefined;
+  return new Reservation(toCallerDecision(answer!, limit), taken, store, queues);
+}
+
+/** Reserves what fits now of all levels. */
+async function reserveLevels(
+  { name, rule, store, queues }: CalledLimit,
+  key: string,
+  asked: Asked,
+  maxWait: unknown,
+): Promise<Reservation> {
+  const entries = levelEntries(levelsOf(rule, key, asked.within), asked);
+  if (maxWait !== undefined) throw new RateLimitArgumentError(withinMessages.noFutureUnits(name));
+  refuseHeldEntries(entries);
+  const answers = await decidedEnforced(store, { entries, hold: true, refundable: true });
+  const decision = levelDecision(answers, entries, store, queues);
+  const taken = decision.allowed ? refundsOf(entries, answers) : undefined;
+  return new Reservation(decision, taken, store, queues);
+}

@@ -1,0 +1,29 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
+import { type BoundKey, formsOf } from '../key-resolvers/key-resolver.factory.js';
+import { keySchemes } from '../key-resolvers/index.js';
+import type { AllCommonOptions } from './common-options.js';
+
+/** Says what a `key` can be in a middleware. */
+export function earlyForms(): string {
+  return `${formsOf(keySchemes.filter(({ needsRoute }) => !needsRoute))} in phase 'middleware'`;
+}
+
+/** A middleware sees a request before anything is known of it but its address and its headers. */
+export function refuseWhatNeedsARoute(
+  key: BoundKey,
+  { cost, share, skip, within, perRoute }: AllCommonOptions,
+  location: string,
+  everywhere: boolean,
+): void {
+  const refuse = (option: string, got: unknown, wants: string) => {
+    throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
+  };
+  if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
+  if (key.needsRoute) refuse('key', key.given, earlyForms());
+  if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 1 in phase 'middleware'");
+  if (share !== undefined) refuse('share', share, "nothing in phase 'middleware'");
+  if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
+  if (within !== undefined) refuse('within', within, "nothing in phase 'middleware'");
+  if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
+}
