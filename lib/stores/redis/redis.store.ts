@@ -25,7 +25,8 @@ import { refundsOf } from '../store-decision.js';
 import { Batcher } from './batcher.js';
 import { CheckJob, OperationJob } from './jobs.js';
 import { extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
-import { type Program, reservedEntries, type TestClock } from './program.js';
+import { type GeneralProgram, reservedEntries } from './general-program.js';
+import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
 import { Slots } from './slots.js';
@@ -199,7 +200,7 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
-    const write = (program: Program) => program.learn(counter, lesson);
+    const write = (program: GeneralProgram) => program.learn(counter, lesson);
     if (lesson.rate !== undefined) return this.operate(counter, write, (reply) => reply.rate(), NOTE_AND_RATE);
     await this.operate(counter, write, succeeded, NOTE);
     return undefined;
@@ -280,7 +281,7 @@ export class RedisStore extends DirectStore implements Store {
 
   private operate<T = number>(
     counter: Counter,
-    write: (program: Program) => void,
+    write: (program: GeneralProgram) => void,
     read: (reply: Reply) => T | undefined,
     moreKeys?: number,
   ): Promise<T> {
