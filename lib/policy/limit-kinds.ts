@@ -2,7 +2,7 @@ import { algorithms } from '../algorithms/index.js';
 import { type Duration } from '../algorithms/options.js';
 import type { OnMissingKey, ShareOptions } from '../config/limit-definition.js';
 import { borrowMessages } from '../errors/borrow-messages.js';
-import { listOf } from '../errors/messages.js';
+import { listOf } from '../errors/wording.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { shareMessages } from '../errors/share-messages.js';
 import { usageMessages } from '../errors/usage-messages.js';

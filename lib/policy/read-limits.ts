@@ -2,7 +2,7 @@ import type { Algorithm } from '../algorithms/algorithm.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit } from '../config/policy.js';
-import { show } from '../errors/messages.js';
+import { show } from '../errors/wording.js';
 import { policyMessages } from '../errors/policy-messages.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';

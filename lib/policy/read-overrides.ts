@@ -1,7 +1,7 @@
 import { algorithms } from '../algorithms/index.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
-import { show } from '../errors/messages.js';
+import { show } from '../errors/wording.js';
 import { policyMessages } from '../errors/policy-messages.js';
 import { isOverrideKey, LONGEST_KEY } from '../overrides/override-address.js';
 import type { LimitMode, RatePatch } from '../overrides/override.js';
