@@ -1,6 +1,7 @@
 import { algorithms } from '../algorithms/index.js';
 import { type Duration } from '../algorithms/options.js';
-import type { OnMissingKey, ShareOptions } from '../config/limit-definition.js';
+import type { OnMissingKey } from '../config/common-limit-options.js';
+import type { ShareOptions } from '../config/limit-definition.js';
 import { borrowMessages } from '../errors/borrow-messages.js';
 import { listOf } from '../errors/wording.js';
 import { priorityMessages } from '../errors/priority-messages.js';

@@ -13,10 +13,9 @@ import { usageMessages } from '../errors/usage-messages.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import { type BoundKey, formsOf, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
+import type { CommonLimitOptions, Count } from '../config/common-limit-options.js';
 import type {
   BorrowingOptions,
-  CommonLimitOptions,
-  Count,
   LimitDefaults,
   LimitDefinition,
   RecordedLimitOptions,

@@ -10,7 +10,7 @@ import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { Identify, ResolvedKey } from '../key-resolvers/key-resolver.js';
-import type { Outcome, Phase } from '../config/limit-definition.js';
+import type { Outcome, Phase } from '../config/common-limit-options.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { identityWithin, NOBODY, ownIdentity } from '../limits/hierarchy.js';
 import { assertPriority, type Priority } from '../limits/priority.js';
