@@ -62,11 +62,17 @@ export { ipIdentity } from './key-resolvers/ip.js';
 export type { LimitKey } from './key-resolvers/index.js';
 export type { KeyFunction, KeyResolver, ResolvedKey } from './key-resolvers/key-resolver.js';
 export type {
-  BorrowingOptions,
   CandidateOptions,
   CommonLimitOptions,
   Count,
   PrefetchOptions,
+  OnMissingKey,
+  Outcome,
+  Phase,
+  Scope,
+} from './config/common-limit-options.js';
+export type {
+  BorrowingOptions,
   LimitAnswer,
   LimitDefaults,
   AdaptiveLimitOptions,
@@ -74,10 +80,6 @@ export type {
   LimitDefinition,
   LimitFunction,
   LimitSpec,
-  OnMissingKey,
-  Outcome,
-  Phase,
-  Scope,
   RecordedLimitOptions,
   SharedLimitOptions,
   ShareOptions,

@@ -1,7 +1,8 @@
 import { AdaptiveProbe } from './adaptive-probe.js';
 import type { AdaptiveParameters } from './adaptive-options.js';
 import { AdaptiveWindow, midmean } from './adaptive-window.js';
-import type { LeaseEnd, Question, State } from './algorithm.js';
+import type { LeaseEnd, State } from './algorithm.js';
+import type { Question } from './capabilities.js';
 import { InFlight } from './in-flight.js';
 
 /** Requests that have to end before a window says something. */

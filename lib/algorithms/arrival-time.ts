@@ -1,4 +1,5 @@
-import type { Parameters, SharingTerms, State } from './algorithm.js';
+import type { Parameters, State } from './algorithm.js';
+import type { SharingTerms } from './capabilities.js';
 import { inProportion, MAX_OWED, sameScale, type Scale, unitsWithin } from './scale.js';
 
 /**

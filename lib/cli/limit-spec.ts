@@ -1,7 +1,7 @@
 import ms from 'ms';
 import { algorithms } from '../algorithms/index.js';
 import { cliMessages } from '../errors/cli-messages.js';
-import { show } from '../errors/messages.js';
+import { show } from '../errors/wording.js';
 import { blockTerms } from '../limits/block-terms.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';

@@ -1,6 +1,7 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
-import type { CandidateOptions, LimitDefinition } from './limit-definition.js';
+import type { CandidateOptions } from './common-limit-options.js';
+import type { LimitDefinition } from './limit-definition.js';
 import type { ConfiguredListEntry, ListName } from './list-entry.js';
 
 /** Options that are no data, and those that a policy says in another way. */

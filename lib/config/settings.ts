@@ -4,7 +4,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
-import type { OnMissingKey } from './limit-definition.js';
+import type { OnMissingKey } from './common-limit-options.js';
 import { defaultMaxBytes } from '../stores/memory/counter-table.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { OPTION_CHECKS } from './option-checks.js';

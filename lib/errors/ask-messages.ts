@@ -1,4 +1,4 @@
-import { show } from './messages.js';
+import { show } from './wording.js';
 
 /** The messages of what asks limits by options: calls to others' APIs, and jobs. */
 export const askMessages = {

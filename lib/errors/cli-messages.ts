@@ -1,4 +1,4 @@
-import { listOf, show } from './messages.js';
+import { listOf, show } from './wording.js';
 
 /** All messages of the command line program. They are apart from the others, since no app shows them. */
 export const cliMessages = {

@@ -1,4 +1,4 @@
-import { show } from './messages.js';
+import { show } from './wording.js';
 
 /** What is said of units that are held, and of money. */
 export const holdMessages = {

@@ -1,4 +1,4 @@
-import { show } from './messages.js';
+import { show } from './wording.js';
 
 /** What is said of windows that begin at an anchor. */
 export const planMessages = {

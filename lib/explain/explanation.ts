@@ -1,5 +1,5 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
-import type { Phase } from '../config/limit-definition.js';
+import type { Phase } from '../config/common-limit-options.js';
 import type { Decision } from '../limits/decision.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
 import type { LimitMode, ModeOverride, OverrideSource, RateOverride } from '../overrides/override.js';

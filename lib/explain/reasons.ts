@@ -1,4 +1,4 @@
-import { listOf, show } from '../errors/messages.js';
+import { listOf, show } from '../errors/wording.js';
 
 /** What explanations say where a limit is not simply asked. */
 export const reasons = {

@@ -1,6 +1,6 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
-import type { CandidateOptions } from '../config/limit-definition.js';
+import type { CandidateOptions } from '../config/common-limit-options.js';
 import type { ChangeCause } from './change-cause.js';
 import type { ChangedList } from './lists/list.js';
 

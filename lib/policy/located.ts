@@ -1,4 +1,4 @@
-import { show } from '../errors/messages.js';
+import { show } from '../errors/wording.js';
 
 /** Where a value of a policy stands. */
 export interface Place {

@@ -1,4 +1,4 @@
-import { show } from '../errors/messages.js';
+import { show } from '../errors/wording.js';
 import { type Located, type LocatedEntry, type Place, within } from './located.js';
 
 /** A value that a function gave. Each property is read once. */

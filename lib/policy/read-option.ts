@@ -1,6 +1,6 @@
 import { policyMessages } from '../errors/policy-messages.js';
 import type { Located } from './located.js';
-import type { OptionKind } from './option-kinds.js';
+import type { OptionKind } from './option-kind.js';
 import type { Problems } from './problems.js';
 
 /** Reads the value of an option; anything, with a problem, if it is wrong. */

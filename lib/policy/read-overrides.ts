@@ -1,13 +1,15 @@
 import { algorithms } from '../algorithms/index.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
-import { show } from '../errors/messages.js';
+import { show } from '../errors/wording.js';
 import { policyMessages } from '../errors/policy-messages.js';
 import { isOverrideKey, LONGEST_KEY } from '../overrides/override-address.js';
 import type { LimitMode, RatePatch } from '../overrides/override.js';
 import { withPatch } from '../overrides/rate-patch.js';
+import { ALGORITHM_KINDS } from './algorithm-kinds.js';
 import { type Located, type LocatedEntry, showPlace } from './located.js';
-import { ALGORITHM_KINDS, COMMON_KINDS, type OptionKind } from './option-kinds.js';
+import type { OptionKind } from './option-kind.js';
+import { COMMON_KINDS } from './limit-kinds.js';
 import type { Problems } from './problems.js';
 import { isLimitName, NAME_WANTS, refuseForeignCandidate, refuseForeignOptions, tryAlone } from './read-limits.js';
 import { readOption } from './read-option.js';

@@ -1,5 +1,5 @@
 import type { Policy, PolicyLimit, PolicyListEntry, PolicyOverride } from '../config/policy.js';
-import { listOf } from '../errors/messages.js';
+import { listOf } from '../errors/wording.js';
 import { policyMessages } from '../errors/policy-messages.js';
 import type { Located } from './located.js';
 import type { PolicyProblem, Problems } from './problems.js';

@@ -1,6 +1,7 @@
 import { algorithms } from '../algorithms/index.js';
 import { LONGEST_KEY } from '../overrides/override-address.js';
-import { type JsonSchema, LIMIT_KINDS, type OptionKind } from './option-kinds.js';
+import type { JsonSchema, OptionKind } from './option-kind.js';
+import { LIMIT_KINDS } from './limit-kinds.js';
 import { OVERRIDE_KINDS } from './read-overrides.js';
 
 /** The options that a limit of an algorithm cannot do without. */

@@ -1,6 +1,6 @@
 import type { Document, LineCounter, Node, Pair } from 'yaml';
 import { policyMessages } from '../errors/policy-messages.js';
-import { show } from '../errors/messages.js';
+import { show } from '../errors/wording.js';
 import { type Located, type LocatedEntry, type Place, within } from './located.js';
 import type { Problems } from './problems.js';
 import { MOST_LEVELS, isTooDeep } from './yaml-depth.js';

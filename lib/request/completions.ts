@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { Outcome } from '../config/limit-definition.js';
+import type { Outcome } from '../config/common-limit-options.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { Attempts } from '../errors/attempts.js';
 import { logger } from '../errors/logger.js';

@@ -1,5 +1,5 @@
 import type { LeaseEnd } from '../algorithms/algorithm.js';
-import type { Outcome } from '../config/limit-definition.js';
+import type { Outcome } from '../config/common-limit-options.js';
 
 /** Request Timeout, Service Unavailable and Gateway Timeout. */
 const OVERLOADED = [408, 503, 504];

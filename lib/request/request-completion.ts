@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { Outcome } from '../config/limit-definition.js';
+import type { Outcome } from '../config/common-limit-options.js';
 import { type ClosableResponse, isGone, onClose } from '../transports/connection.js';
 
 /** The part of Node's response that says how it ended. */

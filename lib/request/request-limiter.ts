@@ -1,6 +1,6 @@
 import { type CallHandler, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import type { Phase } from '../config/limit-definition.js';
+import type { Phase } from '../config/common-limit-options.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
 import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { Answers } from './answers.js';

@@ -1,4 +1,4 @@
-import type { Phase } from '../config/limit-definition.js';
+import type { Phase } from '../config/common-limit-options.js';
 import { rulesOfPhase } from '../rules/plan.js';
 import type { Rule } from '../rules/rule.js';
 import { andThen, type Awaitable } from '../util/awaitable.js';

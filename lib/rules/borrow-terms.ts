@@ -1,4 +1,5 @@
-import type { BorrowingOptions, CommonLimitOptions } from '../config/limit-definition.js';
+import type { CommonLimitOptions } from '../config/common-limit-options.js';
+import type { BorrowingOptions } from '../config/limit-definition.js';
 import { borrowMessages } from '../errors/borrow-messages.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { check } from './option-checks.js';

@@ -1,6 +1,7 @@
 import { asksForAnchor } from '../algorithms/anchor.js';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
-import type { CandidateOptions, LimitDefinition } from '../config/limit-definition.js';
+import type { CandidateOptions } from '../config/common-limit-options.js';
+import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { planMessages } from '../errors/plan-messages.js';

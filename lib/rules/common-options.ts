@@ -1,8 +1,8 @@
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { givenOptions } from '../algorithms/options.js';
+import type { CommonLimitOptions } from '../config/common-limit-options.js';
 import type {
   BorrowingOptions,
-  CommonLimitOptions,
   LimitDefaults,
   LimitDefinition,
   RecordedLimitOptions,

@@ -3,7 +3,8 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { withinMessages } from '../errors/within-messages.js';
 import type { RequestParts } from '../transports/request-reader.js';
-import type { LimitAnswer, LimitFunction, Phase } from '../config/limit-definition.js';
+import type { Phase } from '../config/common-limit-options.js';
+import type { LimitAnswer, LimitFunction } from '../config/limit-definition.js';
 import { type Awaitable, mapAll } from '../util/awaitable.js';
 import type { Rule } from './rule.js';
 

@@ -2,7 +2,7 @@ import type { PrefetchTerms } from '../limits/compiled-limit.js';
 import { duration, givenOptions, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import type { CommonLimitOptions } from '../config/limit-definition.js';
+import type { CommonLimitOptions } from '../config/common-limit-options.js';
 
 /** The longest time for which units can be taken in advance, in microseconds. */
 const MAX_PREFETCH = 60_000_000;

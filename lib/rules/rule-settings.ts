@@ -1,4 +1,5 @@
-import type { AnchorFunction, CommonLimitOptions, Count, OnMissingKey, Phase } from '../config/limit-definition.js';
+import type { CommonLimitOptions, Count, OnMissingKey, Phase } from '../config/common-limit-options.js';
+import type { AnchorFunction } from '../config/limit-definition.js';
 import type { OnceLogger } from '../errors/once-logger.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';

@@ -1,5 +1,5 @@
 import type { Anchor } from '../algorithms/anchor.js';
-import type { Outcome, Phase } from '../config/limit-definition.js';
+import type { Outcome, Phase } from '../config/common-limit-options.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { planMessages } from '../errors/plan-messages.js';
 import { shareMessages } from '../errors/share-messages.js';

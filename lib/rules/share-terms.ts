@@ -1,6 +1,7 @@
 import type { Tenant } from '../algorithms/fair-share.js';
 import { givenOptions } from '../algorithms/options.js';
-import type { CommonLimitOptions, SharedLimitOptions, ShareOptions } from '../config/limit-definition.js';
+import type { CommonLimitOptions } from '../config/common-limit-options.js';
+import type { SharedLimitOptions, ShareOptions } from '../config/limit-definition.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { shareMessages } from '../errors/share-messages.js';

@@ -1,4 +1,5 @@
-import type { CommonLimitOptions, RecordedLimitOptions, SharedLimitOptions } from '../config/limit-definition.js';
+import type { CommonLimitOptions } from '../config/common-limit-options.js';
+import type { RecordedLimitOptions, SharedLimitOptions } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { withinMessages } from '../errors/within-messages.js';
 import { check, isName } from './option-checks.js';

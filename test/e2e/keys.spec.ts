@@ -4,7 +4,7 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { headerIdentity } from '../../lib/key-resolvers/header.js';
 import type { LimitKey } from '../../lib/key-resolvers/index.js';
 import type { KeyFunction, KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
-import type { CommonLimitOptions } from '../../lib/config/limit-definition.js';
+import type { CommonLimitOptions } from '../../lib/config/common-limit-options.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { Check } from '../../lib/stores/store.js';
 import { type AppOptions, type Framework, frameworks, HttpApp } from './http-app.js';

@@ -4,7 +4,7 @@
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import type { CommonLimitOptions } from '../../lib/config/limit-definition.js';
+import type { CommonLimitOptions } from '../../lib/config/common-limit-options.js';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
 import { keySchemes, type LimitKey } from '../../lib/key-resolvers/index.js';
 import type { KeyScheme } from '../../lib/key-resolvers/key-scheme.js';

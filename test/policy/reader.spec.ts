@@ -6,7 +6,8 @@ import { PlainValue } from '../../lib/policy/plain-value.js';
 import { Problems, showProblem } from '../../lib/policy/problems.js';
 import { type PolicyReading, readPolicy } from '../../lib/policy/read-policy.js';
 import { readText } from '../../lib/policy/read-text.js';
-import { ALGORITHM_KINDS, COMMON_KINDS } from '../../lib/policy/option-kinds.js';
+import { ALGORITHM_KINDS } from '../../lib/policy/algorithm-kinds.js';
+import { COMMON_KINDS } from '../../lib/policy/limit-kinds.js';
 import { expectEqual, expectHolds, propertyRuns } from '../support/property-runs.js';
 
 async function readFile(text: string | Buffer, name = 'limits.yaml'): Promise<PolicyReading> {

@@ -5,7 +5,8 @@ import { Ajv } from 'ajv';
 import fc from 'fast-check';
 import ts from 'typescript';
 import { algorithms } from '../../lib/algorithms/index.js';
-import { ALGORITHM_KINDS, COMMON_KINDS, LIMIT_KINDS } from '../../lib/policy/option-kinds.js';
+import { ALGORITHM_KINDS } from '../../lib/policy/algorithm-kinds.js';
+import { COMMON_KINDS, LIMIT_KINDS } from '../../lib/policy/limit-kinds.js';
 import { PlainValue } from '../../lib/policy/plain-value.js';
 import { Problems } from '../../lib/policy/problems.js';
 import { readPolicy } from '../../lib/policy/read-policy.js';
@@ -42,9 +43,11 @@ describe('the JSON Schema of policies', () => {
   });
 
   it('knows every property of the type of limits', () => {
-    const path = join(PACKAGE_FOLDER, 'lib/config/limit-definition.ts');
-    const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest);
-    const names = file.statements
+    const statements = ['common-limit-options.ts', 'limit-definition.ts'].flatMap((name) => {
+      const path = join(PACKAGE_FOLDER, 'lib/config', name);
+      return [...ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest).statements];
+    });
+    const names = statements
       .filter(ts.isInterfaceDeclaration)
       .filter(({ name }) => ['CommonLimitOptions', 'RecordedLimitOptions', 'BorrowingOptions'].includes(name.text))
       .flatMap(({ members }) => members.map(({ name }) => (name as ts.Identifier).text));

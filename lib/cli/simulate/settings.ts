@@ -1,6 +1,6 @@
 import { milliseconds } from '../../algorithms/options.js';
 import { cliMessages } from '../../errors/cli-messages.js';
-import { show } from '../../errors/messages.js';
+import { show } from '../../errors/wording.js';
 import { UsageError } from '../command.js';
 import { ofOne, readLimits } from '../limit-spec.js';
 import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';

@@ -2,19 +2,16 @@ import type { ProcessLoad, WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
-import { isRefusal } from '../../limits/check-result.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type Counter, counterId, lineageId, startsOf } from '../../limits/counter.js';
-import { plainIdentity } from '../../limits/identity.js';
-import { type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
+import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
-import { claimedDecision, isHold } from '../store-decision.js';
+import { isHold } from '../store-decision.js';
 import {
   type Charge,
   type Check,
   type CheckAnswer,
-  type Claim,
   type Credit,
   CREDIT_KNOWN_FOR,
   type HeldLease,
@@ -24,16 +21,17 @@ import {
   type StoreDecision,
 } from '../store.js';
 import { blockFor } from './block.js';
-import { Claims } from './claims.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
-import { type View, viewOf } from './counter-view.js';
-import { Counters, MODES } from './counters.js';
-import { evaluateReservation, tellAsker, toMs } from './evaluation.js';
+import { viewOf } from './counter-view.js';
+import { Counters } from './counters.js';
+import { toMs } from './evaluation.js';
 import { settleHold } from './holding.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { LearntRates } from './learnt-rates.js';
+import { Reservations } from './reservations.js';
 import { noteCorrection } from './usage-corrections.js';
+import { UsageReader } from './usage-reader.js';
 import { UsageRecords } from './usage-records.js';
 
 /** How a `MemoryStore` counts. */
@@ -73,9 +71,9 @@ export class MemoryStore extends DirectStore implements Store {
   private readonly records: UsageRecords;
   private readonly learning = new Learning();
   private readonly rates = new LearntRates();
-  private readonly claims = new Claims();
   private readonly meter = new ProcessMeter();
-  private readonly load: ProcessLoad;
+  private readonly reservations: Reservations;
+  private readonly usageReader: UsageReader;
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
 
@@ -94,10 +92,11 @@ export class MemoryStore extends DirectStore implements Store {
       load = this.meter,
     } = options;
     this.clock = clock;
-    this.load = load;
     this.table = new CounterTable(maxKeys, maxBytes, clock);
     this.records = new UsageRecords(maxKeys, maxBytes);
     this.counters = new Counters(this.table, slackMs, load, this.records);
+    this.reservations = new Reservations(this.table, this.counters, load);
+    this.usageReader = new UsageReader(this.table, this.counters, this.records, clock);
   }
 
   /** How many counters are kept. */
@@ -129,56 +128,7 @@ export class MemoryStore extends DirectStore implements Store {
 
   reserve(asked: ReserveEntry): Promise<StoreDecision> {
     const reservation = asked.ofStarts === true ? startsOf(asked) : asked;
-    const { claim } = reservation;
-    const now = this.clock();
-    return Promise.resolve(
-      claim === undefined ? this.reserveNow(reservation, now) : this.claim(reservation, claim, now),
-    );
-  }
-
-  private claim(reservation: ReserveEntry, { id, keepMs, looks = false }: Claim, now: number): StoreDecision {
-    const { limit, cost: units } = reservation;
-    const keep = Math.round(keepMs * 1000);
-    const delay = this.claims.recall(claimKeyOf(reservation, id), now, keep);
-    if (delay !== undefined) return claimedDecision(limit, toMs(delay), 'memory');
-    if (looks) return this.decideAtOnce({ entries: [reservation], peek: true })[0]!;
-    const decision = this.reserveNow(reservation, now);
-    const { candidate } = decision;
-    const note = (counter: Counter, { ticket, delayMs }: StoreDecision) =>
-      this.claims.add(claimKeyOf(counter, id), { units, ticket, chargedAt: now }, delayMs * 1000, keep);
-    if (decision.allowed) note(reservation, decision);
-    if (candidate?.allowed === true && !isRefusal(limit, decision))
-      note({ ...reservation, limit: limit.candidate! }, candidate);
-    return decision;
-  }
-
-  private reserveNow(reservation: ReserveEntry, now: number): StoreDecision {
-    const { limit } = reservation;
-    const view = this.viewFor(reservation, now);
-    const beside = limit.candidate && this.viewFor({ ...reservation, limit: limit.candidate }, now);
-    const charges = !isRefusal(limit, view);
-    const decision = this.takeReserved(view, charges);
-    if (beside !== undefined) decision.candidate = this.takeReserved(beside, charges);
-    return decision;
-  }
-
-  private viewFor(reservation: ReserveEntry, now: number): View {
-    const view = viewOf(this.table, reservation, now);
-    view.cost = reservation.cost;
-    if (reservation.limit.adapts) tellAsker(view, reservation, this.load, false);
-    evaluateReservation(view, Math.floor(reservation.maxWaitMs * 1000), reservation.claim !== undefined);
-    return view;
-  }
-
-  private takeReserved(view: View, charges: boolean): StoreDecision {
-    const { algorithm, parameters } = view.limit;
-    const decision = this.counters.commit(view, charges, MODES.reserve);
-    if (view.allowed && charges) {
-      decision.delayMs = toMs(view.delay ?? 0);
-      const ticket = algorithm.reservation?.debtClearedAt(parameters, view.state);
-      if (ticket !== undefined) decision.ticket = ticket;
-    }
-    return decision;
+    return Promise.resolve(this.reservations.make(reservation, this.clock()));
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
@@ -193,8 +143,7 @@ export class MemoryStore extends DirectStore implements Store {
       } else if (refund.limit.adapts && refund.ticket !== undefined) {
         algorithm.adapting!.ended(parameters, view.state, refund.ticket, refund.end ?? 'ignored');
       } else {
-        const taken =
-          claim === undefined ? refund : this.claims.release(claimKeyOf(refund, claim.id), now, !claim.isSpent);
+        const taken = claim === undefined ? refund : this.reservations.release(refund, claim, now);
         if (taken === undefined) continue;
         algorithm.give(parameters, view.state, taken.units, taken.ticket, taken.chargedAt);
         noteCorrection(view, -taken.units, taken.chargedAt);
@@ -278,34 +227,16 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    const now = this.clock();
-    this.releaseLapsed(counter, now);
-    return Promise.resolve(namedUnits(counter.limit.usage!, range, this.records.days(counter, now), now));
+    return Promise.resolve(this.usageReader.units(counter, range));
   }
 
-  async *usageOf(
+  usageOf(
     limit: CompiledLimit,
     range: TimeRange,
     batch: number,
-    limitFor = (_identity: string) => limit,
+    limitFor?: (identity: string) => CompiledLimit,
   ): AsyncIterable<KeyDays[]> {
-    let page: KeyDays[] = [];
-    for (const { key, days: recorded } of this.records.keys(limit, this.clock())) {
-      // What stands for a key that is long or odd does not tell the key.
-      if (plainIdentity(key) === key) this.releaseLapsed({ limit: limitFor(key), identity: key }, this.clock());
-      const days = namedUnits(limit.usage!, range, recorded, this.clock());
-      if (days.length === 0) continue;
-      page.push({ key, days });
-      if (page.length < batch) continue;
-      yield page;
-      page = [];
-    }
-    if (page.length > 0) yield page;
-  }
-
-  /** Units of holds that have lapsed come off, some of them at a time. */
-  private releaseLapsed(counter: Counter, now: number): void {
-    for (let view; (view = viewOf(this.table, counter, now)).corrections !== undefined;) this.counters.store(view);
+    return this.usageReader.pages(limit, range, batch, limitFor);
   }
 
   blockedFor(counter: Counter): Promise<number> {
@@ -318,12 +249,8 @@ export class MemoryStore extends DirectStore implements Store {
     this.records.clear();
     this.learning.clear();
     this.rates.clear();
-    this.claims.clear();
+    this.reservations.clear();
     this.meter.close();
     return Promise.resolve();
   }
-}
-
-function claimKeyOf({ limit, identity }: Counter, id: string): string {
-  return `${counterId(limit, identity)}\n${id}`;
 }

@@ -3,6 +3,7 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { tell } from '../decide.js';
 import type { Check, CheckAnswer, StoreDecision } from '../store.js';
+import type { GeneralProgram } from './general-program.js';
 import type { Program } from './program.js';
 import type { Reply } from './reply.js';
 
@@ -100,7 +101,7 @@ export class OperationJob<T> extends Job {
 
   constructor(
     counter: Counter,
-    readonly write: (program: Program) => void,
+    private readonly writeOperation: (program: GeneralProgram) => void,
     private readonly readResult: (reply: Reply) => T | undefined,
     private readonly resolve: (result: T) => void,
     protected readonly fail: (error: RateLimitStoreError) => void,
@@ -108,6 +109,10 @@ export class OperationJob<T> extends Job {
     moreKeys = 0,
   ) {
     super(counter, withCandidate(counter.limit, keysOf) + moreKeys, withCandidate(counter.limit, workOf));
+  }
+
+  write(program: Program): void {
+    this.writeOperation(program.general);
   }
 
   read(reply: Reply): boolean {

@@ -1,12 +1,11 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
-import { RateLimitArgumentError, RateLimitStoreError } from '../../errors/errors.js';
+import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
-import { type CheckEntry, type Counter, startsOf } from '../../limits/counter.js';
+import { type Counter, startsOf } from '../../limits/counter.js';
 import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
-import { allOrNothing, type Deadline } from '../all-or-nothing.js';
 import { answerWith, DirectStore } from '../decide.js';
 import type {
   Charge,
@@ -21,14 +20,15 @@ import type {
   StoreDecision,
 } from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
-import { refundsOf } from '../store-decision.js';
 import { Batcher } from './batcher.js';
 import { CheckJob, OperationJob } from './jobs.js';
 import { extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
-import { type Program, reservedEntries, type TestClock } from './program.js';
+import { type GeneralProgram, reservedEntries } from './general-program.js';
+import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
 import { Slots } from './slots.js';
+import { TimedChecks } from './timed-checks.js';
 import { UsageReader } from './usage-reader.js';
 
 /** The keys of what is learnt of an upstream, and of a rate that is learnt, too. */
@@ -36,8 +36,6 @@ const NOTE = 1;
 const NOTE_AND_RATE = 2;
 const CREDIT_ID = 1;
 const CLAIM = 1;
-/** Steps in which all holds are released that may have lapsed: 256 in each, of 1,000. */
-const LAPSED_STEPS = 4;
 const CLAIM_AND_CANDIDATE = 2;
 
 /** How a `RedisStore` counts. */
@@ -78,6 +76,7 @@ export class RedisStore extends DirectStore implements Store {
   private readonly calls: ScriptCalls;
   private readonly slots: Slots | undefined;
   private readonly batcher: Batcher;
+  private readonly timedChecks: TimedChecks;
   private readonly usageReader: UsageReader;
   /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
   readonly nodeOf?: (counter: Counter) => string;
@@ -101,7 +100,7 @@ export class RedisStore extends DirectStore implements Store {
     this.ownsClient = ownsClient;
     this.release = release;
     this.calls = new ScriptCalls(client, prefix, timeoutMs, clock, script);
-    this.usageReader = new UsageReader(client, prefix, this.calls, (counter) => this.releaseLapsed(counter));
+    this.usageReader = new UsageReader(client, prefix, this.calls, (refunds) => this.refund(refunds));
     if (isCluster(client)) {
       const slots = new Slots(client, prefix);
       this.slots = slots;
@@ -109,6 +108,7 @@ export class RedisStore extends DirectStore implements Store {
       this.hasNode = (node) => slots.hasNode(node);
     }
     this.batcher = new Batcher(this.calls, this.slots);
+    this.timedChecks = new TimedChecks(this.batcher, timeoutMs, (refunds) => this.refund(refunds), this.nodeOf);
   }
 
   /** Connects and loads the script. */
@@ -138,12 +138,12 @@ export class RedisStore extends DirectStore implements Store {
     if (slots !== undefined && check.entries.length > 1) {
       const parts = slots.group(check.entries);
       if (parts.length > 1) {
-        answerWith(this.decideAcrossSlots(check, parts), answer);
+        answerWith(this.timedChecks.decideAcrossSlots(check, parts), answer);
         return;
       }
     }
     if (check.since === undefined) this.batcher.enqueue(new CheckJob(check, answer));
-    else answerWith(this.decideUntil(check, check.since + this.timeoutMs), answer);
+    else answerWith(this.timedChecks.decide(check, check.since), answer);
   }
 
   async reserve(asked: ReserveEntry): Promise<StoreDecision> {
@@ -199,7 +199,7 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
-    const write = (program: Program) => program.learn(counter, lesson);
+    const write = (program: GeneralProgram) => program.learn(counter, lesson);
     if (lesson.rate !== undefined) return this.operate(counter, write, (reply) => reply.rate(), NOTE_AND_RATE);
     await this.operate(counter, write, succeeded, NOTE);
     return undefined;
@@ -230,18 +230,12 @@ export class RedisStore extends DirectStore implements Store {
     );
   }
 
-  async usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    if (counter.limit.hold?.releases === true) await this.releaseLapsed(counter);
+  usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
     return this.usageReader.units(counter, range);
   }
 
   usageOf(...asked: Parameters<UsageReader['pages']>): AsyncIterable<KeyDays[]> {
     return this.usageReader.pages(...asked);
-  }
-
-  /** Units of holds that have lapsed come off, some of them at a time. */
-  private async releaseLapsed(counter: Counter): Promise<void> {
-    for (let i = 0; i < LAPSED_STEPS; i++) await this.refund([{ ...counter, units: 0 }]);
   }
 
   blockedFor(counter: Counter): Promise<number> {
@@ -252,35 +246,9 @@ export class RedisStore extends DirectStore implements Store {
     );
   }
 
-  /** Slot by slot; what was charged is given back when a later slot refuses. */
-  private async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
-    const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };
-    const parts = slots.map((entries) => ({
-      entries,
-      ask: (peek: boolean) =>
-        this.decideUntil({ entries, peek, refundable: true, hold: check.hold === true }, deadline.at),
-      giveBack: (charged: readonly StoreDecision[]) => this.refund(refundsOf(entries, charged)),
-    }));
-    const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline);
-    return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);
-  }
-
-  /** A check that waited since it was asked has what is left of its time. */
-  private async decideUntil(check: Check, deadline: number): Promise<StoreDecision[]> {
-    const decisions = new Promise<StoreDecision[]>((decided, failed) => {
-      this.batcher.enqueue(new CheckJob(check, { decided, failed }));
-    });
-    try {
-      return await withDeadline(decisions, deadline - performance.now(), this.timeoutMs);
-    } catch (error) {
-      if (error instanceof RateLimitStoreError) error.node ??= this.nodeOf?.(check.entries[0]!);
-      throw error;
-    }
-  }
-
   private operate<T = number>(
     counter: Counter,
-    write: (program: Program) => void,
+    write: (program: GeneralProgram) => void,
     read: (reply: Reply) => T | undefined,
     moreKeys?: number,
   ): Promise<T> {

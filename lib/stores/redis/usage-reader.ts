@@ -7,6 +7,7 @@ import { type DayUnits } from '../../limits/usage-days.js';
 import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
 import type { RedisClient } from '../../redis/client.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
+import type { Refund } from '../store.js';
 import { hashTagOf, recordIndexKey, recordKey } from './keys.js';
 import type { ScriptCalls } from './script-calls.js';
 import { slotTags } from './slot-tags.js';
@@ -16,6 +17,8 @@ const AT_ONCE = 256;
 /** Days that may have been recorded besides one for each day: of another time zone, or ahead of our clock. */
 const SPARE_DAYS = 4;
 const DAY_SECONDS = 86_400;
+/** Steps in which all holds are released that may have lapsed: 256 in each, of 1,000. */
+const LAPSED_STEPS = 4;
 
 /** Tells the limit of a key, which may have a rate of its own. */
 type LimitFor = (identity: string) => CompiledLimit;
@@ -26,12 +29,12 @@ export class UsageReader {
     private readonly client: RedisClient,
     private readonly prefix: string,
     private readonly calls: ScriptCalls,
-    /** Takes the units of a key off whose hold has lapsed. */
-    private readonly releaseLapsed: (counter: Counter) => Promise<void>,
+    private readonly refund: (refunds: readonly Refund[]) => Promise<void>,
   ) {}
 
   /** The units of a counter by the days of a range. */
   async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    if (counter.limit.hold?.releases === true) await this.releaseLapsed(counter);
     const [units] = await this.unitsOf(counter.limit, [hashTagOf(counter)], range);
     return units!;
   }
@@ -77,6 +80,11 @@ export class UsageReader {
   private async release(keys: readonly string[], limitFor: LimitFor): Promise<void> {
     for (const identity of keys)
       if (plainIdentity(identity) === identity) await this.releaseLapsed({ limit: limitFor(identity), identity });
+  }
+
+  /** Units of holds that have lapsed come off, some of them at a time. */
+  private async releaseLapsed(counter: Counter): Promise<void> {
+    for (let i = 0; i < LAPSED_STEPS; i++) await this.refund([{ ...counter, units: 0 }]);
   }
 
   private async unitsOf(limit: CompiledLimit, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {

@@ -1,0 +1,249 @@
+import { type CheckEntry, type Counter } from '../../limits/counter.js';
+import type { Lesson } from '../lesson.js';
+import { linksOf, mayBorrow } from '../links.js';
+import { isHold } from '../store-decision.js';
+import {
+  type Charge,
+  type Check,
+  type Claim,
+  type Credit,
+  CREDIT_KNOWN_FOR,
+  type HeldLease,
+  type Refund,
+  type ReserveEntry,
+} from '../store.js';
+import { claimKeyOf, creditIdKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
+import {
+  BLOCK,
+  BLOCKED_FOR,
+  CLAIM,
+  CONSUME,
+  CONSUME_EACH,
+  CONSUME_REFUNDABLE,
+  CREDIT,
+  HISTORY,
+  HOLD,
+  LEARN,
+  LEARN_RATE,
+  LINKS,
+  PEEK,
+  PENALIZE,
+  REFUND,
+  RELEASE,
+  RENEW,
+  RESERVE,
+  SETTLE,
+} from './operations.js';
+import { ProgramKeys } from './program-keys.js';
+import { ProgramLimits } from './program-limits.js';
+
+const ONLY_LOOK = -1;
+const LEARNT_OR_CLAIMED: readonly number[] = [LEARN, LEARN_RATE, RELEASE];
+const UNKNOWN = -1;
+/** What the program is of, which the script makes no more for than it needs. */
+const CHECKS = 0;
+const OPERATIONS = -1;
+const LESSONS_AND_CLAIMS = -2;
+/** Is added to it where a check may borrow. */
+const BORROWS = -4;
+const NO_TICKET = -1;
+const NO_TIME = -1;
+/** Each operation on one counter has so many numbers or more. */
+const LEAST_NUMBERS = 3;
+
+/** Checks that follow each other, of the same limits and costs. Each one's keys follow each other, a step after the last one's. */
+interface Run {
+  /** The limits' numbers and the costs. */
+  readonly entries: string;
+  /** How many these are. */
+  readonly width: number;
+  readonly first: number;
+  step: number;
+  count: number;
+}
+
+/** What a reservation asks of its limit, and of the limit's candidate. */
+export function reservedEntries(reservation: ReserveEntry): ReserveEntry[] {
+  const { candidate } = reservation.limit;
+  return candidate === undefined ? [reservation] : [reservation, { ...reservation, limit: candidate }];
+}
+
+/** What the script's general way decides: checks of any limits, and operations on single counters. */
+export class GeneralProgram {
+  private readonly keys: ProgramKeys;
+  private readonly limits: ProgramLimits;
+  private body = '';
+  private run: Run | undefined;
+  private kind = CHECKS;
+  private borrows = false;
+
+  /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
+  constructor(
+    private readonly prefix: string,
+    now: number,
+  ) {
+    this.keys = new ProgramKeys(prefix);
+    this.limits = new ProgramLimits(now);
+  }
+
+  get allKeys(): readonly string[] {
+    return this.keys.all;
+  }
+
+  check({ entries, peek = false, refundable = false, hold = false }: Check): void {
+    const limits: number[] = [];
+    const keys: number[] = [];
+    let limitsAndCosts = '';
+    const borrows = mayBorrow(entries);
+    let isRun = !peek && !refundable && !hold && !borrows;
+    for (const entry of entries) {
+      const limit = this.limits.of(entry.limit);
+      const key = this.keys.ofCounter(entry);
+      // One state serves counter after counter of a limit, but not two of one check.
+      if (limits.includes(limit)) this.keys.keepOpen(key);
+      isRun &&= keys.length === 0 || key === keys[0]! + keys.length;
+      limitsAndCosts += `,${limit},${entry.cost}`;
+      limits.push(limit);
+      keys.push(key);
+    }
+    if (isRun) {
+      this.consume(limitsAndCosts, keys);
+      return;
+    }
+    this.endRun();
+    if (borrows) this.link(entries);
+    this.body += `,${peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
+    for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
+  }
+
+  /** Says who of the check that follows is within whom, and how much may be borrowed. */
+  private link(entries: readonly CheckEntry[]): void {
+    const links = linksOf(entries);
+    this.borrows = true;
+    this.body += `,${LINKS},${links.length}`;
+    for (const { entry, parent } of links) {
+      const { above, kept } = entries[entry]!.limit;
+      this.body += `,${entry + 1},${parent + 1},${above},${kept}`;
+    }
+  }
+
+  reserve(reservation: ReserveEntry): void {
+    this.endRun();
+    const entries = reservedEntries(reservation);
+    this.body += `,${RESERVE},${entries.length}`;
+    for (const entry of entries) {
+      const micros = Math.floor(entry.maxWaitMs * 1000);
+      this.body += `,${this.limits.of(entry.limit)},${this.keys.ofCounter(entry)},${entry.cost},${micros}`;
+    }
+  }
+
+  /** A reservation that is made once, or only looked for. */
+  claim(reservation: ReserveEntry, { id, keepMs, looks = false }: Claim): void {
+    this.endRun();
+    const entries = reservedEntries(reservation);
+    this.kind = LESSONS_AND_CLAIMS;
+    this.body += `,${CLAIM},${entries.length}`;
+    for (const entry of entries) {
+      const micros = looks ? ONLY_LOOK : Math.floor(entry.maxWaitMs * 1000);
+      const key = this.keys.ofCounter(entry);
+      const claim = this.keys.of(claimKeyOf(keyOf(this.prefix, entry), id));
+      this.body += `,${this.limits.of(entry.limit)},${key},${entry.cost},${micros},${claim},${Math.round(keepMs * 1000)}`;
+    }
+  }
+
+  refund(refund: Refund): void {
+    const { units, ticket = NO_TICKET, chargedAt = NO_TIME, actual = 0, claim } = refund;
+    if (claim !== undefined) {
+      const key = this.keys.of(claimKeyOf(keyOf(this.prefix, refund), claim.id));
+      this.operation(RELEASE, refund, key, claim.isSpent ? 0 : 1);
+    } else if (isHold(refund)) {
+      this.operation(SETTLE, refund, units, ticket, chargedAt, actual);
+    } else {
+      this.operation(REFUND, refund, units, ticket, chargedAt);
+    }
+  }
+
+  credit(credit: Credit): void {
+    const { units, id } = credit;
+    const key = id === undefined ? 0 : this.keys.of(creditIdKeyOf(this.prefix, credit, id));
+    this.operation(CREDIT, { ...credit, limit: credit.limit.whole }, units, key, CREDIT_KNOWN_FOR);
+  }
+
+  penalize(charge: Charge): void {
+    // Who may take less than all still owes all that was used.
+    this.operation(PENALIZE, { ...charge, limit: charge.limit.whole }, charge.units);
+  }
+
+  block(counter: Counter, durationMs: number): void {
+    this.operation(BLOCK, counter, Math.round(durationMs * 1000));
+  }
+
+  learn(counter: Counter, lesson: Lesson): void {
+    const { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs, asking = 0, rate } = lesson;
+    const key = keyOf(this.prefix, counter);
+    const note = this.keys.of(noteKeyOf(key));
+    const learnt = [note, remaining ?? UNKNOWN, micros(resetAfterMs), micros(ageMs), window ?? UNKNOWN];
+    learnt.push(inFlight, instance, micros(blockMs), asking);
+    if (rate === undefined) {
+      this.operation(LEARN, counter, ...learnt);
+      return;
+    }
+    const { quota, windowMs, accepted, refused, largest, slowestMs } = rate;
+    learnt.push(this.keys.of(rateKeyOf(key)), quota ?? UNKNOWN, micros(windowMs), accepted, refused ? 1 : 0, largest);
+    this.operation(LEARN_RATE, counter, ...learnt, micros(slowestMs));
+  }
+
+  renew(lease: HeldLease): void {
+    this.operation(RENEW, lease, lease.units, lease.ticket);
+  }
+
+  history(counter: Counter): void {
+    this.operation(HISTORY, counter);
+  }
+
+  blockedFor(counter: Counter): void {
+    this.operation(BLOCKED_FOR, counter);
+  }
+
+  /** A check whose keys follow each other. */
+  private consume(limitsAndCosts: string, keys: readonly number[]): void {
+    const first = keys[0]!;
+    const { run } = this;
+    if (run?.entries === limitsAndCosts) {
+      if (run.count === 1) run.step = first - run.first;
+      if (run.step >= 0 && first === run.first + run.step * run.count) {
+        run.count++;
+        return;
+      }
+    }
+    this.endRun();
+    this.run = { entries: limitsAndCosts, width: keys.length, first, step: 0, count: 1 };
+  }
+
+  private endRun(): void {
+    if (this.run === undefined) return;
+    const { entries, width, first, step, count } = this.run;
+    this.body += `,${CONSUME_EACH},${width},${count},${first},${step}${entries}`;
+    this.run = undefined;
+  }
+
+  private operation(operation: number, counter: Counter, ...numbers: number[]): void {
+    this.endRun();
+    while (numbers.length < LEAST_NUMBERS) numbers.push(0);
+    this.kind = Math.min(this.kind, LEARNT_OR_CLAIMED.includes(operation) ? LESSONS_AND_CLAIMS : OPERATIONS);
+    this.body += `,${operation},1,${this.limits.of(counter.limit)},${this.keys.ofCounter(counter)},${numbers.join(',')}`;
+  }
+
+  /** `time` is now and the slack, as lua/header.lua describes them. */
+  text(time: readonly number[]): string {
+    this.endRun();
+    const { keys, limits } = this;
+    const records = limits.haveUsage ? `,${keys.records}` : '';
+    const kind = this.borrows ? this.kind + BORROWS : this.kind;
+    return `[${kind},${time.join(',')},${limits.all},${keys.open}${records}${this.body}]`;
+  }
+}
+
+function micros(ms: number | undefined): number {
+  return ms === undefined ? UNKNOWN : Math.round(ms * 1000);
+}

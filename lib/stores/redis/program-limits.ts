@@ -1,0 +1,54 @@
+import { holdNumbers } from '../../algorithms/hold-terms.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+
+/** What stands before the name of a limit's algorithm that records what it charges. */
+const RECORDED = '@';
+const CARRY = { proportional: 1, additive: 2 } as const;
+
+/** The limits of a program, each once: it names them by their numbers. */
+export class ProgramLimits {
+  private readonly numbers = new Map<CompiledLimit, number>();
+  private written = '';
+  /** Whether any of them has `usage`. */
+  haveUsage = false;
+
+  /** `now` is the best guess of the server's time in microseconds. */
+  constructor(private readonly now: number) {}
+
+  /** The number of a limit. */
+  of(limit: CompiledLimit): number {
+    const known = this.numbers.get(limit);
+    if (known !== undefined) return known;
+    const { algorithm, parameters, shadow, blockFor, escalation, carry, tenant, usage } = limit;
+    const values: (number | string)[] = scriptNumbersOf(limit, this.now);
+    if (limit.isShared) values.push(tenant?.weight ?? 0, JSON.stringify(tenant?.id ?? ''));
+    // One number more than the parameters is the whole of the quota.
+    if (limit.whole !== limit) values.push(limit.whole.quota);
+    if (usage !== undefined) {
+      const { start, end } = usage.days.windowAt(this.now);
+      values.push(usage.keep, start, end);
+      this.haveUsage = true;
+    }
+    const recorded = usage === undefined ? '' : RECORDED;
+    const name = `"${recorded}${algorithm.scriptPrefix ?? ''}${algorithm.script ?? algorithm.name}"`;
+    const common = [name, shadow ? 1 : 0, parameters.quota];
+    common.push(escalation === undefined ? blockFor : -escalation.steps.length);
+    common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
+    this.written += `,${[...common, values.length, ...values].join(',')}`;
+    if (escalation !== undefined) this.written += `,${escalation.forgetAfter},${escalation.steps.join(',')}`;
+    const number = this.numbers.size + 1;
+    this.numbers.set(limit, number);
+    return number;
+  }
+
+  /** All of them, as the program has them. */
+  get all(): string {
+    return `${this.numbers.size}${this.written}`;
+  }
+}
+
+/** The numbers by which the script decides a limit; `now` says which calendar windows to ask for. */
+export function scriptNumbersOf({ algorithm, parameters, hold }: CompiledLimit, now: number): number[] {
+  const numbers = algorithm.scriptParameters(parameters, now);
+  return hold === undefined ? numbers : [...numbers, ...holdNumbers(hold)];
+}

@@ -1,0 +1,49 @@
+import { RateLimitStoreError } from '../../errors/errors.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
+import { withDeadline } from '../../redis/deadline.js';
+import { allOrNothing, type Deadline } from '../all-or-nothing.js';
+import { refundsOf } from '../store-decision.js';
+import type { Check, Refund, StoreDecision } from '../store.js';
+import type { Batcher } from './batcher.js';
+import { CheckJob } from './jobs.js';
+
+/** Asks for checks that have a deadline of their own: those that have waited already, and those of several calls. */
+export class TimedChecks {
+  constructor(
+    private readonly batcher: Batcher,
+    private readonly timeoutMs: number,
+    private readonly refund: (refunds: readonly Refund[]) => Promise<void>,
+    /** The master that has a counter's slot; nothing of one server. */
+    private readonly nodeOf: ((counter: Counter) => string) | undefined,
+  ) {}
+
+  /** A check that waited since it was asked has what is left of its time. */
+  decide(check: Check, since: number): Promise<StoreDecision[]> {
+    return this.decideUntil(check, since + this.timeoutMs);
+  }
+
+  /** Slot by slot; what was charged is given back when a later slot refuses. */
+  async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
+    const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };
+    const parts = slots.map((entries) => ({
+      entries,
+      ask: (peek: boolean) =>
+        this.decideUntil({ entries, peek, refundable: true, hold: check.hold === true }, deadline.at),
+      giveBack: (charged: readonly StoreDecision[]) => this.refund(refundsOf(entries, charged)),
+    }));
+    const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline);
+    return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);
+  }
+
+  private async decideUntil(check: Check, deadline: number): Promise<StoreDecision[]> {
+    const decisions = new Promise<StoreDecision[]>((decided, failed) => {
+      this.batcher.enqueue(new CheckJob(check, { decided, failed }));
+    });
+    try {
+      return await withDeadline(decisions, deadline - performance.now(), this.timeoutMs);
+    } catch (error) {
+      if (error instanceof RateLimitStoreError) error.node ??= this.nodeOf?.(check.entries[0]!);
+      throw error;
+    }
+  }
+}
