@@ -27,7 +27,8 @@ export interface CalendarWindows {
 }
 
 export function isTimezone(value: unknown): value is string {
-  return typeof value === 'string' && IANAZone.isValidZone(value);
+  // Unlike `IANAZone.isValidZone`, it tries a name once a process.
+  return typeof value === 'string' && IANAZone.create(value).isValid;
 }
 
 /** Finds the windows of one period in one time zone; asked for one instant after another it computes each window once. */

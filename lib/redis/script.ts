@@ -9,6 +9,15 @@ function isNoScript(error: unknown): boolean {
   return String((error as { message?: unknown } | null)?.message).startsWith('NOSCRIPT');
 }
 
+/** The hashes of the scripts of this process: a long script takes a while, and each store has one. */
+const hashes = new Map<string, string>();
+
+function shaOf(source: string): string {
+  let sha = hashes.get(source);
+  if (sha === undefined) hashes.set(source, (sha = createHash('sha1').update(source).digest('hex')));
+  return sha;
+}
+
 /** Runs a script by its hash. Loads it into a server that lacks it, once for all runs that wait. */
 export class Script {
   private readonly sha: string;
@@ -19,7 +28,7 @@ export class Script {
     private readonly client: RedisClient,
     private readonly source: string,
   ) {
-    this.sha = createHash('sha1').update(source).digest('hex');
+    this.sha = shaOf(source);
     this.nodes = isCluster(client) ? new NodeConnections(client) : undefined;
   }
 

@@ -20,7 +20,7 @@ import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { WatchedStore } from './watched-store.js';
 
-const RUNS = propertyRuns(250);
+const RUNS = propertyRuns(150);
 
 const steps = fc.array(
   fc.record({

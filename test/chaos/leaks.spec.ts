@@ -19,7 +19,7 @@ const FEW_ROUNDS = 16;
 const MANY_ROUNDS = 48;
 const CHECKS = isLong ? 80_000 : 2000;
 /** In these the code is compiled, and what is bounded grows as large as it may. */
-const WARM_UP = 20_000;
+const WARM_UP = 8000;
 /** The most that the heap may grow, in bytes a check: the smallest object that is kept a check takes more than twice as many. */
 const MAX_TREND_BYTES = 16;
 /**

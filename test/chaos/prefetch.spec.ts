@@ -11,7 +11,7 @@ import { freshPrefix } from '../support/stores.js';
 const WORKER = fileURLToPath(new URL('../support/prefetch-worker.mjs', import.meta.url));
 const BUILT = fileURLToPath(new URL('../../dist/stores/layers/prefetch.store.js', import.meta.url));
 
-const RUNS = Number(process.env['LEASE_RUNS'] ?? 3);
+const RUNS = Number(process.env['LEASE_RUNS'] ?? 2);
 const PROCESSES = 4;
 const FOR_MS = 1200;
 /** How far the clocks of two processes of one machine may seem apart. */

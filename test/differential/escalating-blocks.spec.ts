@@ -10,7 +10,7 @@ import { algorithmNames, concurrencyOptions, costOf, costShare, optionsOf } from
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
-const RUNS = propertyRuns(200);
+const RUNS = propertyRuns(120);
 
 /** Whole milliseconds, so that the wait of a refusal says exactly when its block ends. */
 const shares = fc.array(fc.double({ min: 0.001, max: 2, noNaN: true }), { minLength: 1, maxLength: 4 });

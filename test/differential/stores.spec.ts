@@ -24,7 +24,7 @@ import {
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
-const RUNS = propertyRuns(250);
+const RUNS = propertyRuns(150);
 
 const share = fc.double({ min: 0, max: 2, noNaN: true });
 

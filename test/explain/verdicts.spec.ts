@@ -10,7 +10,7 @@ import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { Store } from '../../lib/stores/store.js';
 import { anyOptions, clockStep, costOf, costShare } from '../support/arbitraries.js';
-import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
+import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { TriedApp } from '../docs/tried-app.js';
 import { explained, explainFirst, lastExplained } from './explaining-guard.js';
@@ -80,29 +80,30 @@ describe.each(Object.entries(storeKinds))(
               limits: [explanation],
             } = await service.explain({ limit, key, cost });
             const again = await service.explain({ limit, key, cost });
-            expect(told).toHaveLength(before);
-            expect(again.limits).toEqual([explanation]);
+            expectEqual(told.length, before);
+            expectEqual(again.limits, [explanation]);
             const peeked = await limiter.peek(key, cost);
             const { state, decision } = explanation!;
-            expect([state!.remaining, state!.resetAfterMs]).toEqual([peeked.remaining, peeked.resetAfterMs]);
+            expectEqual([state!.remaining, state!.resetAfterMs], [peeked.remaining, peeked.resetAfterMs]);
             const got = await limiter.consume(key, cost);
-            expect(outcome.verdict).toBe(got.allowed ? 'allowed' : 'refused');
+            expectEqual(outcome.verdict, got.allowed ? 'allowed' : 'refused');
             const wait = outcome.retryAfterMs ?? Infinity;
             // A debt outlasts the block, and what it is only the store knows.
             if (owes && decision!.blocks === true) expect(wait).toBeLessThanOrEqual(got.retryAfterMs);
-            else expect(wait).toBe(got.retryAfterMs);
+            else expectEqual(wait, got.retryAfterMs);
             const offences = state!.offences ?? 0;
-            expect(got.offences ?? 0).toBe(
+            expectEqual(
+              got.offences ?? 0,
               decision!.blocks === true && Array.isArray(limit.blockFor) ? offences + 1 : offences,
             );
-            expect(outcome.delayMs).toBe(got.delayMs);
-            if (limit.mode !== 'shadow') expect(decision!.allowed).toBe(got.allowed);
-            if (state!.blockedForMs! > 0) expect([got.remaining, decision!.allowed]).toEqual([0, false]);
+            expectEqual(outcome.delayMs, got.delayMs);
+            if (limit.mode !== 'shadow') expectEqual(decision!.allowed, got.allowed);
+            if (state!.blockedForMs! > 0) expectEqual([got.remaining, decision!.allowed], [0, false]);
           }
         },
       );
       try {
-        await fc.assert(history, { numRuns: propertyRuns(100) });
+        await fc.assert(history, { numRuns: propertyRuns(70) });
       } finally {
         await testing.close();
         await store.close();
@@ -195,7 +196,7 @@ describe.each(Object.entries(storeKinds))(
           }
         },
       );
-      await fc.assert(routes, { numRuns: propertyRuns(40) });
+      await fc.assert(routes, { numRuns: propertyRuns(25) });
     });
   },
   PROPERTY_TIMEOUT_MS,

@@ -200,8 +200,8 @@ describe('any configuration either works or is refused with what is wrong', () =
         await store.close();
       }),
       {
-        numRuns: propertyRuns(250),
-        // A key without a prototype has no text. One works: of 250 by chance none may.
+        numRuns: propertyRuns(150),
+        // A key without a prototype has no text. One works: of 150 by chance none may.
         examples: [
           [withOwn({ algo: 'fixed-window' as const, rate: 1, interval: 1 }, [['key', Object.create(null)]])],
           [withOwn({ algo: 'fixed-window' as const, rate: 1, interval: 1 }, [['cost', 1]])],
@@ -224,7 +224,7 @@ describe('any configuration either works or is refused with what is wrong', () =
         seen.add(answer instanceof Error);
       }),
       {
-        numRuns: propertyRuns(180),
+        numRuns: propertyRuns(110),
         examples: [[{ limits: [{ algo: 'gcra', rate: 5, interval: '1m' }], maxKeys: 10 }]],
       },
     );

@@ -23,13 +23,13 @@ export function fractionsContract(stage: CheckStage): void {
     it.each(['token-bucket', 'gcra'] as const)(
       '%s: none is lost when every whole unit is taken at once',
       async (algo) => {
-        await ask(stage.store, bucket(algo), { cost: 100 });
+        const limit = bucket(algo);
+        await ask(stage.store, limit, { cost: 100 });
         let taken = 0;
         for (let ms = 1; ms <= 1000; ms++) {
           at(ms);
-          const { remaining } = await ask(stage.store, bucket(algo), { peek: true });
-          if (remaining > 0)
-            expect(await ask(stage.store, bucket(algo), { cost: remaining })).toMatchObject({ allowed: true });
+          const { remaining } = await ask(stage.store, limit, { peek: true });
+          if (remaining > 0) expect((await ask(stage.store, limit, { cost: remaining })).allowed).toBe(true);
           taken += remaining;
         }
         expect(taken).toBe(700);
