@@ -132,7 +132,9 @@ describe('an app that is closed while much is under way', () => {
     const consumed = settled.slice(0, -WAITING);
     expect(consumed).toHaveLength(IN_FLIGHT);
     expect(consumed.filter((by) => !deciders.some((decider) => decider === by))).toEqual([]);
-    expect(settled.slice(-WAITING)).toEqual(Array(WAITING).fill('RateLimitStoreError'));
+    // One may get the unit that the fallback has, if it took over before the app was closed.
+    const got = settled.slice(-WAITING).filter((by) => by !== 'RateLimitStoreError');
+    expect([[], ['fallback']].slice(0, deciders.length)).toContainEqual(got);
     expect(closedMs).toBeLessThan(2000);
     expect(quietMs).toBeLessThan(longestMs);
   });
