@@ -195,15 +195,17 @@ class History {
     const before = this.clock.now();
     this.clock.advanceMs(ms);
     const moved = (this.clock.now() - before) / 1000;
-    const keys = this.sides.flatMap((side) => this.counters().map((counter) => side.key(counter)));
-    const lives = await Promise.all(keys.map((key) => redis.pttl(key)));
+    const pairs = this.counters().map((counter) => this.sides.map((side) => side.key(counter)));
+    const lives = await Promise.all(pairs.map((keys) => Promise.all(keys.map((key) => redis.pttl(key)))));
     const elapsed = performance.now() - this.began;
     await Promise.all(
-      keys.map(async (key, index) => {
-        if (lives[index]! < 0) return;
-        const left = Math.round(lives[index]! - moved);
-        if (left + elapsed - PATIENCE_MS < -ROUNDING_MS) await redis.del(key);
-        else await redis.pexpire(key, left);
+      pairs.map(async (keys, index) => {
+        const left = lives[index]!.map((life) => (life < 0 ? undefined : Math.round(life - moved)));
+        const isOver = left.some((ms) => ms !== undefined && ms + elapsed - PATIENCE_MS < -ROUNDING_MS);
+        // Both sides lose it at the same time, though one may have been written later than the other, or to live longer: what is found
+        // when the clock steps back, or in a value of nonsense, would tell them apart.
+        if (isOver) await redis.del(...keys);
+        else await Promise.all(left.flatMap((ms, side) => (ms === undefined ? [] : [redis.pexpire(keys[side]!, ms)])));
       }),
     );
   }
