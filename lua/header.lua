@@ -69,7 +69,8 @@
 -- interval or more: then the translated state is kept, so that its waits do not start anew. A limit that blocks whom it
 -- refuses writes down until when and forgets what was used, except of a reservation, which can be tried again. If its blocks have
 -- steps, each block that a refusal begins is an offence, and the number of offences says which step it lasts. Where other
--- parameters may have given a counter less time to live than its wait takes, a refusal gives it more, and leaves its value.
+-- parameters may have given a counter of a refused check less time to live than it takes until it is fresh, it is given more, and keeps
+-- its value.
 --
 -- A counter that is blocked is stored as the byte 255, two doubles (until when; for how long), and its value. Offences are the
 -- 256ths behind the point of how long: who knows of none reads the same block. They are kept with the end of the last block, whose

@@ -8,7 +8,7 @@
 -- its end, and is called with its own parameters' names. Where `algorithm.variables` says so, what `limit` and `state` hold are local
 -- variables. In the place of `algorithm.functions` stand those that are passed to `pcall`.
 --
--- Uses: algorithm, milliseconds, time_to_live
+-- Uses: algorithm, lengthen_life, milliseconds, time_to_live
 -- Leaves: gaps, now, program, reply, settings, size, values
 
 -- Says whether the counter is plain.
@@ -58,14 +58,12 @@ local function answer_plain(limit, state, cost, fits, is_allowed, number)
       micros = algorithm.retry_after(limit, state, cost)
       third = milliseconds(micros)
     end
-    if charges and algorithm.keep_for and not state.is_changed then
-      micros = state.micros
-      micros = algorithm.keep_for(limit, state, micros)
-      if micros > 0 and micros > (redis.call('PTTL', KEYS[number]) + 1) * 1000 then
-        local text = time_to_live(micros)
-        redis.call('PEXPIRE', KEYS[number], text)
-      end
-    end
+  end
+  -- It was stored under parameters by which it may be fresh sooner, and is not written now.
+  if charges and algorithm.keep_for and not state.is_changed then
+    micros = state.micros
+    micros = algorithm.keep_for(limit, state, micros)
+    lengthen_life(number, micros)
   end
   return first, remaining, third, ticket
 end

@@ -54,8 +54,8 @@ local function decide(mode, count, times, step)
       if fits and algorithm.delay then delay, ticket = algorithm.delay(limit, state, cost) end
       if charges then
         changed = state.migrated
+        if not (fits and allowed) and algorithm.keep_for and not changed and not state.changed then keep_alive(limit, state) end
         if not fits then
-          if algorithm.keep_for and not changed and not state.changed then keep_alive(limit, state) end
           if algorithm.refuse and cost <= limit.quota and not state.blocked_until then
             changed = algorithm.refuse(limit, state, cost) or changed
           end

@@ -163,6 +163,26 @@ describe.each(worlds)('the wait that a refusal tells under changed parameters, %
     }
   });
 
+  it('is told beside the refusal of another limit, too: units that fit with it are not forgotten sooner', async () => {
+    for (const algo of ['sliding-log', 'sliding-window'] as const) {
+      const world = open();
+      const short = changing({ algo, rate: 2, interval: '15m' });
+      const long = changing({ algo, rate: 2, interval: '1d' });
+      const other = compile({ algo: 'fixed-window', rate: 1, interval: '1h' }, 'other');
+      await world.take(other);
+      await world.take(long);
+      // Now it lives for as long as it counts under the short interval.
+      await world.store.block({ limit: short, identity: IDENTITY }, 0);
+      const [decisions] = await world.store.check([
+        { entries: [long, other].map((limit) => ({ limit, identity: IDENTITY, cost: 1 })) },
+      ]);
+      expect(decisions!.map(({ allowed }) => allowed)).toEqual([true, false]);
+      await world.advance(decisions![0]!.resetAfterMs - MINUTE);
+      await expect(world.take(long, 2)).resolves.toMatchObject({ allowed: false, retryAfterMs: MINUTE });
+      await world.close();
+    }
+  });
+
   it('is kept beside a block', async () => {
     const world = open();
     const short = changing({ algo: 'sliding-log', rate: 2, interval: '15m' });

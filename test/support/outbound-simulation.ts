@@ -218,7 +218,13 @@ export async function simulateOutbound(
     }
     windows.push(api);
   }
-  while (Date.now() < until && errors.length === 0) await traffic.pass();
+  // By how much retries wait longer is drawn from the same numbers in each run, as all else is.
+  const jitter = jest.spyOn(Math, 'random').mockImplementation(randomNumbers(1));
+  try {
+    while (Date.now() < until && errors.length === 0) await traffic.pass();
+  } finally {
+    jitter.mockRestore();
+  }
   state.isOver = true;
   if (errors.length > 0) throw errors[0];
   return windows.map(({ seen }) => seen);

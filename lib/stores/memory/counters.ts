@@ -98,7 +98,7 @@ export class Counters {
     if (charged || refusedFirst || noted || (state.migrated && !peek)) this.store(view, reset);
     else {
       if (view.stored !== undefined) {
-        if (!view.allowed && !peek) this.prolong(view, view.stored, reset);
+        if (!peek) this.prolong(view, view.stored, reset);
         this.table.touch(view.stored);
       }
       view.counters.reuse(algorithm, state);
@@ -160,7 +160,7 @@ export class Counters {
     this.views = newViews(REUSED_VIEWS);
   }
 
-  /** A counter that refused lives as long as its wait: it was stored under parameters by which it may be fresh sooner. */
+  /** A counter of a refused check lives until it is fresh, as that says: it was stored under parameters by which it may be so sooner. */
   private prolong({ limit, state }: View, entry: Entry, reset: number): void {
     const needed = limit.algorithm.keepFor?.(limit.parameters, state) ?? reset;
     entry.expiresAt = Math.max(entry.expiresAt, state.now + needed + this.slackMs * 1000);
