@@ -4,6 +4,7 @@ export default {
   // Specs and the library are loaded by Node itself, each package and each file of the library once in a process.
   testEnvironment: '<rootDir>/test/support/jest/environment.mjs',
   testRunner: '<rootDir>/test/support/jest/spec-runner.mjs',
+  setupFilesAfterEnv: ['<rootDir>/test/support/jest/nest-logger.mjs'],
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
   // Projects of their own, which a spec copies and installs.
@@ -18,7 +19,7 @@ export default {
   ],
   testSequencer: '<rootDir>/test/support/jest/longest-first.mjs',
   // Much of the time tests wait, for a server or a clock. (Jest takes more than 100 % for a number of workers.)
-  maxWorkers: availableParallelism() + 1,
+  maxWorkers: availableParallelism() + 2,
   // What specs leave behind in a worker goes with it.
   workerIdleMemoryLimit: '1GB',
   // A busy machine takes its time to end a process.

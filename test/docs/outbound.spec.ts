@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HttpService } from '@nestjs/axios';
+import axios from 'axios';
 import { readFileSync } from 'node:fs';
 import type { TestingModule } from '@nestjs/testing';
 import { Agent, fetch as fetchOfUndici, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
@@ -64,7 +65,7 @@ describe('the guide of calls to others', () => {
   });
 
   it('limits axios and undici', async () => {
-    const httpService = new HttpService();
+    const httpService = new HttpService(axios.create());
     const [options] = [{}];
     limiters.axios('shopify', options).attach(httpService.axiosRef);
     await httpService.axiosRef.get(api);

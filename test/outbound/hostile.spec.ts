@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HttpService } from '@nestjs/axios';
+import axios from 'axios';
 import type { TestingModule } from '@nestjs/testing';
 import { Agent } from 'undici';
 import type { LimiterService } from '../../lib/nest/limiter.service.js';
@@ -154,8 +155,7 @@ describe('calls', () => {
   });
 
   it.each(['http', 'fetch'])('of axios hold nothing once a stream was read (%s)', async (adapter) => {
-    const { axiosRef } = new HttpService();
-    axiosRef.defaults.adapter = adapter;
+    const { axiosRef } = new HttpService(axios.create({ adapter }));
     limiters.axios('slots', { retry: { attempts: 2 } }).attach(axiosRef);
     answer = (_, response, number) =>
       void response.writeHead(number === 1 ? 429 : 200, { 'retry-after': '0' }).end('ok'.repeat(50_000));
