@@ -71,13 +71,11 @@ class CurrentTest {
     return this.#store;
   }
 
-  async run(store, callback) {
+  run(store, callback) {
     const outer = this.#store;
     this.#store = store;
-    try {
-      return await callback();
-    } finally {
+    return callback().finally(() => {
       this.#store = outer;
-    }
+    });
   }
 }
