@@ -5,7 +5,9 @@ export default {
   testEnvironment: '<rootDir>/test/support/jest/environment.mjs',
   testRunner: '<rootDir>/test/support/jest/spec-runner.mjs',
   setupFilesAfterEnv: ['<rootDir>/test/support/jest/nest-logger.mjs'],
-  roots: ['<rootDir>/test'],
+  // Jest loads nothing of lib/: while it watches, it looks there for what has changed and for what imports that.
+  roots: ['<rootDir>/lib', '<rootDir>/test'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': ['$1', '$1.js'] },
   testMatch: ['**/*.spec.ts'],
   // Projects of their own, which a spec copies and installs.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/projects/'],

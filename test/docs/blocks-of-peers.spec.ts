@@ -9,8 +9,7 @@ import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask } from '../support/stores.js';
 
-/** Their counter as it is, but for the decorator: Jest cannot load Nest's ES modules for a CommonJS one on Node 20. */
-jest.mock('@nestjs/common', () => ({ Injectable: () => () => undefined }));
+/** Their counter as it is. */
 const throttler = createRequire(import.meta.url)('@nestjs/throttler/dist/throttler.service.js') as {
   ThrottlerStorageService: new () => ThrottlerStorageService;
 };

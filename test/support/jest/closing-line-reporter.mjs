@@ -3,7 +3,7 @@ export default class ClosingLineReporter {
   #line;
 
   constructor() {
-    // Jest puts its coverage table after all reporters, and the teardown after that: only the end of the process is last.
+    // The summary of Jest and the teardown come after reporters: only the end of the process is last.
     process.once('exit', () => {
       if (this.#line) process.stdout.write(`${this.#line}\n`);
     });

@@ -1,10 +1,7 @@
 import { sep } from 'node:path';
 import TestSequencer from '@jest/test-sequencer';
 
-/**
- * The specs that take longest, so that none of them is left when all others are done: of those whose coverage is measured, which
- * run after all others, and of the others. Jest itself knows only those that it ran before.
- */
+/** The specs that take longest, so that none of them is left when all others are done. Jest itself knows only those that it ran before. */
 const LONGEST = [
   'package/generated-projects',
   'differential/stores',
