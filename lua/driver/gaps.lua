@@ -8,7 +8,7 @@ local plain_size, gap_ends = size, {}
 
 local function program_of_gaps()
   local width, operation, at = program[1], program[2], 3
-  local written, open, costs = { 0, now, settings and settings[2] or 0, width }, {}, {}
+  local written, open, costs = { 0, now, settings and settings[2] or 1000, width }, {}, {}
   local function write(...)
     for _, value in ipairs({ ... }) do written[#written + 1] = value end
   end

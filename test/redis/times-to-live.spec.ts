@@ -87,3 +87,19 @@ describe('the time to live of a counter that was stored under a shorter interval
     },
   );
 });
+
+it.each(['gcra', 'token-bucket', 'sliding-window'] as const)(
+  'a counter of %s that has other parameters than before lives with all of the slack by the clock of the server',
+  async (algo) => {
+    store = new RedisStore(redis, { prefix, timeoutMs: 20_000 });
+    const [short, long] = [
+      compile({ algo, rate: 1, interval: '1m' }, 'one'),
+      compile({ algo, rate: 1, interval: '1h' }, 'one'),
+    ];
+    await store.check([{ entries: [entry(short)] }]);
+    const began = performance.now();
+    const [[decision]] = (await store.check([{ entries: [entry(long)] }])) as [[StoreDecision]];
+    expect(decision.allowed).toBe(false);
+    expect(await timeToLive(long, began)).toBeGreaterThan(decision.resetAfterMs + SLACK_MS - ROUNDING_MS);
+  },
+);

@@ -1,3 +1,4 @@
+import { showAnonymousFrames } from './anonymous-frames.mjs';
 import { ModernFakeTimers, ModuleMocker } from './parts.mjs';
 
 /**
@@ -32,6 +33,11 @@ export default class NodeEnvironment {
     this.moduleMocker.restoreAllMocks();
     this.fakeTimersModern.dispose();
     globalThis.console = this.#console;
+  }
+
+  handleTestEvent({ name, test }, { unhandledErrors }) {
+    if (name === 'test_done') for (const error of test.errors.flat()) showAnonymousFrames(error);
+    if (name === 'run_finish') for (const error of unhandledErrors.flat()) showAnonymousFrames(error);
   }
 
   /** Nothing runs in a context of its own. */

@@ -1,6 +1,7 @@
 /** A test runner of Jest: it imports a spec as Node imports any module, and hands it to Jest's own runner. */
 import { createRequire, register } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { showAnonymousFrames } from './anonymous-frames.mjs';
 import { beginSpec, endSpec } from './current-spec.mjs';
 import { runWithCircus } from './parts.mjs';
 
@@ -28,7 +29,11 @@ export default function runSpec(globalConfig, config, environment, runtime, path
     requireInternalModule: requireAnew,
     requireModule: require,
     setGlobalsForRuntime: (globals) => beginSpec({ ...globals, jest }),
-    unstable_importModule: (file) => import(`${pathToFileURL(file).href}${query}`),
+    unstable_importModule: (file) =>
+      import(`${pathToFileURL(file).href}${query}`).catch((error) => {
+        showAnonymousFrames(error);
+        throw error;
+      }),
     unstable_shouldLoadAsEsm: () => true,
   };
   return runWithCircus(globalConfig, config, environment, ownRuntime, path, sendMessageToJest).finally(() => {
