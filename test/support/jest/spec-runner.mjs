@@ -1,6 +1,7 @@
 /** A test runner of Jest: it imports a spec as Node imports any module, and hands it to Jest's own runner. */
 import { createRequire, register } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { takeCoverage } from 'node:v8';
 import { showAnonymousFrames } from './anonymous-frames.mjs';
 import { beginSpec, endSpec } from './current-spec.mjs';
 import { runWithCircus } from './parts.mjs';
@@ -10,7 +11,11 @@ const asyncHooks = require('node:async_hooks');
 /** Where an instance of Circus keeps its handlers of events for the next one. */
 const HANDLERS = Symbol.for('EVENT_HANDLERS');
 
+/** From this share of the memory that Jest lets a worker have, its coverage is written after each spec: Jest may end it at any time. */
+const NEARLY = 0.9;
+
 let isSetUp = false;
+let isMeasured = false;
 let specs = 0;
 
 // Not `async`: it would stand in the stacks of errors, between a spec and Jest.
@@ -40,6 +45,8 @@ export default function runSpec(globalConfig, config, environment, runtime, path
     endSpec();
     const symbols = Object.getOwnPropertySymbols(globalThis).filter((symbol) => !before.includes(symbol));
     for (const symbol of symbols) Reflect.deleteProperty(globalThis, symbol);
+    const isLarge = process.memoryUsage().heapUsed > NEARLY * globalConfig.workerIdleMemoryLimit;
+    if (isMeasured && isLarge) takeCoverage();
   });
 }
 
@@ -48,11 +55,9 @@ function setUp() {
   isSetUp = true;
   register('./typescript-hooks.mjs', import.meta.url);
   process.setSourceMapsEnabled(true);
-  if (process.env['NODE_V8_COVERAGE'] === undefined) return;
   // Other programs that specs start are not measured.
+  isMeasured = process.env['NODE_V8_COVERAGE'] !== undefined;
   delete process.env['NODE_V8_COVERAGE'];
-  // Jest ends a worker that has become too large with a signal, and its coverage is written when it exits.
-  process.once('SIGTERM', () => process.exit());
 }
 
 /** Each spec has a Circus of its own: the state of one holds all tests of a spec. */
