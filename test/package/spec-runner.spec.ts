@@ -1,19 +1,12 @@
 import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const JEST = 'node_modules/jest/bin/jest.js';
 
 /** What Jest says of an example, which a process of its own runs as a spec. */
 function outputOf(example: string): Promise<{ code: unknown; text: string }> {
-  const config = {
-    rootDir: resolve('.'),
-    testEnvironment: '<rootDir>/test/support/jest/environment.mjs',
-    testRunner: '<rootDir>/test/support/jest/spec-runner.mjs',
-    testMatch: [`<rootDir>/test/support/jest/examples/${example}.ts`],
-    modulePathIgnorePatterns: ['<rootDir>/test/package/projects/'],
-  };
-  const args = [JEST, '--config', JSON.stringify(config), '--no-color', '--maxWorkers=1'];
+  const spec = `<rootDir>/test/support/jest/examples/${example}.ts`;
+  const args = [JEST, '--config', 'jest.unit.config.mjs', '--testMatch', spec, '--no-color', '--maxWorkers=1'];
   return new Promise((resolved) => {
     execFile(process.execPath, args, (error, stdout, stderr) =>
       resolved({ code: error?.code ?? 0, text: stdout + stderr }),

@@ -14,13 +14,16 @@ const HANDLERS = Symbol.for('EVENT_HANDLERS');
 /** From this share of the memory that Jest lets a worker have, its coverage is written after each spec: Jest may end it at any time. */
 const NEARLY = 0.9;
 
-let isSetUp = false;
-let isMeasured = false;
+register('./typescript-hooks.mjs', import.meta.url);
+process.setSourceMapsEnabled(true);
+const isMeasured = process.env['NODE_V8_COVERAGE'] !== undefined;
+// Other programs that specs start are not measured.
+delete process.env['NODE_V8_COVERAGE'];
+
 let specs = 0;
 
 // Not `async`: it would stand in the stacks of errors, between a spec and Jest.
 export default function runSpec(globalConfig, config, environment, runtime, path, sendMessageToJest) {
-  setUp();
   // Node maps the stacks of what it imported; Jest's way knows only what Jest has loaded.
   Error.prepareStackTrace = undefined;
   const jest = runtime.jestGlobals.jestObjectFor(path);
@@ -48,16 +51,6 @@ export default function runSpec(globalConfig, config, environment, runtime, path
     const isLarge = process.memoryUsage().heapUsed > NEARLY * globalConfig.workerIdleMemoryLimit;
     if (isMeasured && isLarge) takeCoverage();
   });
-}
-
-function setUp() {
-  if (isSetUp) return;
-  isSetUp = true;
-  register('./typescript-hooks.mjs', import.meta.url);
-  process.setSourceMapsEnabled(true);
-  // Other programs that specs start are not measured.
-  isMeasured = process.env['NODE_V8_COVERAGE'] !== undefined;
-  delete process.env['NODE_V8_COVERAGE'];
 }
 
 /** Each spec has a Circus of its own: the state of one holds all tests of a spec. */
