@@ -22,6 +22,7 @@ import {
   warmingOptions,
 } from '../support/arbitraries.js';
 import { holdOptions } from '../support/hold-arbitraries.js';
+import { moveLives, serverTime } from '../support/key-lives.js';
 import { assertSideBySide, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { sharedLimit } from '../shares/simulation.js';
 import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
@@ -174,7 +175,7 @@ class InProcess extends World {
 
 class OnRedis extends World {
   private readonly prefix = freshPrefix();
-  private readonly began = performance.now();
+  private readonly began = serverTime(redis);
   readonly store = new RedisStore(redis, {
     clock: { now: this.clock.now, slackMs: SLACK_MS },
     prefix: this.prefix,
@@ -195,23 +196,19 @@ class OnRedis extends World {
         return [key, holdsKeyOf(key), ...extraKeysOf(key, { limit, identity })];
       }),
     );
-    const lives = await Promise.all([...new Set(keys)].map(async (key) => [key, await redis.pttl(key)] as const));
-    const elapsed = performance.now() - this.began;
-    await Promise.all(
-      lives.map(async ([key, life]) => {
-        if (life < 0 || moved === 0) return;
-        const left = Math.round(life - moved);
-        if (left + elapsed - SLACK_MS < -ROUNDING_MS) await redis.del(key);
-        else await redis.pexpire(key, left);
-      }),
-    );
+    if (moved === 0) return;
+    await moveLives(redis, [...new Set(keys)], {
+      ms: moved,
+      patienceMs: SLACK_MS - ROUNDING_MS,
+      began: await this.began,
+    });
   }
 
   async expectToLive(limit: CompiledLimit, identity: string, resetAfterMs: number): Promise<void> {
     const key = keyOf(this.prefix, { limit, identity });
     // Where a counter keeps no string, its block has a key of its own.
     const lives = await Promise.all([key, ...extraKeysOf(key, { limit, identity })].map((each) => redis.pttl(each)));
-    const elapsed = performance.now() - this.began;
+    const elapsed = (await serverTime(redis)) - (await this.began);
     expect(elapsed).toBeLessThan(SLACK_MS / 2);
     // Half of the slack may be gone.
     expect(Math.max(...lives) + elapsed - SLACK_MS / 2).toBeGreaterThanOrEqual(resetAfterMs - ROUNDING_MS);

@@ -9,6 +9,7 @@ import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { PLAIN_ALGORITHMS } from '../../lib/stores/redis/script.generated.js';
 import type { Check, StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
+import { moveLives, serverTime } from '../support/key-lives.js';
 import {
   assertSideBySide,
   expectEqual,
@@ -24,25 +25,6 @@ const PATIENCE_MS = 120_000;
 /** Times to live are whole milliseconds, and are moved with the clock up to so often. */
 const ROUNDING_MS = 20;
 
-/**
- * Takes a time off the lives of pairs of keys, and deletes those that are over. Both of a pair end at the same time, though one may have
- * been written later, or live longer: what is found when the clock steps back, or in a value of nonsense, would tell them apart.
- */
-const MOVE_LIVES = `
-  local now = redis.call('TIME')
-  local least = ARGV[2] - (now[1] * 1000 + now[2] / 1000 - ARGV[3])
-  for at = 1, #KEYS, 2 do
-    local lives, is_over = {}, false
-    for side = 0, 1 do
-      lives[side] = redis.call('PTTL', KEYS[at + side])
-      is_over = is_over or lives[side] >= 0 and lives[side] - ARGV[1] < least
-    end
-    for side = 0, 1 do
-      local key, left = KEYS[at + side], math.floor(lives[side] - ARGV[1] + 0.5)
-      if is_over then redis.call('DEL', key)
-      elseif lives[side] >= 0 then redis.call('PEXPIRE', key, string.format('%.0f', left)) end
-    end
-  end`;
 const READ_LIVES = `
   local lives = {}
   for at, key in ipairs(KEYS) do lives[at] = redis.call('PTTL', key) end
@@ -110,11 +92,6 @@ afterAll(() => {
 });
 
 const isPlain = (program: string) => !/^\[(?:0|-1|-2),/.test(program);
-
-async function serverTime(): Promise<number> {
-  const [seconds, micros] = await redis.time();
-  return Number(seconds) * 1000 + Number(micros) / 1000;
-}
 
 /** A store, and what its keys are called. */
 class Side {
@@ -187,7 +164,7 @@ class History {
   }
 
   async run(steps: readonly Step[]): Promise<void> {
-    this.began = await serverTime();
+    this.began = await serverTime(redis);
     for (const each of steps) {
       await this.step(each);
       // Of a call that fails, more or less may have been written by then.
@@ -233,7 +210,9 @@ class History {
     this.clock.advanceMs(ms);
     const moved = (this.clock.now() - before) / 1000;
     const keys = this.counters().flatMap((counter) => this.sides.map((side) => side.key(counter)));
-    await redis.eval(MOVE_LIVES, keys.length, ...keys, moved, PATIENCE_MS - ROUNDING_MS, this.began);
+    // Both of a pair end at the same time, though one may have been written later, or live longer: what is found when the clock steps
+    // back, or in a value of nonsense, would tell them apart.
+    await moveLives(redis, keys, { ms: moved, patienceMs: PATIENCE_MS - ROUNDING_MS, began: this.began, width: 2 });
   }
 
   private counters(): Counter[] {
@@ -278,7 +257,7 @@ class History {
     }
     if (ends.size === 0) return;
     const lives = (await redis.eval(READ_LIVES, ends.size, ...ends.keys())) as number[];
-    const elapsed = (await serverTime()) - this.began;
+    const elapsed = (await serverTime(redis)) - this.began;
     expect(elapsed).toBeLessThan(PATIENCE_MS / 2);
     // A refusal leaves a key alone that has half of its patience.
     const early = [...ends].filter(
