@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 
 const JEST = 'node_modules/jest/bin/jest.js';
@@ -6,10 +7,13 @@ const JEST = 'node_modules/jest/bin/jest.js';
 /** What Jest says of an example, which a process of its own runs as a spec. */
 function outputOf(example: string): Promise<{ code: unknown; text: string }> {
   const spec = `<rootDir>/test/support/jest/examples/${example}.ts`;
-  const args = [JEST, '--config', 'jest.unit.config.mjs', '--testMatch', spec, '--no-color', '--maxWorkers=1'];
+  const args = [JEST, '--config', 'jest.unit.config.mjs', '--testMatch', spec, '--maxWorkers=1'];
+  // What it runs of the library does not count.
+  const { TEST_COVERAGE: _coverage, NODE_V8_COVERAGE: _folder, ...env } = process.env;
   return new Promise((resolved) => {
-    execFile(process.execPath, args, (error, stdout, stderr) =>
-      resolved({ code: error?.code ?? 0, text: stdout + stderr }),
+    // Where the environment asks for colours, as on many a CI, the code that Jest shows has them in any case.
+    execFile(process.execPath, args, { env }, (error, stdout, stderr) =>
+      resolved({ code: error?.code ?? 0, text: stripVTControlCharacters(stdout + stderr) }),
     );
   });
 }
