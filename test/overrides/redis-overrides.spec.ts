@@ -337,6 +337,8 @@ describe('changed rates on Redis', () => {
       expect(await redis.exists(`${prefix}:rates`)).toBe(0);
       await writeSilently({ patch: { rate: 20 } });
       expect(await app.service.getRate('login')).toMatchObject({ options: { rate: 20 } });
+      // Each channel is subscribed to beside all else.
+      await until(async () => warnings().length, 2);
       expect(warnings().toSorted()).toEqual([
         expect.stringMatching(/^changes of rates are not heard of at once.*NOPERM/),
         expect.stringMatching(/^refusals are not remembered.*NOPERM/),
