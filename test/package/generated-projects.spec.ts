@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
@@ -9,6 +10,31 @@ import { PACK_TIMEOUT_MS, type PackedAnew, packAnew } from '../support/packed-an
 const INSTALL_TIMEOUT_MS = 240_000;
 const RUN_TIMEOUT_MS = 110_000;
 
+interface Manifest {
+  version: string;
+  dependencies: Record<string, string>;
+}
+
+/** A package of `package-lock.json`. */
+interface Locked {
+  bin?: unknown;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+}
+
+const GENERATED = 'test/package/projects';
+const OWN = manifestOf('.');
+
+/** One run with both configurations. */
+const VITEST_OF_BOTH = `
+import { defineConfig } from 'vitest/config';
+export default defineConfig({
+  test: {
+    projects: ['vitest.config.ts', 'vitest.config.e2e.ts'].map((name) => ({ extends: name, test: { name } })),
+  },
+});
+`;
+
 const ANSWERS = [
   { status: 200, remaining: '"hello";r=1;t=3600', retryAfter: null },
   { status: 200, remaining: '"hello";r=0;t=3600', retryAfter: null },
@@ -17,58 +43,61 @@ const ANSWERS = [
 
 type Step = (folder: string) => Promise<void>;
 
-/** The scripts that test a project. What is generated ends a test after 5 s, which a busy machine may take. */
-function tests(...timeouts: readonly string[]): Record<string, Step> {
-  const flags = timeouts.map((name) => `--${name}=${RUN_TIMEOUT_MS}`);
-  const step = (script: string) => async (folder: string) =>
-    void (await npm(['run', script, '--', ...flags], folder, RUN_TIMEOUT_MS));
-  return { 'passes npm run test': step('test'), 'passes npm run test:e2e': step('test:e2e') };
+interface Project {
+  /** What the generated project has in common with us, by the names of the packages. */
+  shared: readonly string[];
+  /** In the order in which they are taken: some need the build of one before. */
+  steps: Record<string, Step>;
 }
 
-/** The steps of each project, in the order in which they are taken: some need the build of one before. */
-const PROJECTS: Record<string, Record<string, Step>> = {
+const RESOLVED = { 'has one copy of Nest, and no ioredis': expectOneNest };
+const STARTED = { 'starts, and holds its limits': (folder: string) => expectStart(folder) };
+
+/** Without what no step needs. What is generated ends a test after 5 s, which a busy machine may take. */
+const PROJECTS: Record<string, Project> = {
   'nest-11': {
-    ...tests('testTimeout'),
-    'is built and started': async (folder) => {
-      await npm(['run', 'build'], folder, RUN_TIMEOUT_MS);
-      await expectStart(folder);
-    },
-    'has one copy of Nest, and no ioredis': expectOneNest,
-    'starts where require takes no ES modules': async (folder) => {
-      const started = await node(['--no-experimental-require-module', 'dist/main.js'], folder);
-      expect(JSON.parse(started)).toEqual(ANSWERS);
-    },
-    'passes Jest that knows ES modules': async (folder) => {
-      const jest = [
-        'node_modules/jest/bin/jest.js',
-        '--config',
-        'test/jest-e2e.json',
-        `--testTimeout=${RUN_TIMEOUT_MS}`,
-      ];
-      await node(['--experimental-vm-modules', ...jest], folder);
-    },
-    'compiles with the resolution that knows no exports, its declarations checked': async (folder) => {
-      const manifest = await readFile(join(folder, 'node_modules/typescript/package.json'), 'utf8');
-      expect((JSON.parse(manifest) as { version: string }).version).toMatch(/^5\.7\./);
-      const resolution = { module: 'commonjs', moduleResolution: 'node10', resolvePackageJsonExports: false };
-      const checks = { skipLibCheck: false, lib: ['ES2023'], types: ['node'], incremental: false };
-      const project = { extends: './tsconfig.build.json', compilerOptions: { ...resolution, ...checks } };
-      await writeFile(join(folder, 'tsconfig.node10.json'), JSON.stringify(project));
-      await node(['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.node10.json'], folder);
+    shared: ['jest', 'reflect-metadata', 'rxjs', ...Object.keys(OWN.dependencies)],
+    steps: {
+      ...RESOLVED,
+      'passes its tests': (folder) => jest(folder, [], ['--projects', '.', 'test/jest-e2e.json']),
+      'passes Jest that knows ES modules': (folder) =>
+        jest(folder, ['--experimental-vm-modules'], ['--config', 'test/jest-e2e.json']),
+      'compiles, also with the resolution that knows no exports, its declarations checked': async (folder) => {
+        const manifest = await readFile(join(folder, 'node_modules/typescript/package.json'), 'utf8');
+        expect((JSON.parse(manifest) as Manifest).version).toMatch(/^5\.7\./);
+        const resolution = { module: 'commonjs', moduleResolution: 'node10', resolvePackageJsonExports: false };
+        const checks = { skipLibCheck: false, lib: ['ES2023'], types: ['node'], incremental: false, noEmit: true };
+        const project = { extends: './tsconfig.build.json', compilerOptions: { ...resolution, ...checks } };
+        await writeFile(join(folder, 'tsconfig.node10.json'), JSON.stringify(project));
+        // One process, which reads what both have in common once. It ends before optimizing pays.
+        const projects = ['tsconfig.build.json', 'tsconfig.node10.json'];
+        await node(['--no-opt', 'node_modules/typescript/bin/tsc', '--build', ...projects], folder);
+      },
+      ...STARTED,
+      'starts where require takes no ES modules': (folder) => expectStart(folder, '--no-experimental-require-module'),
     },
   },
   'nest-12': {
-    ...tests('testTimeout', 'hookTimeout'),
-    'is built and started': async (folder) => {
-      await node([join(PACKAGE_FOLDER, 'node_modules/.bin/tsc6'), '-p', 'tsconfig.build.json'], folder);
-      await expectStart(folder);
+    shared: [...Object.keys(manifestOf(`${GENERATED}/nest-12`).dependencies), ...Object.keys(OWN.dependencies)],
+    steps: {
+      ...RESOLVED,
+      'passes its tests': async (folder) => {
+        await writeFile(join(folder, 'vitest.both.ts'), VITEST_OF_BOTH);
+        const timeouts = ['testTimeout', 'hookTimeout'].map((name) => `--${name}=${RUN_TIMEOUT_MS}`);
+        const flags = ['--config', 'vitest.both.ts', '--no-isolate', ...timeouts];
+        await node(['node_modules/vitest/vitest.mjs', 'run', ...flags], folder);
+      },
+      // The sample is built with TypeScript 6.
+      'compiles with TypeScript 7': async (folder) => {
+        await node([join(PACKAGE_FOLDER, 'node_modules/.bin/tsc'), '-p', 'tsconfig.build.json'], folder);
+      },
+      ...STARTED,
     },
-    'has one copy of Nest, and no ioredis': expectOneNest,
   },
 };
 
-/** Longer than all steps of a project together: each has a limit of its own. */
-const ALL_TIMEOUT_MS = 2 * PACK_TIMEOUT_MS + INSTALL_TIMEOUT_MS + 10 * RUN_TIMEOUT_MS;
+/** Longer than the installations and all steps of a project together: each has a limit of its own. */
+const ALL_TIMEOUT_MS = 2 * PACK_TIMEOUT_MS + 2 * INSTALL_TIMEOUT_MS + 10 * RUN_TIMEOUT_MS;
 
 let packed: PackedAnew | undefined;
 const folders: string[] = [];
@@ -77,11 +106,15 @@ const outcomes = new Map<string, Map<string, PromiseSettledResult<void>>>();
 beforeAll(async () => {
   packed = await packAnew();
   const { tarball } = packed;
-  await Promise.all(
-    Object.entries(PROJECTS).map(async ([name, steps]) => {
-      outcomes.set(name, await takeSteps(await install(name, tarball), steps));
-    }),
-  );
+  const installed: string[] = [];
+  const runs: Promise<unknown>[] = [];
+  for (const [name, { shared, steps }] of Object.entries(PROJECTS)) {
+    const folder = await folderOf(name, shared);
+    await install(folder, tarball, installed[0]);
+    installed.push(folder);
+    runs.push(takeSteps(folder, steps).then((ends) => outcomes.set(name, ends)));
+  }
+  await Promise.all(runs);
 }, ALL_TIMEOUT_MS);
 
 afterAll(async () => {
@@ -91,23 +124,84 @@ afterAll(async () => {
 
 /**
  * What the Nest CLI generates lies in `projects`, with limits on it and without the packages that neither build nor test need:
- * CommonJS, ts-jest and TypeScript 5.7 for Nest 11, ES modules and vitest for Nest 12. The two projects run side by side.
+ * CommonJS, ts-jest and TypeScript 5.7 for Nest 11, ES modules and vitest for Nest 12.
  */
 describe.each(Object.keys(PROJECTS))('a generated project of %s', (name) => {
-  it.each(Object.keys(PROJECTS[name]!))('%s', (step) => {
+  it.each(Object.keys(PROJECTS[name]!.steps))('%s', (step) => {
     const outcome = outcomes.get(name)!.get(step)!;
     if (outcome.status === 'rejected') throw outcome.reason;
   });
 });
 
-/** The folder of a copy of a project, with its packages and the tarball installed. */
-async function install(name: string, tarball: string): Promise<string> {
+/** A copy of a project that has got some packages already, which npm need not unpack. */
+async function folderOf(name: string, shared: readonly string[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `sluice-${name}-`));
   folders.push(folder);
-  await cp(join(PACKAGE_FOLDER, 'test/package/projects', name), folder, { recursive: true });
-  const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock', '--ignore-scripts'];
-  await npm(['install', ...flags, tarball], folder, INSTALL_TIMEOUT_MS);
+  await cp(join(PACKAGE_FOLDER, GENERATED, name), folder, { recursive: true });
+  for (const path of installedHere(shared)) linkFiles(join(PACKAGE_FOLDER, path), join(folder, path));
   return folder;
+}
+
+/**
+ * npm unpacks the tarball, and finds out what else is to be installed and where. Another project has the package of the first, of
+ * which npm finds out the same.
+ */
+async function install(folder: string, tarball: string, first: string | undefined): Promise<void> {
+  const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock', '--ignore-scripts'];
+  if (first !== undefined) {
+    linkFiles(join(first, 'node_modules/nestjs-sluice'), join(folder, 'node_modules/nestjs-sluice'));
+    // npm unpacks anew a package whose program is not linked.
+    const program = 'node_modules/.bin/nestjs-sluice';
+    await cp(join(first, program), join(folder, program), { verbatimSymlinks: true });
+  }
+  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
+  manifest.dependencies['nestjs-sluice'] = first === undefined ? `file:${tarball}` : OWN.version;
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+  await npm(['install', ...flags], folder, INSTALL_TIMEOUT_MS);
+}
+
+/** The folders of packages, and of all they depend on. npm installs what has programs, and links these. */
+function installedHere(names: readonly string[]): string[] {
+  const lock = readFileSync(join(PACKAGE_FOLDER, 'package-lock.json'), 'utf8');
+  const { packages } = JSON.parse(lock) as { packages: Record<string, Locked> };
+  const found = new Set<string>();
+  const add = (wanted: readonly string[], from: string) => {
+    for (const name of wanted) {
+      const path = ancestors(from).find((above) => `${above}node_modules/${name}` in packages);
+      if (path !== undefined) found.add(`${path}node_modules/${name}`);
+    }
+  };
+  add(names, '');
+  // The loop takes in what is added while it runs.
+  for (const path of found) {
+    const { dependencies, optionalDependencies } = packages[path]!;
+    add(Object.keys({ ...dependencies, ...optionalDependencies }), path);
+  }
+  return [...found].filter((path) => packages[path]!.bin === undefined && existsSync(join(PACKAGE_FOLDER, path)));
+}
+
+/** Where Node looks for a package that another needs: within it first, next to it then. */
+function ancestors(path: string): string[] {
+  const above = path.split('node_modules/').map((_, i, parts) => parts.slice(0, i).join('node_modules/'));
+  return [...(path === '' ? [] : [`${path}/`]), ...above.toReversed()];
+}
+
+/** Links the files of a package, without the packages in it. Copies them to another disk. */
+function linkFiles(from: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (!entry.isDirectory()) linkFile(source, target);
+    else if (entry.name !== 'node_modules') linkFiles(source, target);
+  }
+}
+
+function linkFile(source: string, target: string): void {
+  try {
+    linkSync(source, target);
+  } catch {
+    copyFileSync(source, target);
+  }
 }
 
 /** One after the other, so that no step waits for the processor with more than those of the other project. */
@@ -120,8 +214,13 @@ async function takeSteps(folder: string, steps: Record<string, Step>) {
   return ends;
 }
 
-async function expectStart(folder: string): Promise<void> {
-  const started = await npm(['run', 'start:prod', '--silent'], folder, RUN_TIMEOUT_MS);
+async function jest(folder: string, nodeFlags: readonly string[], flags: readonly string[]): Promise<void> {
+  const program = 'node_modules/jest/bin/jest.js';
+  await node([...nodeFlags, program, '--runInBand', `--testTimeout=${RUN_TIMEOUT_MS}`, ...flags], folder);
+}
+
+async function expectStart(folder: string, ...nodeFlags: readonly string[]): Promise<void> {
+  const started = await node([...nodeFlags, 'dist/main'], folder);
   expect(JSON.parse(started)).toEqual(ANSWERS);
 }
 
@@ -150,4 +249,8 @@ async function installedPackages(folder: string): Promise<string[]> {
   const files = await readdir(folder, { recursive: true });
   const manifest = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\/package\.json$/;
   return files.flatMap((file) => manifest.exec(file.split(sep).join('/'))?.[1] ?? []);
+}
+
+function manifestOf(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(PACKAGE_FOLDER, folder, 'package.json'), 'utf8')) as Manifest;
 }
