@@ -1,5 +1,5 @@
-import { afterAll, beforeAll } from '@jest/globals';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { ensureBrowser } from './browser-binary.mjs';
 
 /** Ends only what hangs. */
@@ -19,9 +19,17 @@ export interface SpecBrowser {
   open: (url: string, options?: BrowserContextOptions) => Promise<OpenedPage>;
 }
 
-/** One browser for all tests of a spec. It is closed, with its pages, when they are done. */
+/** One browser for all tests of a spec. A page that a test opens is closed with the test, any other one with the browser. */
 export function browserOfSpec(): SpecBrowser {
   let browser: Browser;
+  let ofTest: BrowserContext[] | undefined;
+  beforeEach(() => {
+    ofTest = [];
+  });
+  afterEach(async () => {
+    await Promise.all(ofTest!.map((context) => context.close()));
+    ofTest = undefined;
+  });
   beforeAll(async () => {
     browser = await startBrowser();
   });
@@ -29,6 +37,7 @@ export function browserOfSpec(): SpecBrowser {
   return {
     async open(url, options) {
       const context = await browser.newContext(options);
+      ofTest?.push(context);
       const page = await context.newPage();
       page.setDefaultTimeout(TIMEOUT_MS);
       const complaints = complaintsOf(page);

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Waits for something that another part of the process is about to do. Throws if it does not happen in time. */
-export async function until(happened: () => boolean | Promise<boolean>, timeoutMs = 5000): Promise<void> {
-  if (!(await polled(happened, timeoutMs, 5))) throw new Error(`it did not happen: ${happened.toString()}`);
+export async function until(happened: () => boolean | Promise<boolean>, timeoutMs = 5000, everyMs = 5): Promise<void> {
+  if (!(await polled(happened, timeoutMs, everyMs))) throw new Error(`it did not happen: ${happened.toString()}`);
 }
 
 /** Whether something is so in time. Its polls are counted: on a busy machine each takes longer. */

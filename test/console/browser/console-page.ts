@@ -57,7 +57,7 @@ export class ConsolePage {
   ) {}
 
   static async open(browser: SpecBrowser, url: string, options: BrowserContextOptions = {}): Promise<ConsolePage> {
-    const { page, complaints } = await browser.open(url, { ...ADMIN, ...options });
+    const { page, complaints } = await browser.open(url, { ...ADMIN, reducedMotion: 'reduce', ...options });
     await page.getByRole('heading', { level: 1 }).waitFor();
     return new ConsolePage(page, complaints);
   }
@@ -91,7 +91,16 @@ export class ConsolePage {
 
   /** The text of a cell, by its column. */
   async cell(limit: string, column: string): Promise<string> {
-    return (await this.row(limit).locator(`[data-label="${column}"]`).textContent()) ?? '';
+    return (await this.cellOf(limit, column).textContent()) ?? '';
+  }
+
+  /** Waits until a cell has a text. The browser looks for it, which takes less than to ask the browser again and again. */
+  async cellWith(text: RegExp, limit: string, column: string): Promise<void> {
+    await this.cellOf(limit, column).filter({ hasText: text }).waitFor({ timeout: 60_000 });
+  }
+
+  private cellOf(limit: string, column: string): Locator {
+    return this.row(limit).locator(`[data-label="${column}"]`);
   }
 
   get dialog(): Locator {
