@@ -1,13 +1,13 @@
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { algorithmNames } from '../support/arbitraries.js';
 import { ensureBuilt } from '../support/built.js';
+import { bundledWorker } from '../support/bundled-worker.js';
 import { isLong } from '../support/chaos.js';
 import { runProcesses } from '../support/run-processes.js';
 import { freshPrefix } from '../support/stores.js';
 
-const WORKER = fileURLToPath(new URL('../support/clock-worker.mjs', import.meta.url));
+const worker = bundledWorker('clock-worker.mjs');
 
 const PROCESSES = 3;
 const QUOTA = 50;
@@ -48,7 +48,7 @@ describe('processes whose clock is set forward and back', () => {
     };
     const inputs = Array.from({ length: PROCESSES }, () => input);
     const timeoutMs = 230_000 + PHASES * 200;
-    const results = await runProcesses<number[][]>(WORKER, inputs, { timeoutMs });
+    const results = await runProcesses<number[][]>(await worker(), inputs, { timeoutMs });
     const allowed = phases.map((_, phase) => names.map((_, limit) => sum(results.map((each) => each[phase]![limit]!))));
     return { phases, allowed };
   };

@@ -1,15 +1,15 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { readReservationId } from '../../lib/limiter/reservation-id.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { ensureBuilt } from '../support/built.js';
+import { bundledWorker } from '../support/bundled-worker.js';
 import { ask, compile, connectRedis, freshPrefix } from '../support/stores.js';
 
-const WORKER = fileURLToPath(new URL('../support/hold-worker.mjs', import.meta.url));
+const worker = bundledWorker('hold-worker.mjs');
 const identity = 'org:1';
 const SECOND = 1e6;
 
@@ -25,16 +25,17 @@ describe('a process that is killed while it holds units', () => {
     const limit = { algo: 'budget', limit: 10, period: 'year', hold: '1m', onLapse } satisfies AlgorithmOptions;
     const [prefix, name, key] = [freshPrefix(), 'money', identity];
     const input = { url: process.env['TEST_REDIS_URL'], prefix, name, limit, key };
+    const script = await worker();
     const workers: ChildProcess[] = [];
     const ids: string[] = [];
     try {
-      for (const cost of [6, 3]) workers.push(fork(WORKER, [JSON.stringify({ ...input, cost })], { execArgv: [] }));
-      const told = await Promise.all(workers.map((worker) => once(worker, 'message') as Promise<[{ id: string }]>));
+      for (const cost of [6, 3]) workers.push(fork(script, [JSON.stringify({ ...input, cost })], { execArgv: [] }));
+      const told = await Promise.all(workers.map((child) => once(child, 'message') as Promise<[{ id: string }]>));
       ids.push(...told.map(([{ id }]) => id));
     } finally {
-      for (const worker of workers) {
-        worker.kill('SIGKILL');
-        if (worker.exitCode === null && worker.signalCode === null) await once(worker, 'exit');
+      for (const child of workers) {
+        child.kill('SIGKILL');
+        if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
       }
     }
     // By the server's own clock, and then by one that is past all holds.

@@ -1,7 +1,7 @@
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { algorithmNames } from '../support/arbitraries.js';
 import { ensureBuilt } from '../support/built.js';
+import { bundledWorker } from '../support/bundled-worker.js';
 import { isLong } from '../support/chaos.js';
 import { optionsOf } from '../support/load.js';
 import { freePort } from '../support/ports.mjs';
@@ -9,7 +9,8 @@ import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { runProcesses } from '../support/run-processes.js';
 import { freshPrefix } from '../support/stores.js';
 
-const workerOf = (name: string) => fileURLToPath(new URL(`../support/${name}`, import.meta.url));
+const leakWorker = bundledWorker('leak-worker.mjs');
+const shutDownWorker = bundledWorker('shut-down-worker.mjs');
 
 /**
  * The heap is measured after each round. What is bounded makes it wander, which over few rounds may look like a trend, or hide one;
@@ -62,7 +63,7 @@ describe('over very many checks', () => {
   const measure = async (input: { redis: string | undefined; leak?: boolean }, rounds: number): Promise<Held> => {
     const task = { ...input, prefix: freshPrefix(), limits, warmUp: WARM_UP, rounds, checks: CHECKS };
     const options = { timeoutMs: TIMEOUT_MS, flags: ['--expose-gc'] };
-    const [held] = await runProcesses<Held>(workerOf('leak-worker.mjs'), [task], options);
+    const [held] = await runProcesses<Held>(await leakWorker(), [task], options);
     return held!;
   };
 
@@ -114,7 +115,7 @@ describe('an app that is closed while much is under way', () => {
     try {
       const input = { redis: server.url, prefix: freshPrefix(), inFlight: IN_FLIGHT, waiting: WAITING };
       const during = async () => states[state](server);
-      const [result] = await runProcesses<ShutDown>(workerOf('shut-down-worker.mjs'), [input], { during });
+      const [result] = await runProcesses<ShutDown>(await shutDownWorker(), [input], { during });
       return result!;
     } finally {
       await server.stop();

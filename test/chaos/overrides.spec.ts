@@ -1,11 +1,11 @@
-import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from '@jest/globals';
 import { ensureBuilt } from '../support/built.js';
+import { bundledWorker } from '../support/bundled-worker.js';
 import { isLong } from '../support/chaos.js';
 import { runProcesses } from '../support/run-processes.js';
 import { freshPrefix } from '../support/stores.js';
 
-const WORKER = fileURLToPath(new URL('../support/overrides-worker.mjs', import.meta.url));
+const worker = bundledWorker('overrides-worker.mjs');
 
 const ROUNDS = isLong ? 200 : 20;
 /** What the guide promises. The short form may share its machine, and proves only that each change is heard. */
@@ -19,7 +19,7 @@ it('changed rates reach an app in another process within 100 ms', async () => {
     { ...input, sets: true },
     { ...input, sets: false },
   ];
-  const [set, seen] = await runProcesses<number[]>(WORKER, inputs);
+  const [set, seen] = await runProcesses<number[]>(await worker(), inputs);
   const delays = seen!.map((moment, round) => moment - set![round]!);
   expect(delays).toHaveLength(ROUNDS);
   expect(Math.max(...delays)).toBeLessThanOrEqual(MOST_MS);

@@ -1,12 +1,12 @@
-import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { ensureBuilt } from '../support/built.js';
+import { bundledWorker } from '../support/bundled-worker.js';
 import { isLong } from '../support/chaos.js';
 import { runProcesses } from '../support/run-processes.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 
-const WORKER = fileURLToPath(new URL('../support/policy-worker.mjs', import.meta.url));
+const worker = bundledWorker('policy-worker.mjs');
 
 const CHANGES = isLong ? 1000 : 200;
 const RATES = [50, 60, 70, 80, 90];
@@ -43,9 +43,9 @@ it('four instances under load decide only by states that were, while a fifth cha
       now = await versionOf(redis, prefix);
     }
   };
-  const reports = await runProcesses<Report>(WORKER, inputs, { timeoutMs: 120_000, during });
+  const reports = await runProcesses<Report>(await worker(), inputs, { timeoutMs: 120_000, during });
   // One that starts afterwards knows what is stored.
-  const [first] = (await runProcesses<Report>(WORKER, [input])) as [Report];
+  const [first] = (await runProcesses<Report>(await worker(), [input])) as [Report];
   expect(first.last[0]!.version).toBeGreaterThan(CHANGES / 2);
   for (const { last, held, live, lists } of reports) {
     expect([last, held, live, lists]).toEqual([first.last, first.held, first.live, first.lists]);

@@ -1,15 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { npm, PACKAGE_FOLDER } from '../support/npm.js';
+import { ensureBuilt } from '../support/built.js';
+import { bundledWorker } from '../support/bundled-worker.js';
 import { freshPrefix } from '../support/stores.js';
 
-const WORKER = fileURLToPath(new URL('../support/prefetch-worker.mjs', import.meta.url));
-const BUILT = fileURLToPath(new URL('../../dist/stores/layers/prefetch.store.js', import.meta.url));
+const worker = bundledWorker('prefetch-worker.mjs');
 
 const RUNS = Number(process.env['LEASE_RUNS'] ?? 2);
 const PROCESSES = 4;
@@ -35,9 +33,7 @@ function most({ algo, rate, interval }: { algo: string; rate: number; interval: 
 }
 
 describe('processes that hold units of one limit', () => {
-  beforeAll(async () => {
-    if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 110_000);
-  }, 120_000);
+  beforeAll(ensureBuilt, 120_000);
 
   it(
     'never let more pass than the limit says in any stretch of time, though one of them is killed',
@@ -79,9 +75,10 @@ async function run(options: AlgorithmOptions, prefetch: object): Promise<Use[]> 
     forMs: FOR_MS,
     inFlight: 8,
   };
+  const script = await worker();
   const uses: Use[] = [];
   const children = Array.from({ length: PROCESSES }, () =>
-    fork(WORKER, [JSON.stringify(input)], { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }),
+    fork(script, [JSON.stringify(input)], { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }),
   );
   try {
     await Promise.all(children.map((child) => once(child, 'message')));

@@ -1,9 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { PassThrough, Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { runProgram } from '../../lib/cli/program.js';
-import { LogFolder, type ProgramRun, runProgram as runBuilt } from './run-program.js';
+import { LogFolder, runHere, runProgram as runBuilt } from './run-program.js';
 
 const logs = new LogFolder();
 const START = Date.UTC(2026, 8, 21, 10);
@@ -22,17 +19,6 @@ const combined = requests.map(({ time, ip, path }) => {
   return `${ip} - - [${at[1]}/${at[2]}/${at[3]}:${at[4]} +0000] "GET ${path} HTTP/1.1" 200 17 "-" "tests"`;
 });
 
-/** Runs the program in this process. */
-async function run(args: readonly string[], input = ''): Promise<ProgramRun> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const written = Promise.all([text(stdout), text(stderr)]);
-  const code = await runProgram(args, { stdin: Readable.from([Buffer.from(input)]), stdout, stderr });
-  stdout.end();
-  stderr.end();
-  const [out, error] = await written;
-  return { code, stdout: out, stderr: error };
-}
-
 /** Each algorithm, and what a limit can be told besides. */
 const limits = [
   'gcra:6/1s,burst=9@steady',
@@ -50,6 +36,7 @@ const file = (name: string) => logs.path(name);
 describe('the source of the program says what the built one does', () => {
   beforeAll(async () => {
     await logs.write('access.ndjson', [...ndjson, 'no JSON', '{"time":"never"}']);
+    await logs.write('noise', ['\u0000\u0001\u001B[2Jbinary\u009B\u202E']);
     await logs.write('access.log', [...combined, 'no log']);
   });
 
@@ -65,13 +52,16 @@ describe('the source of the program says what the built one does', () => {
     ],
     ['of steady ones', () => ['simulate', '--limit', 'gcra:6/1s', '--generate', 'constant:9/s', '--for', '9s']],
     ['of a limit that is misspelt', () => ['simulate', '--limit', 'gcra:6/1s,bust=3', file('access.ndjson')]],
+    ['of a log that is not there', () => ['simulate', '--limit', 'gcra:6/1s', file('none.ndjson')]],
+    ['of noise', () => ['simulate', '--limit', 'gcra:6/1s', file('noise')]],
+    ['of an empty input', () => ['simulate', '--limit', 'gcra:6/1s', '-']],
     ['of itself', () => ['--help']],
     ['of a command', () => ['simulate', '--help']],
     ['of its version', () => ['--version']],
     ['without a command', () => []],
     ['of an unknown command', () => ['imitate']],
   ])('%s', async (_, args, input = '') => {
-    const here = await run(args(), input);
+    const here = await runHere(args(), input);
     expect(here).toEqual(await runBuilt(args(), { input }));
     expect(here.stdout + here.stderr).not.toBe('');
   });
@@ -79,7 +69,7 @@ describe('the source of the program says what the built one does', () => {
   it('in a chart', async () => {
     const charts = ['here.svg', 'built.svg'].map(file);
     const args = (chart: string) => ['simulate', ...limits, '--svg', chart, file('access.ndjson')];
-    expect((await run(args(charts[0]!))).code).toBe(0);
+    expect((await runHere(args(charts[0]!))).code).toBe(0);
     expect((await runBuilt(args(charts[1]!))).code).toBe(0);
     const [here, built] = await Promise.all(charts.map((chart) => readFile(chart, 'utf8')));
     expect(here).toBe(built);

@@ -1,29 +1,20 @@
-import { PassThrough, Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { runProgram } from '../../lib/cli/program.js';
 import type { Explanation } from '../../lib/explain/explanation.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { ensureBuilt } from '../support/built.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
-import { type ProgramRun, runProgram as runBuilt } from './run-program.js';
+import { type ProgramRun, runHere, runProgram as runBuilt } from './run-program.js';
 
 const SHOP = join(PACKAGE_FOLDER, 'test/cli/apps/shop.module.mjs');
 const KEY = 'tenant:acme';
 const redis = process.env['TEST_REDIS_URL']!;
 
 /** Runs the command in this process. */
-async function explain(...args: string[]): Promise<ProgramRun> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const written = Promise.all([text(stdout), text(stderr)]);
-  const code = await runProgram(['explain', ...args], { stdin: Readable.from([]), stdout, stderr });
-  stdout.end();
-  stderr.end();
-  const [out, error] = await written;
-  return { code, stdout: out, stderr: error };
+function explain(...args: string[]): Promise<ProgramRun> {
+  return runHere(['explain', ...args]);
 }
 
 async function explained(...args: string[]): Promise<Explanation> {

@@ -2,7 +2,10 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll } from '@jest/globals';
+import { runProgram as runSource } from '../../lib/cli/program.js';
 import type { Report } from '../../lib/cli/simulate/report.js';
 import { ensureBuilt } from '../support/built.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
@@ -12,6 +15,17 @@ export interface ProgramRun {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** Runs the source of the program in this process, with a text as its standard input. */
+export async function runHere(args: readonly string[], input = ''): Promise<ProgramRun> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const written = Promise.all([text(stdout), text(stderr)]);
+  const code = await runSource(args, { stdin: Readable.from([Buffer.from(input)]), stdout, stderr });
+  stdout.end();
+  stderr.end();
+  const [out, error] = await written;
+  return { code, stdout: out, stderr: error };
 }
 
 /** Runs the built program as a shell would, in a folder of its own, with a text as its standard input. */
@@ -31,16 +45,21 @@ export function runProgram(args: readonly string[], { cwd, input }: { cwd?: stri
   });
 }
 
-/** A folder with logs, and the built program that reads them. */
+/** A folder with logs, and the program that reads them. The tests of the spec run in it. */
 export class LogFolder {
   private folder = '';
+  private readonly before = process.cwd();
 
   constructor() {
     beforeAll(async () => {
       await ensureBuilt();
       this.folder = await mkdtemp(join(tmpdir(), 'sluice-logs-'));
+      process.chdir(this.folder);
     }, 120_000);
-    afterAll(() => rm(this.folder, { recursive: true, force: true }));
+    afterAll(async () => {
+      process.chdir(this.before);
+      await rm(this.folder, { recursive: true, force: true });
+    });
   }
 
   path(name: string): string {
@@ -52,9 +71,9 @@ export class LogFolder {
     return writeFile(this.path(name), `${texts.join('\n')}\n`);
   }
 
-  /** Runs `simulate` in the folder. */
+  /** Runs `simulate` in this process. */
   simulate(...args: string[]): Promise<ProgramRun> {
-    return runProgram(['simulate', ...args], { cwd: this.folder });
+    return runHere(['simulate', ...args]);
   }
 
   /** The same, and reads what it tells. */

@@ -1,15 +1,15 @@
-import { fileURLToPath } from 'node:url';
 import { expect } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { OnStoreError } from '../../lib/limits/compiled-limit.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import type { algorithmNames } from './arbitraries.js';
+import { bundledWorker } from './bundled-worker.js';
 import { until } from './chaos.js';
 import { runProcesses } from './run-processes.js';
 import { ask, compile, freshPrefix } from './stores.js';
 
-const WORKER = fileURLToPath(new URL('load-worker.mjs', import.meta.url));
+const worker = bundledWorker('load-worker.mjs');
 
 const PROCESSES = 3;
 const IN_FLIGHT = 16;
@@ -67,7 +67,7 @@ export interface LoadOptions {
 }
 
 /** Several processes ask for the same limits at once, the first of which remembers refusals. */
-export function runUnderLoad({
+export async function runUnderLoad({
   redis,
   counters,
   during,
@@ -78,7 +78,7 @@ export function runUnderLoad({
   const input = { redis, prefix, counters, inFlight: IN_FLIGHT, timeoutMs: TIMEOUT_MS, pairs };
   const inputs = Array.from({ length: PROCESSES }, (_, index) => ({ ...input, refusalCache: index === 0 }));
   const reports: (string | undefined)[] = inputs.map(() => undefined);
-  return runProcesses<LoadResult>(WORKER, inputs, {
+  return runProcesses<LoadResult>(await worker(), inputs, {
     timeoutMs,
     during: () => during(prefix, reports),
     onTold: (index, state) => (reports[index] = state as string),

@@ -3,6 +3,7 @@ import 'reflect-metadata';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
 import { LimiterService, RateLimitModule } from '../../dist/index.js';
 import { OwnTime } from './own-time.mjs';
 import { runTask } from './process-task.mjs';
@@ -10,7 +11,7 @@ import { runTask } from './process-task.mjs';
 await runTask(async ({ redis, prefix, inFlight, waiting }, startTogether, stopped) => {
   class AppModule {}
   Module({ imports: [RateLimitModule.forRoot({ redis, prefix })] })(AppModule);
-  const app = await NestFactory.create(AppModule, { logger: false });
+  const app = await NestFactory.create(AppModule, new ExpressAdapter(), { logger: false });
   await app.listen(0, '127.0.0.1');
   const limiters = app.get(LimiterService);
   const many = limiters.for({ name: 'many', algo: 'gcra', rate: 1000, interval: '1h' });

@@ -1,6 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { type Cluster, Redis } from 'ioredis';
@@ -17,10 +16,11 @@ import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { slotTags } from '../../lib/stores/redis/slot-tags.js';
 import type { Store } from '../../lib/stores/store.js';
 import { ensureBuilt } from '../support/built.js';
+import { bundledWorker } from '../support/bundled-worker.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { ask, connectCluster, freshPrefix, ManualClock } from '../support/stores.js';
 
-const WORKER = fileURLToPath(new URL('../support/usage-worker.mjs', import.meta.url));
+const usageWorker = bundledWorker('usage-worker.mjs');
 const ALL: TimeRange = { from: -Infinity, to: Infinity };
 const DAY_MS = 86_400_000;
 const identity = 'user:42';
@@ -196,11 +196,12 @@ describe('usage on Redis', () => {
       const prefix = freshPrefix();
       const options = { algo: 'budget', limit: 1_000_000, period: 'year', usage: '400d' };
       const input = { url: server.url, prefix, name: 'api', limit: options, keys: 40 };
+      const script = await usageWorker();
       const workers: ChildProcess[] = [];
       const told: number[] = [0, 0, 0];
       try {
         for (let seed = 0; seed < 3; seed++) {
-          const worker = fork(WORKER, [JSON.stringify({ ...input, seed })], { execArgv: [] });
+          const worker = fork(script, [JSON.stringify({ ...input, seed })], { execArgv: [] });
           worker.on('message', ({ allowed }: { allowed: number }) => (told[seed] = allowed));
           workers.push(worker);
         }
