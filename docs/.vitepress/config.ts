@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
 import { comparisons } from './comparisons.js';
 import { diagrams } from './diagrams.js';
+import { highlightedOnce } from './highlighted-once.js';
 import { headingOfHome, withTitles } from './home.js';
 import { copyLinkedFiles, linksOfTheRepository } from './links.js';
 import { pageOf, REPOSITORY } from './pages.js';
@@ -33,6 +34,7 @@ export default defineConfig({
     languageAlias: { promql: 'sql' },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config(md) {
+      highlightedOnce(md);
       linksOfTheRepository(md);
       headingOfHome(md);
       comparisons(md);

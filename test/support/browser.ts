@@ -5,7 +5,29 @@ import { ensureBrowser } from './browser-binary.mjs';
 /** Ends only what hangs. */
 const TIMEOUT_MS = 15_000;
 
-const ARGUMENTS = ['--disable-gpu', '--disable-dev-shm-usage'];
+/**
+ * The first two are what the address bar would show: Chromium starts processes for it beside each page, though no window is seen.
+ * Chromium heeds the last such list alone, so the others are those of Playwright.
+ */
+const DISABLED_FEATURES = [
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'AimEnabled',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+  'ThirdPartyStoragePartitioning',
+];
+
+const ARGUMENTS = ['--disable-gpu', '--disable-dev-shm-usage', `--disable-features=${DISABLED_FEATURES.join()}`];
 
 /** Starts a browser. Who starts one closes it. */
 export function startBrowser(): Promise<Browser> {
