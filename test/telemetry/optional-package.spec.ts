@@ -36,7 +36,8 @@ describe('@opentelemetry/api', () => {
     if (!existsSync(INSTALLED)) throw new Error('dist/index.js is missing: run `npm run build` before this test.');
     folder = await mkdtemp(join(tmpdir(), 'sluice-bare-'));
     bare = join(folder, 'node_modules/nestjs-sluice/dist/index.js');
-    await cp(join(PACKAGE_FOLDER, 'dist'), dirname(bare), { recursive: true });
+    const isRun = (path: string) => !/\.map$|\.d\.ts$/.test(path);
+    await cp(join(PACKAGE_FOLDER, 'dist'), dirname(bare), { recursive: true, filter: isRun });
     const json = await readFile(join(PACKAGE_FOLDER, 'package.json'), 'utf8');
     await cp(join(PACKAGE_FOLDER, 'package.json'), join(folder, 'node_modules/nestjs-sluice/package.json'));
     const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(json) as Manifest;

@@ -57,7 +57,7 @@ export class ConsolePage {
   ) {}
 
   static async open(browser: SpecBrowser, url: string, options: BrowserContextOptions = {}): Promise<ConsolePage> {
-    const { page, complaints } = await browser.open(url, { ...ADMIN, reducedMotion: 'reduce', ...options });
+    const { page, complaints } = await browser.open(url, { ...ADMIN, ...options });
     await page.getByRole('heading', { level: 1 }).waitFor();
     return new ConsolePage(page, complaints);
   }
