@@ -148,16 +148,19 @@ async function folderOf(name: string, shared: readonly string[]): Promise<string
  */
 async function install(folder: string, tarball: string, first: string | undefined): Promise<void> {
   const flags = ['--no-audit', '--no-fund', '--prefer-offline', '--no-package-lock', '--ignore-scripts'];
+  const mark = join(folder, 'node_modules/nestjs-sluice/of-the-first-project');
   if (first !== undefined) {
     linkFiles(join(first, 'node_modules/nestjs-sluice'), join(folder, 'node_modules/nestjs-sluice'));
     // npm unpacks anew a package whose program is not linked.
     const program = 'node_modules/.bin/nestjs-sluice';
     await cp(join(first, program), join(folder, program), { verbatimSymlinks: true });
+    await writeFile(mark, '');
   }
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as Manifest;
   manifest.dependencies['nestjs-sluice'] = first === undefined ? `file:${tarball}` : OWN.version;
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
   await npm(['install', ...flags], folder, INSTALL_TIMEOUT_MS);
+  if (first !== undefined && !existsSync(mark)) throw new Error('npm installed another package of the same version');
 }
 
 /** The folders of packages, and of all they depend on. npm installs what has programs, and links these. */
