@@ -22,6 +22,11 @@ interface Told {
   error?: string;
 }
 
+/** Folders, manifests and code: declarations and maps are not run. */
+function isRun(path: string): boolean {
+  return !/\.map$|\.d\.ts$/.test(path);
+}
+
 async function run(entry: string, telemetry: boolean | null): Promise<Told> {
   const [told] = await runProcesses<Told>(WORKER, [{ entry, telemetry }]);
   return told!;
@@ -36,7 +41,6 @@ describe('@opentelemetry/api', () => {
     if (!existsSync(INSTALLED)) throw new Error('dist/index.js is missing: run `npm run build` before this test.');
     folder = await mkdtemp(join(tmpdir(), 'sluice-bare-'));
     bare = join(folder, 'node_modules/nestjs-sluice/dist/index.js');
-    const isRun = (path: string) => !/\.map$|\.d\.ts$/.test(path);
     await cp(join(PACKAGE_FOLDER, 'dist'), dirname(bare), { recursive: true, filter: isRun });
     const json = await readFile(join(PACKAGE_FOLDER, 'package.json'), 'utf8');
     await cp(join(PACKAGE_FOLDER, 'package.json'), join(folder, 'node_modules/nestjs-sluice/package.json'));
