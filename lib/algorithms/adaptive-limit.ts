@@ -13,6 +13,8 @@ const STALE = 20;
 const SETTLED = 5;
 /** A baseline was right if the next one is not larger by more. */
 const RIGHT = 1.3;
+/** Chance alone seldom makes a few requests so many times as fast as others. */
+const TOO_GOOD = 2;
 /** An event loop that is late by less is not late: timers are not exact. In microseconds. */
 const PUNCTUAL = 5000;
 /** The share of requests that end by a timeout from which on the limit falls. */
@@ -43,6 +45,8 @@ export class AdaptiveLimit implements State {
   private probesAll = false;
   /** For how many windows the baseline is not doubted. */
   private settled = SETTLED;
+  /** The last probe measured far less than the one before: the next one is made soon. */
+  private isUnsure = false;
   /** Nothing has shown yet that the limit is large enough. */
   private isStarting = true;
   /** Who asks, and how late the event loop is for him. */
@@ -162,7 +166,7 @@ export class AdaptiveLimit implements State {
       const isBusy = window.delay > parameters.eventLoopDelay || window.cpu > parameters.cpu;
       this.limit = bounded(isBusy ? Math.max(limit, Math.min(higher, needed)) : higher, min, quota);
     }
-    const isDoubted = ratio > tolerance && age > this.settled * parameters.window;
+    const isDoubted = (ratio > tolerance || this.isUnsure) && age > this.settled * parameters.window;
     if (isDoubted || age > parameters.probeEvery) this.beginProbe(parameters, latency);
   }
 
@@ -196,11 +200,14 @@ export class AdaptiveLimit implements State {
 
   private endProbe(parameters: AdaptiveParameters, measured: number): void {
     const { tolerance, min, quota } = parameters;
-    const wasRight = this.baseline !== undefined && measured <= RIGHT * this.baseline;
-    this.settled = wasRight ? Math.min(2 * this.settled, Number.MAX_SAFE_INTEGER) : SETTLED;
+    const before = this.baseline;
+    const wasRight = before !== undefined && measured <= RIGHT * before;
+    this.isUnsure = wasRight && measured * TOO_GOOD < before;
+    this.settled = wasRight && !this.isUnsure ? Math.min(2 * this.settled, Number.MAX_SAFE_INTEGER) : SETTLED;
     this.probe = undefined;
     this.probesAll = false;
-    this.baseline = measured;
+    // A few requests that were fast by chance must not make all others look slow.
+    this.baseline = wasRight && measured < before ? (measured + before) / 2 : measured;
     this.measuredAt = this.now;
     this.window = new AdaptiveWindow(this.now);
     const gradient = (tolerance * measured) / this.latencyBefore;
