@@ -24,6 +24,8 @@ const RATE_DECAY = 0.9;
 /** The weights of a window without load in the baseline, if it was slower, and if it was faster. */
 const SLOWER_WEIGHT = 0.1;
 const FASTER_WEIGHT = 0.5;
+/** What the clock of a process cannot tell apart, in microseconds: what takes less is taken for as long. */
+const CLOCK_TICK = 1000;
 const EPSILON = 1e-9;
 
 /** A limit of requests in flight that follows their latency, as `AdaptiveOptions` says. It is changed in place. */
@@ -112,12 +114,13 @@ export class AdaptiveLimit implements State {
     const { window, now } = this;
     const { tolerance } = parameters;
     this.probe?.settle(this.flights.units);
-    const latency = now - flight.since + flight.delay;
+    const measurable = now - flight.since + flight.delay;
+    const latency = Math.max(measurable, CLOCK_TICK);
     if (end === 'dropped') window.dropped++;
     else if (end === 'completed') window.completed += flight.units;
     // A client that left says only that it would have taken longer: that is something once it is too long.
     const counts = end === 'completed' || (end === 'aborted' && latency > tolerance * (this.baseline ?? 0));
-    const says = counts && latency >= 0;
+    const says = counts && measurable >= 0;
     if (says) window.add(latency);
     const measured = this.probe?.ended(ticket, says ? latency : undefined);
     if (measured !== undefined) this.endProbe(parameters, measured);
@@ -185,6 +188,7 @@ export class AdaptiveLimit implements State {
   }
 
   private beginProbe({ min }: AdaptiveParameters, latency: number): void {
+    this.isUnsure = false;
     const used = Math.min(Math.floor(this.limit), Math.floor(this.window.peak));
     const level = Math.max(min, Math.floor(used / 2));
     this.measuredAt = this.now;
@@ -210,8 +214,9 @@ export class AdaptiveLimit implements State {
     this.baseline = wasRight && measured < before ? (measured + before) / 2 : measured;
     this.measuredAt = this.now;
     this.window = new AdaptiveWindow(this.now);
-    const gradient = (tolerance * measured) / this.latencyBefore;
-    if (gradient < 1) this.limit = bounded(Math.max(this.limit * gradient, this.needed(measured)), min, this.limit);
+    const gradient = (tolerance * this.baseline) / this.latencyBefore;
+    if (gradient < 1)
+      this.limit = bounded(Math.max(this.limit * gradient, this.needed(this.baseline)), min, this.limit);
     this.limit = bounded(this.limit, min, quota);
   }
 

@@ -144,6 +144,20 @@ describe('a limit', () => {
     expect(goodput).toBeGreaterThan(0.85 * CAPACITY);
   });
 
+  it('is not misled by requests that take less than its clock can tell', () => {
+    const { goodput } = last(
+      {
+        servers: () => 2,
+        serviceMs: exponential(0.4),
+        durationMs: 10_000,
+        rate: () => 7500,
+        options: { probeEvery: '2s' },
+      },
+      5,
+    );
+    expect(goodput).toBeGreaterThan(0.9 * 5000);
+  });
+
   it('learns from clients that do not wait so long', () => {
     const { largest } = last({
       ...eight,
