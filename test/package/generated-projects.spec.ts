@@ -28,9 +28,10 @@ const OWN = manifestOf('.');
 /** One run with both configurations. */
 const VITEST_OF_BOTH = `
 import { defineConfig } from 'vitest/config';
+const patience = { testTimeout: ${RUN_TIMEOUT_MS}, hookTimeout: ${RUN_TIMEOUT_MS} };
 export default defineConfig({
   test: {
-    projects: ['vitest.config.ts', 'vitest.config.e2e.ts'].map((name) => ({ extends: name, test: { name } })),
+    projects: ['vitest.config.ts', 'vitest.config.e2e.ts'].map((name) => ({ extends: name, test: { name, ...patience } })),
   },
 });
 `;
@@ -59,9 +60,11 @@ const PROJECTS: Record<string, Project> = {
     shared: ['jest', 'reflect-metadata', 'rxjs', ...Object.keys(OWN.dependencies)],
     steps: {
       ...RESOLVED,
-      'passes its tests': (folder) => jest(folder, [], ['--projects', '.', 'test/jest-e2e.json']),
-      'passes Jest that knows ES modules': (folder) =>
-        jest(folder, ['--experimental-vm-modules'], ['--config', 'test/jest-e2e.json']),
+      'passes its tests': async (folder) => {
+        expect(specsOf(await jest(folder, [], ['--json', '--projects', '.', 'test/jest-e2e.json']))).toBe(3);
+      },
+      'passes Jest that knows ES modules': async (folder) =>
+        void (await jest(folder, ['--experimental-vm-modules'], ['--config', 'test/jest-e2e.json'])),
       'compiles, also with the resolution that knows no exports, its declarations checked': async (folder) => {
         const manifest = await readFile(join(folder, 'node_modules/typescript/package.json'), 'utf8');
         expect((JSON.parse(manifest) as Manifest).version).toMatch(/^5\.7\./);
@@ -83,9 +86,8 @@ const PROJECTS: Record<string, Project> = {
       ...RESOLVED,
       'passes its tests': async (folder) => {
         await writeFile(join(folder, 'vitest.both.ts'), VITEST_OF_BOTH);
-        const timeouts = ['testTimeout', 'hookTimeout'].map((name) => `--${name}=${RUN_TIMEOUT_MS}`);
-        const flags = ['--config', 'vitest.both.ts', '--no-isolate', ...timeouts];
-        await node(['node_modules/vitest/vitest.mjs', 'run', ...flags], folder);
+        const flags = ['--config', 'vitest.both.ts', '--no-isolate', '--reporter=json'];
+        expect(specsOf(await node(['node_modules/vitest/vitest.mjs', 'run', ...flags], folder))).toBe(3);
       },
       // The sample is built with TypeScript 6.
       'compiles with TypeScript 7': async (folder) => {
@@ -108,13 +110,16 @@ beforeAll(async () => {
   const { tarball } = packed;
   const installed: string[] = [];
   const runs: Promise<unknown>[] = [];
-  for (const [name, { shared, steps }] of Object.entries(PROJECTS)) {
-    const folder = await folderOf(name, shared);
-    await install(folder, tarball, installed[0]);
-    installed.push(folder);
-    runs.push(takeSteps(folder, steps).then((ends) => outcomes.set(name, ends)));
+  try {
+    for (const [name, { shared, steps }] of Object.entries(PROJECTS)) {
+      const folder = await folderOf(name, shared);
+      await install(folder, tarball, installed[0]);
+      installed.push(folder);
+      runs.push(takeSteps(folder, steps).then((ends) => outcomes.set(name, ends)));
+    }
+  } finally {
+    await Promise.all(runs);
   }
-  await Promise.all(runs);
 }, ALL_TIMEOUT_MS);
 
 afterAll(async () => {
@@ -217,9 +222,14 @@ async function takeSteps(folder: string, steps: Record<string, Step>) {
   return ends;
 }
 
-async function jest(folder: string, nodeFlags: readonly string[], flags: readonly string[]): Promise<void> {
+function jest(folder: string, nodeFlags: readonly string[], flags: readonly string[]): Promise<string> {
   const program = 'node_modules/jest/bin/jest.js';
-  await node([...nodeFlags, program, '--runInBand', `--testTimeout=${RUN_TIMEOUT_MS}`, ...flags], folder);
+  return node([...nodeFlags, program, '--runInBand', `--testTimeout=${RUN_TIMEOUT_MS}`, ...flags], folder);
+}
+
+/** How many specs ran, by what Jest or vitest tell. A project has one of a unit and two of the whole app. */
+function specsOf(json: string): number {
+  return (JSON.parse(json) as { testResults: unknown[] }).testResults.length;
 }
 
 async function expectStart(folder: string, ...nodeFlags: readonly string[]): Promise<void> {
