@@ -262,8 +262,8 @@ describe('no stretch of time holds more units than the algorithm allows', () => 
       fc.asyncProperty(optionsOf['leaky-bucket'], history(forwardStep, 40), (options, steps) =>
         world(kind, options, async (world) => {
           await world.play(steps);
-          // A wait is rounded up to a millisecond, and a clock down to a tick.
-          const late = MILLISECOND + BigInt((world.limit.parameters as ArrivalParameters).scale.tick);
+          // A wait is rounded up to a millisecond, and a clock, which has whole microseconds, down to a tick.
+          const late = MILLISECOND + BigInt((world.limit.parameters as ArrivalParameters).scale.tick - 1);
           const departures = only(world).map(({ time, cost, decision }) => ({
             time: BigInt(time + decision.delayMs * 1000),
             units: BigInt(cost),
