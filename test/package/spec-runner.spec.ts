@@ -9,7 +9,7 @@ function outputOf(example: string): Promise<{ code: unknown; text: string }> {
   const spec = `<rootDir>/test/support/jest/examples/${example}.ts`;
   const args = [JEST, '--config', 'jest.unit.config.mjs', '--testMatch', spec, '--maxWorkers=1'];
   // What it runs of the library does not count.
-  const { TEST_COVERAGE: _coverage, NODE_V8_COVERAGE: _folder, ...env } = process.env;
+  const { TEST_COVERAGE: _coverage, ...env } = process.env;
   return new Promise((resolved) => {
     // Where the environment asks for colours, as on many a CI, the code that Jest shows has them in any case.
     execFile(process.execPath, args, { env }, (error, stdout, stderr) =>
