@@ -6,7 +6,7 @@ import { isLong } from '../support/chaos.js';
 import { optionsOf } from '../support/load.js';
 import { freePort } from '../support/ports.mjs';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
-import { runProcesses } from '../support/run-processes.js';
+import { runProcesses, STEADY_HEAP } from '../support/run-processes.js';
 import { freshPrefix } from '../support/stores.js';
 
 const leakWorker = bundledWorker('leak-worker.mjs');
@@ -18,9 +18,9 @@ const shutDownWorker = bundledWorker('shut-down-worker.mjs');
  */
 const FEW_ROUNDS = 16;
 const MANY_ROUNDS = 48;
-const CHECKS = isLong ? 80_000 : 2000;
-/** In these the code is compiled, and what is bounded grows as large as it may. */
-const WARM_UP = 8000;
+const CHECKS = isLong ? 80_000 : 1000;
+/** In these all code runs, and what is bounded grows as large as it may. */
+const WARM_UP = 2000;
 /** The most that the heap may grow, in bytes a check: the smallest object that is kept a check takes more than twice as many. */
 const MAX_TREND_BYTES = 16;
 /**
@@ -62,7 +62,7 @@ describe('over very many checks', () => {
 
   const measure = async (input: { redis: string | undefined; leak?: boolean }, rounds: number): Promise<Held> => {
     const task = { ...input, prefix: freshPrefix(), limits, warmUp: WARM_UP, rounds, checks: CHECKS };
-    const options = { timeoutMs: TIMEOUT_MS, flags: ['--expose-gc'] };
+    const options = { timeoutMs: TIMEOUT_MS, flags: STEADY_HEAP };
     const [held] = await runProcesses<Held>(await leakWorker(), [task], options);
     return held!;
   };

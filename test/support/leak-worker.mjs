@@ -1,6 +1,6 @@
 /**
  * A process that makes rounds of checks of every kind, with the built package, and measures what it holds after each round.
- * With `leak` it keeps one small object a check, so that a test can prove that it would tell. Runs with `--expose-gc`.
+ * With `leak` it keeps one small object a check, so that a test can prove that it would tell. Runs with the flags `STEADY_HEAP`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
@@ -66,7 +66,7 @@ function refundOf(entry, { ticket, chargedAt, source }) {
 /** Bytes of the heap in use when nothing is under way. What is held for a moment only is not counted. */
 async function heapInUse() {
   const heaps = [];
-  for (let i = 0; i < 3; i++) {
+  for (let i = 0; i < 2; i++) {
     await sleep(20);
     globalThis.gc();
     heaps.push(process.memoryUsage().heapUsed);

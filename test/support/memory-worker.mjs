@@ -1,6 +1,6 @@
 /**
  * A process that fills a store in process with counters, with the built package, and says what these take of its heap. Runs
- * with `--expose-gc`.
+ * with the flags `STEADY_HEAP`.
  */
 import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
 import { MemoryStore } from '../../dist/stores/memory/memory.store.js';
@@ -12,7 +12,7 @@ function heapUsed() {
   return process.memoryUsage().heapUsed;
 }
 
-/** The code that fills it has been compiled, or it would count as well. */
+/** The code that fills it has run before, or what is kept of it would count as well. */
 async function measure(flood) {
   await fill({ ...flood, counters: 100, times: 3 });
   const before = heapUsed();

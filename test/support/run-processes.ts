@@ -12,6 +12,18 @@ export interface RunProcessesOptions {
   flags?: readonly string[];
 }
 
+/**
+ * Flags of Node for processes that measure their heap: it can be collected, holds no compiled code, and holds all that is remembered of
+ * types from the first call on. Else it grows for thousands of calls.
+ */
+export const STEADY_HEAP = [
+  '--expose-gc',
+  '--no-opt',
+  '--no-maglev',
+  '--no-sparkplug',
+  '--no-lazy-feedback-allocation',
+];
+
 type Message = { ready: true } | { told: unknown } | { result: unknown };
 
 /**
