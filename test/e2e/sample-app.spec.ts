@@ -5,8 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { bundledWorker } from '../support/bundled-worker.js';
 import { until } from '../support/until.js';
 import { type SampleApp, START_TIMEOUT_MS, startSample as startApp } from '../support/sample-app.js';
+
+/** The sample as one file, which starts sooner than the built one, and finds no page. */
+const bundledSample = bundledWorker('../../sample-app/dist/main.js');
 
 const ROUTES = 23;
 /** Its lines are for curl, and are tried with it where it is installed. */
@@ -114,11 +118,13 @@ describe('the sample app, counting in process', () => {
 
   it('says which port is taken, and ends', async () => {
     const { port } = new URL(sample.lines[0]!.url);
-    await expect(startSample({ REDIS_URL: '', PORT: port })).rejects.toThrow(`Port ${port} is taken`);
+    await expect(startSample({ REDIS_URL: '', PORT: port }, await bundledSample())).rejects.toThrow(
+      `Port ${port} is taken`,
+    );
   });
 
   it('says what is wrong with its settings, and ends', async () => {
-    const started = startSample({ REDIS_URL: '', DEMO_TRAFFIC: 'yes' });
+    const started = startSample({ REDIS_URL: '', DEMO_TRAFFIC: 'yes' }, await bundledSample());
     await expect(started).rejects.toThrow("DEMO_TRAFFIC is 'yes', wants on or off");
   });
 
@@ -129,7 +135,7 @@ describe('the sample app, counting in process', () => {
 
 describe('the sample app, with a Redis that is not there', () => {
   it('says where it counts meanwhile', async () => {
-    const sample = await startSample({ REDIS_URL: 'redis://127.0.0.1:1' });
+    const sample = await startSample({ REDIS_URL: 'redis://127.0.0.1:1' }, await bundledSample());
     expect(sample.output).toContain('Counters: in this process, until there is an answer of Redis at 127.0.0.1:1.');
     await sample.stop();
   });
@@ -143,7 +149,7 @@ describe('the sample app, counting on Redis', () => {
     const url = database(9);
     redis = new Redis(url, { lazyConnect: true });
     await redis.connect();
-    sample = await startSample({ REDIS_URL: url });
+    sample = await startSample({ REDIS_URL: url }, await bundledSample());
   }, START_TIMEOUT_MS);
 
   afterAll(async () => {
@@ -252,8 +258,8 @@ async function rateOfSearch({ url }: Sample): Promise<object | undefined> {
   return rates.find(({ name }) => name === 'search')?.options;
 }
 
-async function startSample(env: Record<string, string>): Promise<Sample> {
-  const app = await startApp(env);
+async function startSample(env: Record<string, string>, main?: string): Promise<Sample> {
+  const app = await startApp(env, main);
   const lines = app.output.split('\n').flatMap((line) => (line.startsWith('  curl ') ? [parse(line)] : []));
   return { ...app, lines };
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,24 +11,28 @@ const REQUIRE = "import * as commonjs from 'node:module';\nconst require = commo
 /** What Nest loads if it is there, and does without. */
 const OPTIONAL = ['@nestjs/microservices*', '@nestjs/websockets*', 'class-transformer*', 'class-validator'];
 
+const NAME = 'worker.mjs';
+
 /**
- * A script of this folder, for processes of a spec, as one file with the built package and the packages that both import: a process
- * takes a quarter of the CPU to load it. The file is made when it is first asked for, and goes with the spec.
+ * A script, for processes of a spec, as one file with the built package and the packages that both import: a process takes a quarter
+ * of the CPU to load it. The file is made when it is first asked for, and goes with the spec.
+ *
+ * @param path from this folder
  */
-export function bundledWorker(name: string): () => Promise<string> {
+export function bundledWorker(path: string): () => Promise<string> {
   let folder: Promise<string> | undefined;
   afterAll(async () => {
     if (folder !== undefined) await rm(await folder, { recursive: true, force: true });
   });
-  return async () => join(await (folder ??= bundle(name)), name);
+  return async () => join(await (folder ??= bundle(path)), NAME);
 }
 
-async function bundle(name: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-worker-'));
+async function bundle(path: string): Promise<string> {
   // Not `build`, which keeps a process.
-  buildSync({
-    entryPoints: [fileURLToPath(new URL(name, import.meta.url))],
-    outfile: join(folder, name),
+  const { outputFiles } = buildSync({
+    entryPoints: [fileURLToPath(new URL(path, import.meta.url))],
+    outfile: NAME,
+    write: false,
     bundle: true,
     platform: 'node',
     format: 'esm',
@@ -37,5 +41,7 @@ async function bundle(name: string): Promise<string> {
     banner: { js: REQUIRE },
     logLevel: 'error',
   });
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-worker-'));
+  await writeFile(join(folder, NAME), outputFiles[0]!.contents);
   return folder;
 }

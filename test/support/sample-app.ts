@@ -18,9 +18,13 @@ export interface SampleApp {
   stop(): Promise<string | number | null>;
 }
 
-/** Starts the built sample on a free port. Rejects with what it wrote if it ends first. */
-export async function startSample(env: Record<string, string>): Promise<SampleApp> {
-  const child = spawn(process.execPath, [MAIN], {
+/**
+ * Starts the built sample on a free port. Rejects with what it wrote if it ends first.
+ *
+ * @param main its script, which may be bundled
+ */
+export async function startSample(env: Record<string, string>, main = MAIN): Promise<SampleApp> {
+  const child = spawn(process.execPath, [main], {
     env: { ...process.env, PORT: '0', NO_COLOR: '1', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
