@@ -8,13 +8,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { LimiterService, RateLimitModule } from '../../dist/index.js';
-import { runTask } from './process-task.mjs';
+import { runTask, tell } from './process-task.mjs';
 
 class AppModule {}
 
 /** So many that a change which an instance missed is seldom hidden by a later one. */
 const SINGLE = Array.from({ length: 40 }, (_, index) => `tenant:${index}`);
 const PATTERNS = [undefined, 'tenant:*', 'tenant:a*', 'tenant:acme', ...SINGLE];
+
+/** However late the machine lets it begin. */
+const FEWEST_TURNS = 2000;
+/** After so long the last change is known, and what was to expire has expired. */
+const SETTLED_MS = 1000;
 
 await runTask(async ({ url, prefix, keys, changes, rates }, startTogether, stopped) => {
   const define = { api: { algo: 'sliding-log', rate: rates[0], interval: '1h' } };
@@ -29,9 +34,11 @@ await runTask(async ({ url, prefix, keys, changes, rates }, startTogether, stopp
   const counts = { asked: 0, off: 0, denied: 0, exempt: 0 };
   const run = { done: false };
   void stopped.then(() => (run.done = true));
-  if (changes > 0) await change(service, changes, rates);
-  else {
-    for (let turn = 0; !run.done; turn++) {
+  if (changes > 0) {
+    await change(service, changes, rates);
+    tell('changed');
+  } else {
+    for (let turn = 0; !run.done || turn < FEWEST_TURNS; turn++) {
       const key = keys[turn % keys.length];
       const { allowed, quota, source } = await api.consume(key);
       counts.asked++;
@@ -45,6 +52,7 @@ await runTask(async ({ url, prefix, keys, changes, rates }, startTogether, stopp
     }
   }
   await stopped;
+  await sleep(SETTLED_MS);
   const last = await service.changes({ last: 1 });
   const rateOf = async (key) => [await service.getRate('api', { key }), await service.getMode('api', { key })];
   const all = [...keys, ...SINGLE];
