@@ -145,8 +145,10 @@ async function stopAll(servers: readonly RedisServer[]): Promise<void> {
   await Promise.all(servers.map((server) => server.stop()));
 }
 
+/** Asks one after the other, and none behind one that has not passed. */
 async function everyServer(servers: readonly RedisServer[], test: (client: Redis) => Promise<boolean>) {
-  return (await filterServers(servers, test)).length === servers.length;
+  for (const server of servers) if (!(await asked(server, test))) return false;
+  return true;
 }
 
 async function filterServers(servers: readonly RedisServer[], test: (client: Redis) => Promise<boolean>) {
