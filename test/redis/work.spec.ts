@@ -60,7 +60,7 @@ async function calls(command = 'evalsha'): Promise<{ count: number; micros: numb
  * How long the script takes on a server with a core of its own: the least of several times, since other processes may have
  * stopped it, by a yardstick that they slow down as well. What looks long is tried more often: other processes only add to it.
  */
-async function microsOf(act: () => Promise<unknown>, times = 7, mostTimes = 35): Promise<number> {
+async function microsOf(act: () => Promise<unknown>, times = 3, mostTimes = 35): Promise<number> {
   let [least, yardstick, micros] = [Infinity, Infinity, Infinity];
   for (let time = 0; time < times || (micros >= MOST_A_CHECK && time < mostTimes); time++) {
     await redis.config('RESETSTAT');
@@ -161,7 +161,7 @@ describe('one check keeps the server busy for less than a millisecond', () => {
         await redis.copy('seed', key, 'REPLACE');
         clock.micros = start + ms * 1000;
         await act();
-      }, 5);
+      });
     const times = {
       allowed: await at(count, () => check(longer)),
       refused: await at(count, () => check(longer, 4_000_000)),
