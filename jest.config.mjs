@@ -26,6 +26,6 @@ export default {
   workerIdleMemoryLimit: '1GB',
   // A busy machine takes its time to end a process.
   workerGracefulExitTimeout: 30_000,
-  // Ends only what hangs: nothing that is tested takes a tenth of it, unless the machine is busy.
-  testTimeout: 120_000,
+  // Ends only what hangs, for hooks as for tests: on a machine that nothing else keeps busy, none takes a tenth of it.
+  testTimeout: 600_000,
 };

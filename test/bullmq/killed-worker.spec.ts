@@ -41,7 +41,7 @@ describe('two workers, of which one is killed in the middle', () => {
   beforeAll(async () => {
     await ensureBuilt();
     redis = await connectRedis();
-  }, 120_000);
+  });
   afterEach(() => {
     for (const child of children.splice(0)) child.kill('SIGKILL');
   });
@@ -90,7 +90,7 @@ describe('two workers, of which one is killed in the middle', () => {
     } finally {
       await queue.close();
     }
-  }, 120_000);
+  });
 });
 
 const jobOf = (index: number) => ({

@@ -15,7 +15,7 @@ const SECOND = 1e6;
 
 describe('a process that is killed while it holds units', () => {
   let redis: Redis;
-  beforeAll(ensureBuilt, 120_000);
+  beforeAll(ensureBuilt);
   beforeAll(async () => {
     redis = await connectRedis();
   });

@@ -206,7 +206,7 @@ const untilRedis = (store: Store, states: () => string[]) =>
   until(
     'Redis decides',
     async () => allByRedis(await crowd(store, CROWD, 'probe')) && states().at(-1) !== 'failing',
-    90_000,
+    500_000,
   );
 
 /** It failed, and then was back, as often as that may be. */

@@ -11,7 +11,7 @@ const ROUNDS = isLong ? 200 : 20;
 /** What the guide promises. The short form may share its machine, and proves only that each change is heard. */
 const MOST_MS = isLong ? 100 : Infinity;
 
-beforeAll(ensureBuilt, 120_000);
+beforeAll(ensureBuilt);
 
 it('changed rates reach an app in another process within 100 ms', async () => {
   const input = { url: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), rounds: ROUNDS };
@@ -23,4 +23,4 @@ it('changed rates reach an app in another process within 100 ms', async () => {
   const delays = seen!.map((moment, round) => moment - set![round]!);
   expect(delays).toHaveLength(ROUNDS);
   expect(Math.max(...delays)).toBeLessThanOrEqual(MOST_MS);
-}, 150_000);
+});

@@ -33,7 +33,7 @@ function most({ algo, rate, interval }: { algo: string; rate: number; interval: 
 }
 
 describe('processes that hold units of one limit', () => {
-  beforeAll(ensureBuilt, 120_000);
+  beforeAll(ensureBuilt);
 
   it(
     'never let more pass than the limit says in any stretch of time, though one of them is killed',

@@ -27,7 +27,7 @@ const limits: Record<(typeof algorithmNames)[number], AlgorithmOptions> = {
 describe('four processes with 64 requests in flight each', () => {
   let results: number[][];
 
-  beforeAll(ensureBuilt, 120_000);
+  beforeAll(ensureBuilt);
   beforeAll(async () => {
     const input = {
       url: process.env['TEST_REDIS_URL'],
@@ -38,7 +38,7 @@ describe('four processes with 64 requests in flight each', () => {
     };
     const inputs = Array.from({ length: PROCESSES }, () => input);
     results = await runProcesses<number[]>(await worker(), inputs);
-  }, 120_000);
+  });
 
   it.each(Object.keys(limits).map((algo, index) => ({ algo, index })))(
     'are allowed exactly 1,000 of 2,000 by $algo',

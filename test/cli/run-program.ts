@@ -55,7 +55,7 @@ export class LogFolder {
       await ensureBuilt();
       this.folder = await mkdtemp(join(tmpdir(), 'sluice-logs-'));
       process.chdir(this.folder);
-    }, 120_000);
+    });
     afterAll(async () => {
       process.chdir(this.before);
       await rm(this.folder, { recursive: true, force: true });

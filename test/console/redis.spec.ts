@@ -278,7 +278,7 @@ describe('a console on a Cluster', () => {
 
   beforeAll(async () => {
     cluster = await startCluster();
-  }, 60_000);
+  });
   afterAll(() => cluster.stop());
 
   it('keeps all it has in one slot, and knows of all nodes', async () => {

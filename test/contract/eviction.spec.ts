@@ -187,7 +187,7 @@ describe('a new identity', () => {
     // A map that looks for its oldest key among the holes of deleted ones takes 20 times as long.
     expect(await costOf()).toBeLessThan(5 * filling);
     expect(store.size).toBe(maxKeys);
-  }, 120_000);
+  });
 });
 
 /** Has so many checks refused, and says whether another one is asked of the store. */

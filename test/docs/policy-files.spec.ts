@@ -30,7 +30,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'limits.yaml'), example);
   writeFileSync(join(folder, 'wrong.yaml'), example.replace('rate: 200', 'rate: -1'));
   process.chdir(folder);
-}, 120_000);
+});
 afterEach(async () => {
   await app?.close();
   app = undefined;

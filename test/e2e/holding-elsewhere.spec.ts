@@ -199,8 +199,8 @@ describe('a process that is killed', () => {
   const BUILT = fileURLToPath(new URL('../../dist/limiter/lease.js', import.meta.url));
 
   beforeAll(async () => {
-    if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 110_000);
-  }, 120_000);
+    if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 500_000);
+  });
 
   it('holds its units until ttl is over, and no longer', async () => {
     const limit = { algo: 'concurrency', limit: 1, ttl: 2000 } as const;

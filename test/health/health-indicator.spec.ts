@@ -154,7 +154,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     expect(store.isBroken).toBe(false);
     expect(lines).toContain(`node ${name} of the store has no counters any more, since others have taken them over`);
     for (let i = 0; i < 100; i++) expect((await limiter.consume(`user:${i}`)).source).toBe('redis');
-  }, 150_000);
+  });
 
   it('is up in process, where nothing can fail', async () => {
     const { get } = await start({});

@@ -18,7 +18,7 @@ const levels = [
 /** The first team asks for far more than the others. */
 const paths = ['a/1', 'a/2', 'a/3', 'a/1', 'a/2', 'a/3', 'b/1', 'c/1'].map((path) => ['org', ...path.split('/')]);
 
-beforeAll(ensureBuilt, 120_000);
+beforeAll(ensureBuilt);
 
 it('lets processes that race take all of the root, no more than any ceiling, and each unit at all levels', async () => {
   const input = {

@@ -95,7 +95,7 @@ describe('on a Cluster', () => {
     client = new Cluster(cluster.nodes);
     store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
     await store.open();
-  }, 60_000);
+  });
   afterAll(async () => {
     await store?.close();
     await cluster?.stop();

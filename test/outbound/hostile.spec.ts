@@ -72,12 +72,13 @@ describe('an upstream that lies', () => {
       expect([limits, retryAfterMs ?? 60_000]).toEqual([[], 60_000]);
     }
     const many = Array.from({ length: 3000 }, (_, index) => `"l${index}";r=0;t=5`).join(', ');
-    const start = performance.now();
+    // The time of the processor, which other processes take nothing of.
+    const start = process.cpuUsage();
     for (const { limits } of read({ RateLimit: many, 'RateLimit-Policy': many })) expect(limits).toEqual([]);
     for (const { limits } of read({ RateLimit: many.slice(0, many.indexOf(', "l200"')) })) {
       expect(limits.length).toBeLessThanOrEqual(20);
     }
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(process.cpuUsage(start).user).toBeLessThan(2_000_000);
   });
 
   it.each<[string, unknown]>([

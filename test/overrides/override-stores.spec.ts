@@ -101,4 +101,4 @@ it('make the same of the same changes, in process and on Redis', async () => {
     }),
     { numRuns: propertyRuns(100) },
   );
-}, 120_000);
+});

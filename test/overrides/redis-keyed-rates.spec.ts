@@ -207,7 +207,7 @@ describe('rates of single keys on Redis', () => {
 
     beforeAll(async () => {
       cluster = await startCluster();
-    }, 60_000);
+    });
     afterAll(async () => {
       await cluster?.stop();
     });

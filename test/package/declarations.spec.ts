@@ -73,7 +73,7 @@ describe('the declarations', () => {
         }
       }),
     );
-  }, 120_000);
+  });
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -126,7 +126,7 @@ async function compile(
   for (const [name, source] of Object.entries(sources)) await writeFile(join(own, name), source);
   const bin = join(PACKAGE_FOLDER, 'node_modules/.bin', compiler);
   return new Promise((resolve, reject) => {
-    execFile(bin, ['-p', '.', '--pretty', 'false'], { cwd: own, timeout: 100_000 }, (error, stdout) => {
+    execFile(bin, ['-p', '.', '--pretty', 'false'], { cwd: own, timeout: 500_000 }, (error, stdout) => {
       if (error && stdout === '') reject(error);
       else resolve(stdout.split('\n').filter((line) => line !== ''));
     });

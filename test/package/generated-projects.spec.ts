@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { npm, ownEnvironment, PACKAGE_FOLDER } from '../support/npm.js';
 import { PACK_TIMEOUT_MS, type PackedAnew, packAnew } from '../support/packed-anew.js';
 
-const INSTALL_TIMEOUT_MS = 240_000;
-const RUN_TIMEOUT_MS = 110_000;
+const INSTALL_TIMEOUT_MS = 500_000;
+const RUN_TIMEOUT_MS = 500_000;
 
 interface Manifest {
   version: string;

@@ -56,7 +56,7 @@ describe('the nodes of a Cluster', () => {
 
   beforeAll(async () => {
     cluster = await startCluster();
-  }, 60_000);
+  });
   afterAll(() => cluster?.stop());
 
   const connect = async (options?: object, Client = Cluster): Promise<void> => {

@@ -25,7 +25,7 @@ describe('shares on a Cluster', () => {
 
   beforeAll(async () => {
     cluster = await startCluster();
-  }, 60_000);
+  });
   afterAll(() => cluster?.stop());
   beforeEach(async () => {
     client = await connectCluster(cluster);

@@ -3,7 +3,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { ensureBrowser } from './browser-binary.mjs';
 
 /** Ends only what hangs. */
-const TIMEOUT_MS = 15_000;
+const TIMEOUT_MS = 240_000;
 
 /**
  * The first two are what the address bar would show: Chromium starts processes for it beside each page, though no window is seen.

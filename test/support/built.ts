@@ -7,5 +7,5 @@ const BUILT = fileURLToPath(new URL('../../dist/cjs/package.json', import.meta.u
 
 /** Builds the package for the processes of a test that import it, unless that was done before. */
 export async function ensureBuilt(): Promise<void> {
-  if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 110_000);
+  if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 500_000);
 }

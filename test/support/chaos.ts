@@ -12,6 +12,6 @@ export function scenarioMs(shortMs: number): number {
 }
 
 /** Asks again and again until something is so. */
-export async function until(what: string, test: () => unknown, timeoutMs = 20_000): Promise<void> {
+export async function until(what: string, test: () => unknown, timeoutMs = 240_000): Promise<void> {
   if (!(await polled(test, timeoutMs, 50))) throw new Error(`${what}: not within ${timeoutMs} ms`);
 }

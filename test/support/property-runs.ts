@@ -14,7 +14,7 @@ export function propertyRuns(usual: number): number {
 }
 
 /** How long a test may take in a spec of properties, also beside busy processes. */
-export const PROPERTY_TIMEOUT_MS = 120_000 * Math.max(1, MULTIPLIER);
+export const PROPERTY_TIMEOUT_MS = 600_000 * Math.max(1, MULTIPLIER);
 jest.setTimeout(PROPERTY_TIMEOUT_MS);
 
 /**

@@ -9,7 +9,7 @@ import { findRedisServer, WHAT_TO_INSTALL } from './redis-binary.mjs';
 import { freePort } from './ports.mjs';
 
 const HOST = '127.0.0.1';
-const START_TIMEOUT_MS = 15_000;
+const START_TIMEOUT_MS = 120_000;
 const POLL_MS = 20;
 const LOG_LINES = 30;
 

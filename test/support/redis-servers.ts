@@ -7,7 +7,7 @@ import { startRedisProcess, type RedisProcess, type RedisProcessOptions } from '
 
 const CLUSTER_NODES = 6;
 const SENTINELS = 3;
-const READY_TIMEOUT_MS = 25_000;
+const READY_TIMEOUT_MS = 240_000;
 const POLL_MS = 50;
 const MASTER_NAME = 'mymaster';
 

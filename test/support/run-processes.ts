@@ -33,7 +33,7 @@ type Message = { ready: true } | { told: unknown } | { result: unknown };
 export async function runProcesses<Result>(
   script: string,
   inputs: readonly unknown[],
-  { timeoutMs = 110_000, during = () => Promise.resolve(), onTold, flags = [] }: RunProcessesOptions = {},
+  { timeoutMs = 500_000, during = () => Promise.resolve(), onTold, flags = [] }: RunProcessesOptions = {},
 ): Promise<Result[]> {
   const children = inputs.map((input) =>
     fork(script, [JSON.stringify(input)], {

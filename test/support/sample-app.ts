@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.url));
 /** These only end what hangs. */
-export const START_TIMEOUT_MS = 60_000;
-const STOP_TIMEOUT_MS = 20_000;
+export const START_TIMEOUT_MS = 500_000;
+const STOP_TIMEOUT_MS = 120_000;
 
 /** The sample app, in a process of its own. */
 export interface SampleApp {

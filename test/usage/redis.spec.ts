@@ -190,7 +190,7 @@ describe('usage on Redis', () => {
   });
 
   describe('of several processes', () => {
-    beforeAll(ensureBuilt, 120_000);
+    beforeAll(ensureBuilt);
 
     it('is exactly what the counters were charged, also where processes are killed', async () => {
       const prefix = freshPrefix();
@@ -230,7 +230,7 @@ describe('usage on Redis', () => {
       expect(sum).toBeGreaterThanOrEqual(least);
       // What was asked and not told: a round of each process, and what was told and not heard.
       expect(sum).toBeLessThanOrEqual(least + 3 * 1000);
-    }, 60_000);
+    });
   });
 });
 
@@ -243,7 +243,7 @@ describe('usage on a Cluster', () => {
     client = await connectCluster(cluster);
     store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
     await store.open();
-  }, 60_000);
+  });
   afterAll(async () => {
     await store?.close();
     await cluster?.stop();

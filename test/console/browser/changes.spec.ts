@@ -176,7 +176,7 @@ describe.each(FRAMEWORKS)('changes on the page of the console on %s', (_framewor
     await app.send(2, 'helga');
     // The page asks for the rates anew only now and then.
     const shares = opened.card('things').getByText(/^[\d,]+ of [\d,]+ \(/);
-    await shares.nth(1).waitFor({ timeout: 60_000 });
+    await shares.nth(1).waitFor();
     await opened
       .card('things')
       .getByRole('button', { name: /^Enforce / })

@@ -96,7 +96,7 @@ export class ConsolePage {
 
   /** Waits until a cell has a text. The browser looks for it, which takes less than to ask the browser again and again. */
   async cellWith(text: RegExp, limit: string, column: string): Promise<void> {
-    await this.cellOf(limit, column).filter({ hasText: text }).waitFor({ timeout: 60_000 });
+    await this.cellOf(limit, column).filter({ hasText: text }).waitFor();
   }
 
   private cellOf(limit: string, column: string): Locator {

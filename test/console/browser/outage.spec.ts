@@ -29,7 +29,7 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     expect(await banner.count()).toBe(0);
 
     await redis.kill();
-    await banner.waitFor({ timeout: 20_000 });
+    await banner.waitFor();
     expect(await banner.textContent()).toMatch(/Redis/);
     await page.getByText('does not answer', { exact: true }).waitFor();
 
@@ -41,7 +41,7 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     await opened.show('overview');
 
     await redis.start();
-    await banner.waitFor({ state: 'detached', timeout: 30_000 });
+    await banner.waitFor({ state: 'detached' });
     await page.getByText('answers', { exact: true }).waitFor();
     const before = await opened.cell('things', 'Allowed');
     await app.send(3, 'frida');
@@ -54,10 +54,10 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     const { page } = await ConsolePage.open(browser, `${alone.url}/ops/limits`);
     await page.getByText('Live', { exact: true }).waitFor();
     await alone.close();
-    await page.getByText(/The app does not answer/).waitFor({ timeout: 20_000 });
+    await page.getByText(/The app does not answer/).waitFor();
     const again = await ConsoleApp.start({ fastify, port });
     try {
-      await page.getByText('Live', { exact: true }).waitFor({ timeout: 20_000 });
+      await page.getByText('Live', { exact: true }).waitFor();
       expect(await page.locator('.banner').count()).toBe(0);
     } finally {
       await again.close();

@@ -74,7 +74,7 @@ describe('the pictures of the console', () => {
         await apps.close();
         await redis.stop();
       }
-    }, 600_000);
+    });
   }
 
   it.each(PICTURES.flatMap((picture) => THEMES.map((theme) => [`${picture}-${theme}`])))(

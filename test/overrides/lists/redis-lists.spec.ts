@@ -193,7 +193,7 @@ describe('lists on Redis', () => {
       cursor = page.next;
     } while (cursor !== undefined);
     expect(listed).toBe(count + 2);
-  }, 120_000);
+  });
 
   it('are undone by no instance that does not know them', async () => {
     const { service } = await start();
