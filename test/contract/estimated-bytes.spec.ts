@@ -24,7 +24,7 @@ describe('the memory of counters', () => {
     await ensureBuilt();
     const floods = measured.map(([, options, counters, times]) => ({ options, counters, times }));
     const worker = fileURLToPath(new URL('../support/memory-worker.mjs', import.meta.url));
-    const options = { timeoutMs: 100_000, flags: STEADY_HEAP };
+    const options = { flags: STEADY_HEAP };
     const [taken] = await runProcesses<{ size: number; bytes: number; heap: number }[]>(worker, [{ floods }], options);
     const wrong = taken!.flatMap(({ size, bytes, heap }, index) => {
       const [what, , counters] = measured[index]!;

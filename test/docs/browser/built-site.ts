@@ -16,6 +16,7 @@ const SOURCES = [
   'SECURITY.md',
   'CHANGELOG.md',
   'package.json',
+  'tsconfig.base.json',
   'tsconfig.json',
 ];
 
