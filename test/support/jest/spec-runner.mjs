@@ -2,7 +2,7 @@
 import { createRequire, register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { takeCoverage } from 'node:v8';
-import { showAnonymousFrames } from './anonymous-frames.mjs';
+import { showFailingLine } from './failing-line.mjs';
 import { beginSpec, endSpec } from './current-spec.mjs';
 import { runWithCircus } from './parts.mjs';
 
@@ -39,7 +39,7 @@ export default function runSpec(globalConfig, config, environment, runtime, path
     setGlobalsForRuntime: (globals) => beginSpec({ ...globals, jest }),
     unstable_importModule: (file) =>
       import(`${pathToFileURL(file).href}${query}`).catch((error) => {
-        showAnonymousFrames(error);
+        showFailingLine(error);
         throw error;
       }),
     unstable_shouldLoadAsEsm: () => true,
