@@ -4,6 +4,8 @@ export default {
   // Specs and the library are loaded by Node itself, each package and each file of the library once in a process.
   testEnvironment: '<rootDir>/test/support/jest/environment.mjs',
   testRunner: '<rootDir>/test/support/jest/spec-runner.mjs',
+  // Jest itself compiles nothing, and need not load Babel.
+  transform: {},
   setupFilesAfterEnv: ['<rootDir>/test/support/jest/nest-logger.mjs'],
   // Jest loads nothing of lib/: while it watches, it looks there for what has changed and for what imports that.
   roots: ['<rootDir>/lib', '<rootDir>/test'],

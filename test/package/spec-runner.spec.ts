@@ -19,12 +19,15 @@ function outputOf(example: string): Promise<{ code: unknown; text: string }> {
 }
 
 describe('a spec that fails', () => {
-  it('shows the line of a callback that failed, and of a test that hangs', async () => {
+  it('shows the line of what failed, and of a test that hangs', async () => {
     const { code, text } = await outputOf('failing');
 
     expect(code).toBe(1);
     expect(text).toMatch(/^ +> +8 \| +expect\(value\)/m);
-    expect(text).toMatch(/^ +> +12 \| +it\('hangs'/m);
+    expect(text).toMatch(/^ +> +13 \| +expect\({ seen: 1 }\)/m);
+    expect(text).toMatch(/^ +> +17 \| +await expect\(Promise\.reject/m);
+    expect(text).toMatch(/^ +Expected three assertions to be called but received two assertion calls/m);
+    expect(text).toMatch(/^ +> +26 \| +it\('hangs'/m);
   });
 
   it('shows the line that throws at import', async () => {

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Report } from 'c8';
 
 const LIBRARY = new URL('../../../lib/', import.meta.url);
 const CODE = /^(?:export )?(?:default |abstract |async )*(?:class|function|const|let|enum)\b/m;
@@ -13,6 +12,8 @@ export default class CoverageReporter {
   async onRunComplete() {
     const folder = process.env['TEST_COVERAGE'];
     if (folder === undefined) return;
+    // Only here: it takes a while to load.
+    const { Report } = await import('c8');
     const report = new Report({
       all: true,
       extension: ['.ts'],

@@ -1,4 +1,4 @@
-import { showAnonymousFrames } from './anonymous-frames.mjs';
+import { showFailingLine } from './failing-line.mjs';
 import { ModernFakeTimers, ModuleMocker } from './parts.mjs';
 
 /**
@@ -36,8 +36,8 @@ export default class NodeEnvironment {
   }
 
   handleTestEvent({ name, test }, { unhandledErrors }) {
-    if (name === 'test_done') for (const error of test.errors.flat()) showAnonymousFrames(error);
-    if (name === 'run_finish') for (const error of unhandledErrors.flat()) showAnonymousFrames(error);
+    if (name === 'test_done') for (const error of test.errors.flat()) showFailingLine(error);
+    if (name === 'run_finish') for (const error of unhandledErrors.flat()) showFailingLine(error);
   }
 
   /** Nothing runs in a context of its own. */

@@ -9,5 +9,10 @@ export const circus = ofConfig('jest-circus');
 /** Runs one spec; modules of its own it has from the run-time that it is given. */
 export const { default: runWithCircus } = ofConfig('jest-circus/runner');
 export const { jestExpect } = requireFrom('@jest/globals')('@jest/expect');
+export const { equals, iterableEquality, subsetEquality } = requireFrom(
+  '@jest/globals',
+  '@jest/expect',
+  'expect',
+)('@jest/expect-utils');
 export const { ModuleMocker } = requireFrom('@jest/globals')('jest-mock');
 export const { ModernFakeTimers } = requireFrom('jest-runner', 'jest-runtime')('@jest/fake-timers');

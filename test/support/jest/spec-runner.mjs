@@ -2,7 +2,7 @@
 import { createRequire, register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { takeCoverage } from 'node:v8';
-import { showAnonymousFrames } from './anonymous-frames.mjs';
+import { showFailingLine } from './failing-line.mjs';
 import { beginSpec, endSpec } from './current-spec.mjs';
 import { runWithCircus } from './parts.mjs';
 
@@ -22,6 +22,17 @@ delete process.env['NODE_V8_COVERAGE'];
 
 let specs = 0;
 
+/** What has kept values for asynchronous calls since the last spec ended. */
+const storages = new Set();
+for (const name of ['run', 'enterWith']) {
+  const { prototype } = asyncHooks.AsyncLocalStorage;
+  const use = prototype[name];
+  prototype[name] = function (...args) {
+    storages.add(this);
+    return use.apply(this, args);
+  };
+}
+
 // Not `async`: it would stand in the stacks of errors, between a spec and Jest.
 export default function runSpec(globalConfig, config, environment, runtime, path, sendMessageToJest) {
   // Node maps the stacks of what it imported; Jest's way knows only what Jest has loaded.
@@ -39,18 +50,25 @@ export default function runSpec(globalConfig, config, environment, runtime, path
     setGlobalsForRuntime: (globals) => beginSpec({ ...globals, jest }),
     unstable_importModule: (file) =>
       import(`${pathToFileURL(file).href}${query}`).catch((error) => {
-        showAnonymousFrames(error);
+        showFailingLine(error);
         throw error;
       }),
     unstable_shouldLoadAsEsm: () => true,
   };
   return runWithCircus(globalConfig, config, environment, ownRuntime, path, sendMessageToJest).finally(() => {
     endSpec();
+    endStorages();
     const symbols = Object.getOwnPropertySymbols(globalThis).filter((symbol) => !before.includes(symbol));
     for (const symbol of symbols) Reflect.deleteProperty(globalThis, symbol);
     const isLarge = process.memoryUsage().heapUsed > NEARLY * globalConfig.workerIdleMemoryLimit;
     if (isMeasured && isLarge) takeCoverage();
   });
+}
+
+/** A storage that was used once costs all later specs of the process a hook for each of their promises, unless it is ended. */
+function endStorages() {
+  for (const storage of storages) storage.disable();
+  storages.clear();
 }
 
 /** Each spec has a Circus of its own: the state of one holds all tests of a spec. */

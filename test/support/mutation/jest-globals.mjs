@@ -1,8 +1,8 @@
 /** Stands in for `@jest/globals` in specs that run in one process. */
-import { circus, jestExpect, ModernFakeTimers, ModuleMocker } from '../jest/parts.mjs';
+import { circus, ModernFakeTimers, ModuleMocker } from '../jest/parts.mjs';
 
+export { expect } from '../jest/quick-expect.mjs';
 export const { afterAll, afterEach, beforeAll, beforeEach, describe, it } = circus;
-export const expect = jestExpect;
 
 const mocker = new ModuleMocker(globalThis);
 const timers = new ModernFakeTimers({
