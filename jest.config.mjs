@@ -23,7 +23,7 @@ export default {
   ],
   testSequencer: '<rootDir>/test/support/jest/longest-first.mjs',
   // Much of the time tests wait, for a server or a clock. (Jest takes more than 100 % for a number of workers.)
-  maxWorkers: availableParallelism() + 1,
+  maxWorkers: availableParallelism() + 2,
   // What specs leave behind in a worker goes with it.
   workerIdleMemoryLimit: '1GB',
   // A busy machine takes its time to end a process.

@@ -61,7 +61,7 @@ describe('on a Cluster', () => {
       }
       await store.close();
     },
-    scenarioMs(0) + 240_000,
+    scenarioMs(0) + 600_000,
   );
 
   for (const [what, { end, undo, test }] of Object.entries(ends)) {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { bundledWorker } from '../support/bundled-worker.js';
 import { until } from '../support/until.js';
-import { type SampleApp, START_TIMEOUT_MS, startSample as startApp } from '../support/sample-app.js';
+import { type SampleApp, startSample as startApp } from '../support/sample-app.js';
 
 /** The sample as one file, which starts sooner than the built one, and finds no page. */
 const bundledSample = bundledWorker('../../sample-app/dist/main.js');
@@ -39,7 +39,7 @@ describe('the sample app, counting in process', () => {
   beforeAll(async () => {
     sample = await startSample({ REDIS_URL: '' });
     searchBefore = await rateOfSearch(sample);
-  }, START_TIMEOUT_MS);
+  });
 
   afterAll(() => sample.stop());
 
@@ -157,7 +157,7 @@ describe('the sample app, counting on Redis', () => {
     redis = new Redis(url, { lazyConnect: true });
     await redis.connect();
     sample = await startSample({ REDIS_URL: url }, await bundledSample());
-  }, START_TIMEOUT_MS);
+  });
 
   afterAll(async () => {
     redis.disconnect();

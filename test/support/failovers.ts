@@ -29,7 +29,7 @@ export function expectFailover(results: readonly LoadResult[]): void {
 export interface End {
   readonly end: (master: RedisServer) => unknown;
   readonly undo: (master: RedisServer) => unknown;
-  readonly test: (name: string, run: () => Promise<void>, timeoutMs: number) => void;
+  readonly test: (name: string, run: () => Promise<void>) => void;
 }
 
 /** How a master ends, and comes back later as a replica. */

@@ -6,7 +6,7 @@ import { npm, PACKAGE_FOLDER } from './npm.js';
 import { packArguments, type PackedPackage, packedPackage } from './packed-package.mjs';
 
 /** Ends only what hangs. */
-export const PACK_TIMEOUT_MS = 280_000;
+export const PACK_TIMEOUT_MS = 500_000;
 
 /** What a clone does not have. */
 const GENERATED = new Set(['.git', 'node_modules', 'dist', 'coverage', 'reports', 'site', '.stryker-tmp']);

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.url));
 /** These only end what hangs. */
-export const START_TIMEOUT_MS = 500_000;
+const START_TIMEOUT_MS = 500_000;
 const STOP_TIMEOUT_MS = 120_000;
 
 /** The sample app, in a process of its own. */
@@ -46,7 +46,7 @@ export async function startSample(env: Record<string, string>, main = MAIN): Pro
     clearTimeout(timer);
     return signal ?? code;
   };
-  const late = sleep(START_TIMEOUT_MS - 1000, 'late' as const, { ref: false });
+  const late = sleep(START_TIMEOUT_MS, 'late' as const, { ref: false });
   const outcome = await Promise.race([started, closed.then(() => 'ended' as const), late]);
   if (outcome !== undefined) {
     await stop();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { violationsOf } from '../../support/axe.js';
 import { browserOfSpec } from '../../support/browser.js';
-import { type SampleApp, START_TIMEOUT_MS, startSample } from '../../support/sample-app.js';
+import { type SampleApp, startSample } from '../../support/sample-app.js';
 import { until } from '../../support/until.js';
 
 const browser = browserOfSpec();
@@ -10,7 +10,7 @@ let sample: SampleApp;
 
 beforeAll(async () => {
   sample = await startSample({ REDIS_URL: '' });
-}, START_TIMEOUT_MS);
+});
 afterAll(() => sample?.stop());
 
 /** The page, with its routes and its comparison drawn. */
