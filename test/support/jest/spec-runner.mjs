@@ -33,6 +33,10 @@ for (const name of ['run', 'enterWith']) {
   };
 }
 
+/** What calls back again and again, of the spec that runs. */
+const intervals = new Set();
+const { setInterval, clearInterval } = globalThis;
+
 // Not `async`: it would stand in the stacks of errors, between a spec and Jest.
 export default function runSpec(globalConfig, config, environment, runtime, path, sendMessageToJest) {
   // Node maps the stacks of what it imported; Jest's way knows only what Jest has loaded.
@@ -42,6 +46,7 @@ export default function runSpec(globalConfig, config, environment, runtime, path
   const ownsLibrary = environment.ownsLibrary || globalConfig.watch || globalConfig.watchAll;
   const query = `?spec=${++specs}${ownsLibrary ? '&library=own' : ''}`;
   const before = Object.getOwnPropertySymbols(globalThis);
+  globalThis.setInterval = setIntervalOfSpec;
   const ownRuntime = {
     enterTestCode: () => undefined,
     leaveTestCode: () => undefined,
@@ -58,6 +63,7 @@ export default function runSpec(globalConfig, config, environment, runtime, path
   return runWithCircus(globalConfig, config, environment, ownRuntime, path, sendMessageToJest).finally(() => {
     endSpec();
     endStorages();
+    endIntervals();
     const symbols = Object.getOwnPropertySymbols(globalThis).filter((symbol) => !before.includes(symbol));
     for (const symbol of symbols) Reflect.deleteProperty(globalThis, symbol);
     const isLarge = process.memoryUsage().heapUsed > NEARLY * globalConfig.workerIdleMemoryLimit;
@@ -69,6 +75,19 @@ export default function runSpec(globalConfig, config, environment, runtime, path
 function endStorages() {
   for (const storage of storages) storage.disable();
   storages.clear();
+}
+
+function setIntervalOfSpec(...args) {
+  const interval = setInterval(...args);
+  intervals.add(interval);
+  return interval;
+}
+
+/** Stores in process that nobody closed, thousands after some specs, would look for what has run out until the process ends. */
+function endIntervals() {
+  globalThis.setInterval = setInterval;
+  for (const interval of intervals) clearInterval(interval);
+  intervals.clear();
 }
 
 /** Each spec has a Circus of its own: the state of one holds all tests of a spec. */
