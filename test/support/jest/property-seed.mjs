@@ -1,0 +1,12 @@
+/**
+ * Properties draw the same values in each run, so that no change fails by what was drawn by chance. `PROPERTY_SEED` in the
+ * environment is another whole number, or `new` for values that nobody has drawn before.
+ */
+import fc from 'fast-check';
+
+const { seed: _before, ...others } = fc.readConfigureGlobal();
+const given = process.env['PROPERTY_SEED'] ?? '1';
+if (given !== 'new' && !Number.isInteger(Number(given))) {
+  throw new Error(`PROPERTY_SEED is '${given}', wants a whole number or new`);
+}
+fc.configureGlobal(given === 'new' ? others : { ...others, seed: Number(given) });
