@@ -20,6 +20,8 @@ let failed = false;
 
 const script = (name, ...args) => quietly(name, 'npm', ['run', name, '--', ...args]);
 
+// Before the pack makes them anew.
+await quietly('scripts', process.execPath, ['lua/embed.mjs', '--check']);
 const tarball = await packAnew();
 // Each of the two keeps one processor busy.
 const packageChecked = script('check:package', tarball);

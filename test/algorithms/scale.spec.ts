@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { inProportion } from '../../lib/algorithms/scale.js';
 import { leakyBucket } from '../../lib/algorithms/leaky-bucket.js';
+import { propertyRuns } from '../support/property-runs.js';
 import { connectRedis } from '../support/stores.js';
 
 /** Whole numbers of any size below 2^53. */
@@ -40,7 +41,7 @@ describe('in proportion', () => {
         fc.pre(exact < 2n ** 53n);
         expect(BigInt(inProportion(amount, to, from))).toBe(exact);
       }),
-      { numRuns: 20_000 },
+      { numRuns: propertyRuns(20_000) },
     );
   });
 
@@ -50,7 +51,7 @@ describe('in proportion', () => {
         const answers = (await redis.eval(TWIN, 0, JSON.stringify(values))) as string[];
         expect(answers.map(Number)).toEqual(values.map((value) => inProportion(...value)));
       }),
-      { numRuns: 100 },
+      { numRuns: propertyRuns(100) },
     );
   });
 });

@@ -49,7 +49,7 @@ describe.each(Object.entries(versions))('jobs of %s', (version, load) => {
       },
       { limiter: limiters.for(name), key: (job) => `shop:${job.data.shop}`, recheck: 30 },
     );
-  const completed = (count: number) => until(async () => (await jobs.counts('completed')) === count, 20_000);
+  const completed = (count: number) => until(async () => (await jobs.counts('completed')) === count);
   const delayed = (count: number) => until(async () => (await jobs.counts('delayed')) === count);
   const hoursUntil = async (job: Job) => Math.round(((await jobs.again(job)).delay ?? 0) / 3_600_000);
 

@@ -235,7 +235,7 @@ describe('no check waits longer than its deadline, none but probes once Redis is
 
         const later: Answer[] = [];
         const since = performance.now();
-        for (const stop = since + scenarioMs(400); performance.now() < stop;) {
+        for (const stop = since + scenarioMs(400); performance.now() < stop || later.length <= limits.length;) {
           later.push(...(await crowd(store, 1)));
           await sleep(1);
         }
@@ -250,7 +250,7 @@ describe('no check waits longer than its deadline, none but probes once Redis is
         await untilRedis(store, states);
         expectRecovery(states().slice(before));
       }),
-    scenarioMs(0) + 120_000,
+    scenarioMs(0) + 600_000,
   );
 });
 

@@ -365,7 +365,7 @@ describe('a server that takes no script', () => {
     const { server, client } = await startWithClient();
     await client.call('ACL', 'SETUSER', 'default', '-script');
     const args = ['--input-type=module', '--eval', PROGRAM, server.url];
-    const run = promisify(execFile)(process.execPath, args, { cwd: PACKAGE_FOLDER });
+    const run = promisify(execFile)(process.execPath, args, { cwd: PACKAGE_FOLDER, timeout: 500_000 });
     await expect(run).resolves.toMatchObject({ stdout: 'true,true,true,true,true,true,true\n', stderr: '' });
   });
 });

@@ -6,6 +6,7 @@ import { APP_GUARD } from '@nestjs/core';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { type AppOptions, frameworks, HttpApp } from './http-app.js';
+import { until } from '../support/until.js';
 
 /** Lets time pass before anyone is told anything, as a look into a database does. */
 @Injectable()
@@ -144,11 +145,3 @@ describe.each(frameworks)('never more than a limit says, over %s', (framework) =
     });
   });
 });
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
-    if (await condition()) return;
-    await sleep(5);
-  }
-  throw new Error('it never came true');
-}

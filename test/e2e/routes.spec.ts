@@ -20,6 +20,7 @@ import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { CheckResult } from '../../lib/limits/decision.js';
 import { type AppOptions, frameworks, HttpApp } from './http-app.js';
 import { OwnTime } from '../support/own-time.mjs';
+import { until } from '../support/until.js';
 
 function limit(name: string, rate: number, more: Partial<LimitDefinition> = {}): LimitDefinition {
   return { name, algo: 'fixed-window', rate, interval: '1m', ...more } as LimitDefinition;
@@ -382,10 +383,4 @@ function bound(app: HttpApp) {
 
 function pause(ms: number): Promise<'still waiting'> {
   return new Promise((resolve) => setTimeout(() => resolve('still waiting'), ms));
-}
-
-/** Waits for something that another part of the process is about to do. */
-async function until(happened: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 500 && !happened(); tries++) await pause(10);
-  expect(happened()).toBe(true);
 }

@@ -15,7 +15,7 @@ const bundledSample = bundledWorker('../../sample-app/dist/main.js');
 const ROUTES = 23;
 /** The shortest time in which a limit of the sample has a unit again, in milliseconds. */
 const UNIT_BACK_MS = 500;
-const MOST_TRIES = 50;
+const MOST_TRIES = 10;
 /** Its lines are for curl, and are tried with it where it is installed. */
 const itWithCurl = spawnSync('curl', ['--version']).status === 0 ? it : it.skip;
 
@@ -77,13 +77,13 @@ describe('the sample app, counting in process', () => {
   });
 
   itWithCurl('prints lines for curl that show what they say', async () => {
-    let archive: string[];
-    let statuses: string[];
-    do {
+    let archive: string[] = [];
+    let statuses: string[] = [];
+    // On a busy machine they may come one after the other.
+    for (let tries = 0; tries < MOST_TRIES && statuses.filter((status) => status === '429').length < 3; tries++) {
       archive = await curl(sample, '/exports/archive');
       statuses = archive.map((line) => line.slice(0, 3));
-      // On a busy machine they may come one after the other.
-    } while (statuses.filter((status) => status === '200').length > 2);
+    }
     expect(statuses.toSorted()).toEqual(['', '200', '200', '429', '429', '429']);
     // Work of 2 seconds, of which the leases would last for 10.
     const waits = archive.flatMap((line) => /Retry-After: (\d+)$/.exec(line)?.[1] ?? []).map(Number);
@@ -177,14 +177,14 @@ describe('the sample app, counting on Redis', () => {
   });
 
   it('makes visitors up, with identities of their own', () =>
-    until(async () => (await redis.exists('sluice:{ip:203.0.113.1}::feed:td')) === 1, 10_000));
+    until(async () => (await redis.exists('sluice:{ip:203.0.113.1}::feed:td')) === 1));
 
   it('shows them in its console', () =>
     until(async () => {
       const response = await fetch(new URL('ops/limits/api/overview?range=5m', sample.url));
       const { totals } = (await response.json()) as { totals: Record<string, { allowed: number }> };
       return (totals['feed']?.allowed ?? 0) > 0;
-    }, 10_000));
+    }));
 
   it('gives each job of a queue a time of its own', async () => {
     const url = new URL('syncs', sample.url);

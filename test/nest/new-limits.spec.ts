@@ -12,6 +12,7 @@ import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
+import { until } from '../support/until.js';
 
 const leased = (): LimitDefinition => ({
   name: 'leased',
@@ -176,11 +177,3 @@ describe('a ValueCache', () => {
     expect(cache.of({ a: 0 }, () => -1)).toBe(-1);
   });
 });
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1000; tries++) {
-    if (await condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error('it never came true');
-}

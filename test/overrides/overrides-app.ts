@@ -66,7 +66,7 @@ export function exceptReadings(callback: () => void, ms = 0, ...args: []): NodeJ
 }
 
 /** Waits until a question has an answer, and returns how many milliseconds that took. */
-export async function until<T>(ask: () => Promise<T>, wanted: T, patienceMs = 25_000): Promise<number> {
+export async function until<T>(ask: () => Promise<T>, wanted: T, patienceMs = 240_000): Promise<number> {
   const from = performance.now();
   for (;;) {
     const got = await ask();

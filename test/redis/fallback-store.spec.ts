@@ -55,11 +55,11 @@ function limitOf(onStoreError: OnStoreError, { rate = 3, shadow = false, name = 
 
 /** Asks until Redis decides again. */
 async function untilRedis(store: Store, limit: CompiledLimit): Promise<StoreDecision> {
-  const deadline = Date.now() + 25_000;
+  const deadline = Date.now() + 240_000;
   for (;;) {
     const decision = await ask(store, limit, { identity: 'probe' });
     if (decision.source === 'redis') return decision;
-    if (Date.now() > deadline) throw new Error('Redis was not asked again within 25 s');
+    if (Date.now() > deadline) throw new Error('Redis was not asked again within 4 minutes');
     await sleep(50);
   }
 }

@@ -147,7 +147,7 @@ describe('a lease', () => {
     }
 
     it('on Redis', async () => {
-      expect(await quotaOf({ redis: server.url })).toEqual({ quota: 70, source: 'prefetch' });
+      expect(await quotaOf({ redis: server.url, timeout: '5s' })).toEqual({ quota: 70, source: 'prefetch' });
     });
 
     it('not in process', async () => {

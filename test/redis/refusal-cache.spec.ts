@@ -8,6 +8,7 @@ import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
+import { until } from '../support/until.js';
 
 const KEY = 'user:1';
 const limit: LimitDefinition = { algo: 'fixed-window', rate: 2, interval: '1h' };
@@ -183,11 +184,3 @@ describe('refusals that are remembered', () => {
     await expect(start(wrong)).rejects.toThrow(RateLimitConfigError);
   });
 });
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 4000; tries++) {
-    if (await condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error('it never came true');
-}

@@ -23,7 +23,7 @@ describe('a connection that says nothing any more', () => {
       redis: client,
       ownsClient: true,
       prefix: freshPrefix(),
-      timeoutMs: 100,
+      timeoutMs: 1000,
       maxKeys: 100,
       report: () => undefined,
     });

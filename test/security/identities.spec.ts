@@ -18,6 +18,7 @@ import { boundedIdentity } from '../../lib/limits/identity.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { type AppOptions, frameworks, HttpApp } from '../e2e/http-app.js';
+import { propertyRuns } from '../support/property-runs.js';
 import { withOwnRedis } from '../support/own-redis.js';
 import type { RedisServer } from '../support/redis-servers.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
@@ -256,7 +257,7 @@ describe('keys', () => {
         expect(Buffer.from(ofOne[0]!).equals(Buffer.from(ofTwo[0]!))).toBe(same);
         expect(ofOne[1] === ofTwo[1]).toBe(same);
       }),
-      { numRuns: 5000 },
+      { numRuns: propertyRuns(5000) },
     );
   });
 

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 export interface RunProcessesOptions {
-  /** How long all of them together may take. @default 110 000 */
+  /** How long all of them together may take. @default 500 000 */
   timeoutMs?: number;
   /** What happens to them meanwhile, from when they first go off together. When it is over they are told to come to an end. */
   during?: () => Promise<void>;

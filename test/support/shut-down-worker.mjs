@@ -8,9 +8,9 @@ import { LimiterService, RateLimitModule } from '../../dist/index.js';
 import { OwnTime } from './own-time.mjs';
 import { runTask } from './process-task.mjs';
 
-await runTask(async ({ redis, prefix, inFlight, waiting }, startTogether, stopped) => {
+await runTask(async ({ inFlight, waiting, ...options }, startTogether, stopped) => {
   class AppModule {}
-  Module({ imports: [RateLimitModule.forRoot({ redis, prefix })] })(AppModule);
+  Module({ imports: [RateLimitModule.forRoot(options)] })(AppModule);
   const app = await NestFactory.create(AppModule, new ExpressAdapter(), { logger: false });
   await app.listen(0, '127.0.0.1');
   const limiters = app.get(LimiterService);

@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Waits for something that another part of the process is about to do. Throws if it does not happen in time. */
-export async function until(happened: () => boolean | Promise<boolean>, timeoutMs = 5000, everyMs = 5): Promise<void> {
+export async function until(
+  happened: () => boolean | Promise<boolean>,
+  timeoutMs = 240_000,
+  everyMs = 5,
+): Promise<void> {
   if (!(await polled(happened, timeoutMs, everyMs))) throw new Error(`it did not happen: ${happened.toString()}`);
 }
 

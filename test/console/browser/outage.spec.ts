@@ -13,7 +13,7 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
 
   beforeAll(async () => {
     redis = await startRedis();
-    app = await Instances.start(3, redis.url, { fastify, limits: { timeout: '250ms' } });
+    app = await Instances.start(3, redis.url, { fastify, limits: { timeout: '2s' } });
   });
 
   afterAll(async () => {

@@ -116,7 +116,7 @@ describe('lists on Redis', () => {
     cleanups.push(() => server.stop());
     const app = await start({ redis: server.url, timeout: 250 });
     await app.service.deny(ACME);
-    await app.service.deny({ identity: 'short' }, { expiresIn: 1000 });
+    await app.service.deny({ identity: 'short' }, { expiresIn: 5000 });
     await server.kill();
     expect([await said(app), await said(app, 'short')]).toEqual(['deny', 'deny']);
     await expect(app.service.allow(ACME)).rejects.toThrow(RateLimitStoreError);

@@ -94,7 +94,7 @@ describe('the console of the sample', () => {
     await page.getByRole('link', { name: 'Console' }).click();
     await page.getByText('Live', { exact: true }).waitFor();
     const allowed = page.locator('tr', { hasText: 'feed' }).locator('[data-label="Allowed"]');
-    await until(async () => /^[1-9]/.test((await allowed.textContent()) ?? ''), 10_000);
+    await until(async () => /^[1-9]/.test((await allowed.textContent()) ?? ''));
   });
 });
 

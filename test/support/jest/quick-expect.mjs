@@ -31,6 +31,7 @@ class Expectation {
         const actual = this.#actual;
         if (!matches(actual, expected)) {
           jestExpect(actual)[name](expected);
+          throw new Error(`${name}: what did not match at first matched when it was compared again`);
         } else {
           const state = jestExpect.getState();
           state.assertionCalls++;

@@ -37,7 +37,7 @@ class InProcessRunner {
   /** Compiles and loads all specs. */
   async init() {
     compile(this.#folder);
-    await import(pathToFileURL(join(this.#folder, 'test/support/fixed-seed.js')).href);
+    await import(pathToFileURL(join(this.#folder, 'test/support/mutation/fixed-seed.js')).href);
     for (const path of SPECS) {
       const spec = new SpecFile(path);
       await spec.load(this.#folder);
