@@ -36,7 +36,10 @@ export async function assertSideBySide<T>(property: fc.IAsyncProperty<T>, runs: 
   if (failed !== undefined) throw failed.reason;
 }
 
-/** Where the seed is fixed, each lane has its own: all would try the same. The first one has the seed itself, so that it repeats what failed. */
+/**
+ * Where the seed is fixed, each lane has its own: all would try the same. The first one has the seed itself, so that it repeats what
+ * failed.
+ */
 function seedOf(lane: number): { seed?: number } {
   const { seed } = fc.readConfigureGlobal();
   return seed === undefined ? {} : { seed: (seed + Math.imul(lane, 0x9e3779b1)) | 0 };

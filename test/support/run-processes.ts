@@ -13,8 +13,8 @@ export interface RunProcessesOptions {
 }
 
 /**
- * Flags of Node for processes that measure their heap: it can be collected, holds no compiled code, and holds all that is remembered of
- * types from the first call on. Else it grows for thousands of calls.
+ * Flags of Node for processes that measure their heap: it can be collected, holds no compiled code, and holds all that is remembered
+ * of types from the first call on. Else it grows for thousands of calls.
  */
 export const STEADY_HEAP = [
   '--expose-gc',
