@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import './first-failure.mjs';
 import { compile } from './compile.mjs';
 import { SpecFile } from './spec-file.mjs';
 import { SPECS } from './specs.mjs';
@@ -37,7 +38,6 @@ class InProcessRunner {
   /** Compiles and loads all specs. */
   async init() {
     compile(this.#folder);
-    await import(pathToFileURL(join(this.#folder, 'test/support/mutation/fixed-seed.js')).href);
     for (const path of SPECS) {
       const spec = new SpecFile(path);
       await spec.load(this.#folder);
@@ -137,12 +137,14 @@ class InProcessRunner {
    * for it, and for all further ones.
    */
   async #expectToPass(spec, test) {
-    let passes = false;
+    let failed;
     await spec.run([test], {
       mayTake: () => LEAST_MS + TIMES * test.takes,
-      end: ({ failure }) => (passes = failure === undefined),
+      end: ({ failure }) => (failed = failure) === undefined,
     });
-    if (!passes) process.exit(1);
+    if (failed === undefined) return;
+    console.error(`${test.id} fails without the mutant, too: ${failed.error?.message ?? failed.error}`);
+    process.exit(1);
   }
 
   #readTimes() {

@@ -1,8 +1,8 @@
 import { specPaths } from '../spec-paths.mjs';
 
-/** The specs of what is mutated. */
-export const SPECS = specPaths({
-  adaptive: ['app', 'asking', 'simulation'],
+/** The specs of what is mutated, by their folders. */
+const ALL = specPaths({
+  adaptive: ['app', 'asking', 'simulation', 'transports'],
   algorithms: [
     'anchored-calendar',
     'arrival-time',
@@ -28,7 +28,7 @@ export const SPECS = specPaths({
     'toy-algorithm',
     'warm-up-options',
   ],
-  candidates: ['app', 'histories', 'limiter', 'options', 'overrides'],
+  candidates: ['app', 'histories', 'limiter', 'options', 'overrides', 'places'],
   contract: [
     'all-or-nothing',
     'blocks-in-memory',
@@ -63,6 +63,7 @@ export const SPECS = specPaths({
     'keys',
     'lists',
     'middleware',
+    'microservices',
     'never-more',
     'outcomes',
     'priorities',
@@ -103,6 +104,12 @@ export const SPECS = specPaths({
   shadow: ['shadow-mode'],
   shares: ['app', 'fairness', 'properties', 'record', 'stores', 'waiting'],
   telemetry: ['decisions'],
-  usage: ['app', 'histories', 'stores'],
+  usage: ['app', 'histories', 'routes', 'stores'],
   waiting: ['changed-limits', 'giving-up', 'listed', 'memory', 'wait-queue'],
 });
+
+/** Those that are asked for: all, or some whose paths begin so, as in `MUTATION_SPECS=test/request,test/e2e/holding`. */
+const asked = process.env['MUTATION_SPECS']?.split(',') ?? [''];
+
+export const SPECS = ALL.filter((path) => asked.some((beginning) => path.startsWith(beginning)));
+if (SPECS.length === 0) throw new Error(`MUTATION_SPECS is '${asked.join(',')}', with which no path of a spec begins`);
