@@ -4,7 +4,6 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import './first-failure.mjs';
 import { compile } from './compile.mjs';
 import { SpecFile } from './spec-file.mjs';
