@@ -100,6 +100,7 @@ const ALL = specPaths({
   ],
   plans: ['anchors-in-app'],
   redis: ['fallback-store', 'prefetch', 'refusal-cache'],
+  request: ['denied-addresses', 'handler-run', 'reported-promises', 'watched-handlers', 'watched-streams'],
   security: ['identities', 'identity-memory', 'resets', 'user-functions'],
   shadow: ['shadow-mode'],
   shares: ['app', 'fairness', 'properties', 'record', 'stores', 'waiting'],
