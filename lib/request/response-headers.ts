@@ -135,7 +135,7 @@ export class ResponseHeaders {
    */
   setType(response: object | undefined, type: string): void {
     const { json }: SendableResponse = response ?? {};
-    if (response === undefined || typeof json !== 'function') return this.set(response, 'Content-Type', type);
+    if (typeof json !== 'function') return this.set(response, 'Content-Type', type);
     const express = response as ExpressResponse;
     if (express.headersSent) return;
     express.removeHeader('Content-Type');
