@@ -82,13 +82,19 @@ afterEach(async () => {
 describe('the answer to a call that is refused', () => {
   it.each<[string, unknown]>([
     ['null', null],
-    ['a list', []],
-    ['a text', 'text'],
-  ])('is as it would be without a function that makes a body of %s', async (_, made) => {
-    jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    ['[]', []],
+    ["'text'", 'text'],
+  ])('is as it would be without a function that makes a body of %s, which the log tells', async (shown, made) => {
+    const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     const ask = await start({ limits: [{ ...one, body: () => made as object }] });
     await ask();
     expect((await refusal(ask())).getResponse()).toEqual(usual);
+    expect(error.mock.calls).toEqual([
+      [
+        "the function 'body' of limit 'one' failed, so the refusal says what it would without it",
+        `it gave ${shown}, wants a string of 'message' and an object of 'body', no promise`,
+      ],
+    ]);
   });
 
   it('names the limit that refuses, and those of its texts and bodies', async () => {
