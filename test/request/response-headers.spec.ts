@@ -145,8 +145,10 @@ describe('a format that fails', () => {
       () => Promise.reject(new Error('late')),
       expect.stringMatching(/^it gave Promise .*no promise$/s),
     ],
-    ['nothing', () => undefined, expect.stringContaining('TypeError')],
-    ['null', () => null, expect.stringContaining('TypeError')],
+    ['nothing', () => undefined, expect.stringContaining('it gave undefined, wants an object of headers')],
+    ['null', () => null, expect.stringContaining('it gave null, wants an object of headers')],
+    ['a text', () => 'ab', expect.stringMatching(/^it gave .*ab.*, wants an object of headers/)],
+    ['a list', () => ['a', 'b'], expect.stringMatching(/^it gave .*, wants an object of headers/s)],
   ])('since it gives %s, is told of once by its place, and the others are set', (_, format, reason) => {
     const error = spyOnErrors();
     const describeBy = headersOf({ headers: ['legacy', format as never] });
