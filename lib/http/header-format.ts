@@ -3,6 +3,7 @@ import { serializeInteger, serializeString } from 'structured-headers';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
+import { isPromise } from '../util/awaitable.js';
 import type { LimitInfo } from './limit-info.js';
 
 /** Makes response headers of a result; `limits` are in the order of `result.decisions`. */
@@ -69,6 +70,11 @@ export function isOwnFormat(formatter: HeaderFormatter): boolean {
   return ownFormats.has(formatter);
 }
 
+/** Whether a function gave headers: it may be anybody's. */
+export function isHeaders(made: unknown): boolean {
+  return typeof made === 'object' && made !== null && !Array.isArray(made) && !isPromise(made);
+}
+
 /** Reads the option `headers`. */
 export function headerFormatters(option: HeaderOption, location: string): HeaderFormatter[] {
   if (option === false) return [];
@@ -81,10 +87,11 @@ export function headerFormatters(option: HeaderOption, location: string): Header
   });
 }
 
-/** Fails where it gives what no response can hold, which Fastify would notice only as it answers. */
+/** Fails where it gives headers that no response can hold, which Fastify would notice only as it answers. */
 function checked(format: HeaderFormatter): HeaderFormatter {
   return (result, limits) => {
     const headers = format(result, limits);
+    if (!isHeaders(headers)) return headers;
     for (const [name, value] of Object.entries(headers)) {
       validateHeaderName(name);
       validateHeaderValue(name, value);

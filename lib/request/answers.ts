@@ -75,10 +75,10 @@ export class Answers {
     limits: readonly CompiledLimit[],
   ): RateLimitExceededException {
     const { context } = request;
-    const entry = request.entries[result.decisions.indexOf(result.tightest)];
-    const answer = entry?.rule.answer;
-    const status = entry && overloadStatus(entry.limit);
-    const refused = limits.filter((limit, index) => isRefusal(limit, result.decisions[index]!));
+    const { limit, rule } = request.entries[result.decisions.indexOf(result.tightest)]!;
+    const { answer } = rule;
+    const status = overloadStatus(limit);
+    const refused = limits.filter((each, index) => isRefusal(each, result.decisions[index]!));
     const names = refused.map(({ name }) => name);
     const message = this.message(
       answer,
@@ -107,25 +107,20 @@ export class Answers {
     return true;
   }
 
-  private message(
-    answer: RefusalAnswer | undefined,
-    context: ExecutionContext,
-    result: CheckResult,
-    usual: () => string,
-  ): string {
-    const { message } = answer ?? {};
+  private message(answer: RefusalAnswer, context: ExecutionContext, result: CheckResult, usual: () => string): string {
+    const { message } = answer;
     if (typeof message !== 'function') return message ?? usual();
     const made = this.attempt('message', result, () => message(context, result), isString);
     return made ?? usual();
   }
 
   private body(
-    answer: RefusalAnswer | undefined,
+    answer: RefusalAnswer,
     context: ExecutionContext,
     result: CheckResult,
     usual: Record<string, unknown>,
   ): object {
-    const make = answer?.body;
+    const make = answer.body;
     if (make === undefined) return usual;
     return this.attempt('body', result, () => make(context, result, { ...usual }), isBody) ?? usual;
   }

@@ -80,15 +80,10 @@ export class HandlerRun {
 /** Replaces a handler by a function that reports its promise to its run, and is the same in all else, its metadata included. */
 export function reportPromise(prototype: object, name: string): void {
   const owner = ownerOf(prototype, name);
-  const descriptor = owner === undefined ? undefined : Object.getOwnPropertyDescriptor(owner, name);
-  const handler = descriptor?.value as Method | undefined;
-  if (
-    owner === undefined ||
-    typeof handler !== 'function' ||
-    reporting.has(handler) ||
-    descriptor?.configurable !== true
-  )
-    return;
+  if (owner === undefined) return;
+  const descriptor = Object.getOwnPropertyDescriptor(owner, name)!;
+  const handler = descriptor.value as Method | undefined;
+  if (typeof handler !== 'function' || reporting.has(handler) || descriptor.configurable !== true) return;
   const wrapper: Method = function (...args) {
     return HandlerRun.call(handler, this, args);
   };

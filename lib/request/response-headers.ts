@@ -5,12 +5,11 @@ import type { CheckedLimit } from '../limits/check-result.js';
 import { Attempts, type FailureLog } from '../errors/attempts.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
-import { isPromise } from '../util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CheckResult } from '../limits/decision.js';
 import type { RequestParts } from '../transports/request-reader.js';
-import { type HeaderFormatter, isOwnFormat, retryAfter } from '../http/header-format.js';
+import { isHeaders, isOwnFormat, retryAfter } from '../http/header-format.js';
 import { type LimitInfo, limitInfos } from '../http/limit-info.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { spreadWaits } from '../http/retry-jitter.js';
@@ -39,8 +38,6 @@ interface ExpressResponse extends ReadableResponse {
 }
 
 const EXPOSED = 'Access-Control-Expose-Headers';
-
-const isHeaders = (made: unknown) => typeof made === 'object' && made !== null && !isPromise(made);
 
 /** Sets the headers that describe limits, on any response that has headers. */
 @Injectable()
@@ -105,28 +102,18 @@ export class ResponseHeaders {
   ): Record<string, string> | undefined {
     const formatter = this.settings.formatters[index]!;
     const failure = this.failures[index]!;
-    if (!isOwnFormat(formatter)) {
-      // A list of its own, which it may change.
-      const call = () => this.format(formatter, response, result, [...infos]);
-      return this.attempts.call(call, isHeaders, failure);
-    }
     try {
-      return this.format(formatter, response, result, infos);
+      const headers = isOwnFormat(formatter)
+        ? formatter(result, infos)
+        : // A list of its own, which it may change.
+          this.attempts.call(() => formatter(result, [...infos]), isHeaders, failure);
+      if (headers === undefined) return undefined;
+      for (const name of Object.keys(headers)) this.set(response, name, headers[name]!);
+      return headers;
     } catch (error) {
       this.attempts.report(failure.message, error);
       return undefined;
     }
-  }
-
-  private format(
-    formatter: HeaderFormatter,
-    response: object,
-    result: CheckResult,
-    infos: readonly LimitInfo[],
-  ): Record<string, string> {
-    const headers = formatter(result, infos);
-    for (const name of Object.keys(headers)) this.set(response, name, headers[name]!);
-    return headers;
   }
 
   /**
@@ -135,7 +122,7 @@ export class ResponseHeaders {
    */
   setType(response: object | undefined, type: string): void {
     const { json }: SendableResponse = response ?? {};
-    if (response === undefined || typeof json !== 'function') return this.set(response, 'Content-Type', type);
+    if (typeof json !== 'function') return this.set(response, 'Content-Type', type);
     const express = response as ExpressResponse;
     if (express.headersSent) return;
     express.removeHeader('Content-Type');
