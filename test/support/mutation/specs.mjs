@@ -100,6 +100,7 @@ const ALL = specPaths({
   ],
   plans: ['anchors-in-app'],
   redis: ['fallback-store', 'prefetch', 'refusal-cache'],
+  request: ['charges', 'holds', 'lease-end', 'limited-request', 'request-completion'],
   security: ['identities', 'identity-memory', 'resets', 'user-functions'],
   shadow: ['shadow-mode'],
   shares: ['app', 'fairness', 'properties', 'record', 'stores', 'waiting'],
