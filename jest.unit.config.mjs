@@ -11,7 +11,16 @@ const UNITS = specPaths({
   outbound: ['any-upstream', 'headers'],
   package: ['layers', 'suites', 'version'],
   playground: ['attributes', 'rate-limit-headers', 'simulation'],
-  request: ['charges', 'holds', 'lease-end', 'limited-request', 'request-completion'],
+  request: [
+    'charges',
+    'completions',
+    'held-calls',
+    'held-slots',
+    'holds',
+    'lease-end',
+    'limited-request',
+    'request-completion',
+  ],
   testing: ['expectations', 'test-clock'],
   waiting: ['changed-limits', 'giving-up', 'memory', 'wait-queue'],
 });
