@@ -14,7 +14,16 @@ const TIMEOUTS = ['TimeoutError'];
 export function leaseEndOf({ aborted, failed, statusCode, error }: Outcome): LeaseEnd {
   if (aborted) return 'aborted';
   if (!failed) return 'completed';
-  return OVERLOADED.includes(statusCode ?? statusOf(error)) || isTimeout(error) ? 'dropped' : 'ignored';
+  return isOverload(statusCode, error) ? 'dropped' : 'ignored';
+}
+
+/** What was thrown may be anything, and what it cannot tell must not keep the lease from its end. */
+function isOverload(statusCode: number | undefined, error: unknown): boolean {
+  try {
+    return OVERLOADED.includes(statusCode ?? statusOf(error)) || isTimeout(error);
+  } catch {
+    return false;
+  }
 }
 
 function statusOf(error: unknown): unknown {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller } from '@nestjs/common';
-import { of } from 'rxjs';
+import { of, throwError } from 'rxjs';
 import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
@@ -72,6 +72,16 @@ describe('a call that holds a slot', () => {
     const renew = jest.spyOn(app.asked, 'renew');
     await pass(60);
     expect(renew).not.toHaveBeenCalled();
+  });
+
+  it('frees it after an error that cannot tell its status', async () => {
+    const error = { getStatus: 503 };
+    const call = app.call('slots', { type: 'rpc' });
+    call.pass();
+    expect(await app.remaining('slots')).toBe(1);
+    await expect(call.handle(throwError(() => error))).rejects.toBe(error);
+    await settled();
+    expect(await app.remaining('slots')).toBe(2);
   });
 
   it('keeps it without a connection for its ttl, as nothing tells whether its handler will run', async () => {

@@ -13,6 +13,10 @@ import { leaseEndOf } from '../../lib/request/lease-end.js';
 const failed = { failed: true, aborted: false, context: undefined as never };
 const ended = (outcome: Partial<Outcome>) => leaseEndOf({ ...failed, ...outcome });
 
+function fail(): never {
+  throw new Error('nobody can tell');
+}
+
 describe('the end of a request says', () => {
   it.each([
     [{ failed: false, statusCode: 200 }, 'completed'],
@@ -44,7 +48,14 @@ describe('the error of a handler says', () => {
     ['nothing, if it is no error', { name: 'TimeoutError' }, 'ignored'],
     ['nothing, if it is no object', 'TimeoutError', 'ignored'],
     ['nothing, if it is null', null, 'ignored'],
-    ['nothing, if its status is no function', { getStatus: undefined }, 'ignored'],
+    ['nothing, if it has no status', { getStatus: undefined }, 'ignored'],
+    ['nothing, if its status is no function', { getStatus: 503 }, 'ignored'],
+    ['nothing, if its status cannot be told', { getStatus: () => fail() }, 'ignored'],
+    [
+      'nothing, if its name cannot be told',
+      Object.defineProperty(new Error(), 'name', { get: () => fail() }),
+      'ignored',
+    ],
   ] as const)('%s', (_, error, said) => expect(ended({ error })).toBe(said));
 
   it('less than the status that was answered', () => {
