@@ -28,8 +28,8 @@ export interface RequestCharge extends Refund {
 /** What a check charged. */
 export function chargesOf({ entries, decisions, store }: StoreCheck): RequestCharge[] {
   return entries.flatMap(({ rule, limit, identity, cost }, index) => {
-    const decision = decisions[index];
-    if (decision?.allowed !== true) return [];
+    const decision = decisions[index]!;
+    if (!decision.allowed) return [];
     const charge = refundOf({ limit, identity, units: cost }, decision);
     return { ...charge, rule, settled: false, returned: false, store };
   });

@@ -107,7 +107,7 @@ export class Completions {
 
 /** The delay of one check: what an earlier one delayed has been held. */
 function delayOf({ entries, decisions }: StoreCheck): number {
-  return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]?.limit.shadow ? 0 : delayMs)));
+  return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
 }
 
 function logFailure(error: unknown): void {

@@ -2,7 +2,7 @@ import type { LeaseEnd } from '../algorithms/algorithm.js';
 import type { Outcome } from '../config/common-limit-options.js';
 
 /** Request Timeout, Service Unavailable and Gateway Timeout. */
-const OVERLOADED = [408, 503, 504];
+const OVERLOADED: readonly unknown[] = [408, 503, 504];
 
 /** The names of errors that a time limit ends work with: that of `AbortSignal.timeout`, and that of RxJS and others. */
 const TIMEOUTS = ['TimeoutError'];
@@ -14,12 +14,20 @@ const TIMEOUTS = ['TimeoutError'];
 export function leaseEndOf({ aborted, failed, statusCode, error }: Outcome): LeaseEnd {
   if (aborted) return 'aborted';
   if (!failed) return 'completed';
-  return OVERLOADED.includes(statusCode ?? statusOf(error)) || isTimeout(error) ? 'dropped' : 'ignored';
+  return isOverload(statusCode, error) ? 'dropped' : 'ignored';
 }
 
-function statusOf(error: unknown): number {
-  const status: unknown = (error as { getStatus?: () => unknown } | undefined)?.getStatus?.();
-  return typeof status === 'number' ? status : 0;
+/** What was thrown may be anything, and what it cannot tell must not keep the lease from its end. */
+function isOverload(statusCode: number | undefined, error: unknown): boolean {
+  try {
+    return OVERLOADED.includes(statusCode ?? statusOf(error)) || isTimeout(error);
+  } catch {
+    return false;
+  }
+}
+
+function statusOf(error: unknown): unknown {
+  return (error as { getStatus?: () => unknown } | undefined)?.getStatus?.();
 }
 
 function isTimeout(error: unknown): boolean {

@@ -16,7 +16,6 @@ import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
 import type { RequestDecision } from '../../lib/request/request-decision.js';
-import { leaseEndOf } from '../../lib/request/lease-end.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
 import { until } from '../support/until.js';
 
@@ -198,25 +197,6 @@ describe.each(frameworks)('an adaptive limit over %s', (framework) => {
     expect(await slots.hold('db', () => 'held')).toBe('held');
     expect(await slots.peek('db')).toMatchObject({ quota: 3, inFlight: 2, remaining: 1 });
   });
-});
-
-describe('the end of a request says', () => {
-  const end = { failed: true, aborted: false, context: undefined as never };
-  const timeout = Object.assign(new Error('late'), { name: 'TimeoutError' });
-
-  it.each([
-    [{ failed: false, statusCode: 200 }, 'completed'],
-    [{ aborted: true }, 'aborted'],
-    [{ statusCode: 404 }, 'ignored'],
-    [{ statusCode: 429 }, 'ignored'],
-    [{ statusCode: 500 }, 'ignored'],
-    [{ statusCode: 408 }, 'dropped'],
-    [{ statusCode: 503 }, 'dropped'],
-    [{ statusCode: 504 }, 'dropped'],
-    [{ error: new Error('bug') }, 'ignored'],
-    [{ error: new GatewayTimeoutException() }, 'dropped'],
-    [{ error: timeout }, 'dropped'],
-  ])('of %j that it was %s', (outcome, said) => expect(leaseEndOf({ ...end, ...outcome })).toBe(said));
 });
 
 const refusal = (limit: object) =>

@@ -1,45 +1,20 @@
-import { Logger } from '@nestjs/common';
 import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { OnceLogger } from '../../lib/errors/once-logger.js';
 import { Limiter } from '../../lib/limiter/limiter.js';
-import { Rule } from '../../lib/rules/rule.js';
 import type { ShareOptions } from '../../lib/config/limit-definition.js';
 import { shareTerms } from '../../lib/rules/share-terms.js';
 import type { Store } from '../../lib/stores/store.js';
 import { WaitQueues } from '../../lib/limiter/wait-queues.js';
+import { byGlobal, ruleOf } from './rules.js';
 
 const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
   new CompiledLimit(options, { location: 'test', name: 'one', ...more });
 
-const byGlobal = {
-  given: 'global',
-  name: 'global',
-  noun: 'key',
-  needsRoute: false,
-  needsUser: false,
-  identify: () => 'global',
-} as const;
-
 /** A limiter with its queues, without an app. */
 export function waitingFor(store: Store, options: AlgorithmOptions, share?: Omit<ShareOptions, 'by'>) {
   const plan = share && shareTerms({ share: { by: 'global', ...share } }, 'test');
-  const rule = new Rule(compile(options, { shared: plan && { floor: plan.floor } }), {
-    key: byGlobal,
-    share: plan && { ...plan, by: byGlobal },
-    byAddress: () => undefined,
-    onMissingKey: 'skip',
-    phase: 'guard',
-    cost: 1,
-    hasCost: false,
-    priority: undefined,
-    perRoute: false,
-    unnamed: false,
-    count: 'all',
-    skip: undefined,
-    answer: {} as never,
-    log: new OnceLogger(new Logger('RateLimit')),
-  });
+  const shared = plan && { floor: plan.floor };
+  const rule = ruleOf(options, { shared }, { share: plan && { ...plan, by: byGlobal } });
   const queues = new WaitQueues(store);
   return {
     rule,

@@ -1,0 +1,40 @@
+import { Logger } from '@nestjs/common';
+import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { OnceLogger } from '../../lib/errors/once-logger.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
+import { Rule } from '../../lib/rules/rule.js';
+import type { RuleSettings } from '../../lib/rules/rule-settings.js';
+
+/** A key that all requests have. */
+export const byGlobal = {
+  given: 'global',
+  name: 'global',
+  noun: 'key',
+  needsRoute: false,
+  needsUser: false,
+  identify: () => 'global',
+} as const;
+
+/** A rule without an app. */
+export function ruleOf(
+  options: AlgorithmOptions,
+  limit: Partial<LimitSettings> = {},
+  settings: Partial<RuleSettings> = {},
+): Rule {
+  return new Rule(new CompiledLimit(options, { location: 'test', name: 'one', ...limit }), {
+    key: byGlobal,
+    byAddress: () => undefined,
+    onMissingKey: 'skip',
+    phase: 'guard',
+    cost: 1,
+    hasCost: false,
+    priority: undefined,
+    perRoute: false,
+    unnamed: false,
+    count: 'all',
+    skip: undefined,
+    answer: {} as never,
+    log: new OnceLogger(new Logger('RateLimit')),
+    ...settings,
+  });
+}
