@@ -30,7 +30,10 @@ export class HandlerRun {
     return reporting.has(handler) ? current.run(this, call) : call();
   }
 
-  /** Hands on what a handler gives, and reports once that it is done: with it all, with an error, or because it has lost its listener. */
+  /**
+   * Hands on what a handler gives, and reports that it is done: with it all, with an error, or because it has lost its listener. Only
+   * the first report counts.
+   */
   watch(
     handled: Observable<unknown>,
     context: ExecutionContext,

@@ -12,9 +12,6 @@ import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import type { Store } from '../../lib/stores/store.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 
-/** Lets promises settle that nobody is given. */
-export const settled = () => new Promise(setImmediate);
-
 /** How a call comes: over HTTP with the response that it is given, or as a message, which has none. */
 export interface CallOptions {
   readonly response?: object;

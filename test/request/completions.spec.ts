@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
@@ -5,7 +6,7 @@ import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { logger } from '../../lib/errors/logger.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { CalledApp, settled } from './called-app.js';
+import { CalledApp } from './called-app.js';
 import { Connection } from './connections.js';
 
 @Controller()
@@ -85,7 +86,7 @@ describe('a call', () => {
       app.call('counted', over()).pass();
       expect(await app.remaining('counted')).toBe(4);
       connection.answer();
-      await settled();
+      await turn();
       expect(await app.remaining('counted')).toBe(left);
     });
 
@@ -102,7 +103,7 @@ describe('a call', () => {
       count.mockImplementation(fail);
       app.call('counted', over()).pass();
       connection.answer();
-      await settled();
+      await turn();
       expect(await app.remaining('counted')).toBe(4);
       expect(log.mock.calls).toEqual([
         [
@@ -127,7 +128,7 @@ describe('a call', () => {
       app.call('counted', over()).pass();
       app.call('slots', over()).pass();
       connection.answer();
-      await settled();
+      await turn();
       const line = [`the store failed: ${told}`, stack];
       expect(log.mock.calls).toEqual([line, line]);
     });
@@ -140,10 +141,10 @@ describe('a call', () => {
       count.mockReturnValue(false);
       const call = app.call('counted', message);
       call.pass();
-      await settled();
+      await turn();
       expect([await app.remaining('counted'), count.mock.calls]).toEqual([4, []]);
       expect(await call.handle(of('done'))).toBe('done');
-      await settled();
+      await turn();
       expect(await app.remaining('counted')).toBe(5);
       expect(count.mock.calls).toMatchObject([[{ failed: false, aborted: false }]]);
     });
@@ -153,7 +154,7 @@ describe('a call', () => {
       const call = app.call('counted', message);
       call.pass();
       await expect(call.handle(throwError(() => error))).rejects.toThrow(error);
-      await settled();
+      await turn();
       expect(count.mock.calls).toMatchObject([[{ failed: true, aborted: false, error }]]);
     });
 
@@ -163,7 +164,7 @@ describe('a call', () => {
       await first.handle(of('done'));
       second.pass();
       const refusal: unknown = await second.handle(of('done')).catch((error: unknown) => error);
-      await settled();
+      await turn();
       expect(count.mock.calls).toMatchObject([[{ failed: false }], [{ failed: true, aborted: false }]]);
       expect(count.mock.calls[1]![0].error).toBe(refusal);
     });

@@ -7,9 +7,6 @@ import { RequestCompletion } from '../../lib/request/request-completion.js';
 
 type Work = () => unknown;
 
-/** Lets all come to rest that waits for promises alone. */
-export const settled = () => new Promise((resolve) => setImmediate(resolve));
-
 /** A call of a handler on its way through Nest, with how it ended once that is known. */
 export class HandlerCall {
   readonly ends: Outcome[] = [];

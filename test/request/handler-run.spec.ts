@@ -1,6 +1,7 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, type Observable, Subject, merge } from 'rxjs';
-import { Gate, HandlerCall, settled } from './handler-call.js';
+import { Gate, HandlerCall } from './handler-call.js';
 
 const failure = new Error('failed');
 const never = new Promise(() => {});
@@ -28,7 +29,7 @@ describe('the run of a handler', () => {
   ])('ends well with %s, which is handed on', async (_, work) => {
     const call = new HandlerCall(work);
     const { told } = listen(await call.answer());
-    await settled();
+    await turn();
     expect(told).toEqual(['done', 'complete']);
     expect(call.ends).toMatchObject([{ failed: false, aborted: false }]);
   });
@@ -44,7 +45,7 @@ describe('the run of a handler', () => {
   ])('failed if its handler %s, with the error', async (_, work) => {
     const call = new HandlerCall(work);
     const { told } = listen(await call.answer());
-    await settled();
+    await turn();
     expect(told).toEqual([failure]);
     expect(call.ends).toMatchObject([{ failed: true, aborted: false, error: failure }]);
   });
@@ -53,7 +54,7 @@ describe('the run of a handler', () => {
     const values = new Subject<number>();
     const call = new HandlerCall(() => values);
     const { told } = listen(await call.answer());
-    await settled();
+    await turn();
     values.next(1);
     values.next(2);
     expect(call.ends).toEqual([]);
@@ -65,7 +66,7 @@ describe('the run of a handler', () => {
   it('was aborted if its listener leaves, at once if the handler has given no promise', async () => {
     const call = new HandlerCall(() => new Subject());
     const { leave } = listen(await call.answer());
-    await settled();
+    await turn();
     leave();
     expect(call.ends).toMatchObject([{ failed: true, aborted: true }]);
   });
@@ -77,12 +78,12 @@ describe('the run of a handler', () => {
     const gate = new Gate();
     const call = new HandlerCall(() => gate.passed);
     const { told, leave } = listen(await call.answer());
-    await settled();
+    await turn();
     leave();
-    await settled();
+    await turn();
     expect(call.ends).toEqual([]);
     settle(gate);
-    await settled();
+    await turn();
     expect(told).toEqual([]);
     expect(call.ends).toMatchObject([{ failed: true, aborted: true }]);
   });
@@ -94,12 +95,12 @@ describe('the run of a handler', () => {
       { intercept: (_: unknown, next: { handle(): Observable<unknown> }) => merge(next.handle(), timeout) },
     ];
     const { told } = listen(await call.answer({ within }));
-    await settled();
+    await turn();
     timeout.error(failure);
     expect(told).toEqual([failure]);
     expect(call.ends).toEqual([]);
     gate.open();
-    await settled();
+    await turn();
     expect(call.ends).toMatchObject([{ failed: true, aborted: false, error: failure }]);
   });
 
@@ -108,10 +109,10 @@ describe('the run of a handler', () => {
     let calls = 0;
     const call = new HandlerCall(() => calls++);
     const { leave } = listen(await call.answer({ before: () => gate.passed }));
-    await settled();
+    await turn();
     leave();
     gate.open();
-    await settled();
+    await turn();
     expect(calls).toBe(0);
     expect(call.ends).toMatchObject([{ failed: true, aborted: true }]);
   });
@@ -127,7 +128,7 @@ describe('the run of a handler', () => {
     const answered = lastValueFrom(await call.answer());
     gate.open();
     expect(await answered).toBe('done');
-    await settled();
+    await turn();
     expect(call.ends).toMatchObject([{ failed: false }]);
   });
 
@@ -140,17 +141,17 @@ describe('the run of a handler', () => {
     let calls = 0;
     const call = new HandlerCall(work, { other: () => calls++ });
     const { leave } = listen(await call.answer());
-    await settled();
+    await turn();
     leave();
     gate.open();
-    await settled();
+    await turn();
     expect(calls).toBe(1);
   });
 
   it('is that of its handler alone: one that reports no promise leaves none to what it calls', async () => {
     const call = new HandlerCall(callOther, { other: () => never, reports: ['other'] });
     const { told } = listen(await call.answer());
-    await settled();
+    await turn();
     expect(told).toEqual(['done', 'complete']);
     expect(call.ends).toMatchObject([{ failed: false }]);
   });
@@ -166,7 +167,7 @@ describe('the run of a handler', () => {
     };
     const call = new HandlerCall(() => query);
     const { told } = listen(await call.answer());
-    await settled();
+    await turn();
     expect(told).toEqual(['rows', 'complete']);
     expect(call.ends).toMatchObject([{ failed: false }]);
     expect(queries).toBe(1);
@@ -180,7 +181,7 @@ async function* events(failed?: Error) {
 
 async function streamOf(call: HandlerCall, type: string): Promise<AsyncIterable<unknown>> {
   const value = await lastValueFrom(await call.answer({ type }));
-  await settled();
+  await turn();
   return value as AsyncIterable<unknown>;
 }
 

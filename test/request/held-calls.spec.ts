@@ -1,10 +1,11 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, HttpException } from '@nestjs/common';
 import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { outcomeOf } from '../support/waiting.js';
-import { CalledApp, settled } from './called-app.js';
+import { CalledApp } from './called-app.js';
 import { Connection } from './connections.js';
 
 @Controller()
@@ -95,7 +96,7 @@ describe('a call that comes too soon', () => {
     app.call('shaped', over()).pass();
     const refund = jest.spyOn(app.asked, 'refund');
     connection.answer();
-    await settled();
+    await turn();
     expect(refund).not.toHaveBeenCalled();
     expect(await app.remaining('shaped')).toBe(4);
   });

@@ -1,10 +1,11 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { CalledApp, settled } from './called-app.js';
+import { CalledApp } from './called-app.js';
 import { Connection } from './connections.js';
 
 @Controller()
@@ -57,7 +58,7 @@ describe('a call that holds a slot', () => {
     app.call('slots', over()).pass();
     expect(await app.remaining('slots')).toBe(1);
     connection.answer();
-    await settled();
+    await turn();
     expect(await app.remaining('slots')).toBe(2);
   });
 
@@ -80,7 +81,7 @@ describe('a call that holds a slot', () => {
     call.pass();
     expect(await app.remaining('slots')).toBe(1);
     await expect(call.handle(throwError(() => error))).rejects.toBe(error);
-    await settled();
+    await turn();
     expect(await app.remaining('slots')).toBe(2);
   });
 
@@ -109,7 +110,7 @@ describe('a call that holds a slot', () => {
     const refund = jest.spyOn(app.asked, 'refund');
     app.call('overload', over()).pass();
     leave();
-    await settled();
+    await turn();
     expect(refund.mock.calls).toMatchObject([[[{ limit: { name: 'overload' }, end }]]]);
   });
 
@@ -122,7 +123,7 @@ describe('a call that holds a slot', () => {
     call.pass();
     await expect(call.handle(of('done'))).rejects.toMatchObject({ name: 'RateLimitExceededException' });
     connection.answer(503);
-    await settled();
+    await turn();
     expect(refund.mock.calls).toMatchObject([[[{ limit: { name: 'overload' }, end: 'ignored' }]]]);
   });
 
@@ -131,7 +132,7 @@ describe('a call that holds a slot', () => {
     count.mockReturnValue(false);
     app.call('listedSlots', over()).pass();
     connection.answer();
-    await settled();
+    await turn();
     expect(refund).not.toHaveBeenCalled();
   });
 
@@ -140,7 +141,7 @@ describe('a call that holds a slot', () => {
     count.mockReturnValue(counted);
     app.call('countedSlots', over()).pass();
     connection.answer();
-    await settled();
+    await turn();
     expect(refund).toHaveBeenCalledTimes(1);
     expect(await app.remaining('counted-slots')).toBe(2);
   });

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { ExecutionContext } from '@nestjs/common';
 import type { Outcome } from '../../lib/config/common-limit-options.js';
@@ -114,7 +115,7 @@ describe('a client that leaves', () => {
     connection.leave();
     const completion = completionOf(http, connection);
     expect(events()).toEqual([]);
-    await new Promise(setImmediate);
+    await turn();
     expect(events()).toEqual(['end', 'over']);
     expect(told[0]![1]).toMatchObject({ aborted: true });
     expect(completion.wasClosed).toBe(true);

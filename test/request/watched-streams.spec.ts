@@ -1,6 +1,7 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { isStream, watched } from '../../lib/request/subscription.js';
-import { Gate, settled } from './handler-call.js';
+import { Gate } from './handler-call.js';
 
 const failure = new Error('failed');
 
@@ -117,7 +118,7 @@ describe('a watched stream', () => {
         return { done: true, value: undefined };
       },
     });
-    await settled();
+    await turn();
     expect([asked, reports]).toEqual([0, []]);
     await stream.next();
     expect([asked, reports]).toEqual([1, [ended]]);
