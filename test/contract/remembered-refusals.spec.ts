@@ -1,46 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check, StoreDecision } from '../../lib/stores/store.js';
+import type { Check } from '../../lib/stores/store.js';
 import { failingAnswer } from '../support/failing-answer.js';
 import { LocalChannel } from '../support/local-channel.js';
+import { SharedStore } from '../support/shared-store.js';
 
 const IDENTITY = 'user:1';
 
 let now = 0;
-
-/** The shared store: it counts in process on the same clock, and says that it is Redis. */
-class SharedStore extends MemoryStore {
-  calls = 0;
-  source: StoreDecision['source'] = 'redis';
-  /** What happens while a call is under way. */
-  meanwhile: () => void = () => undefined;
-
-  constructor() {
-    super({ clock: () => 1_790_000_000_000_000 + Math.round(now * 1000) });
-  }
-
-  override async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    this.calls++;
-    const answers = await super.check(checks);
-    this.meanwhile();
-    return answers.map((decisions) => decisions.map((decision) => ({ ...decision, source: this.source })));
-  }
-
-  override refund(...args: Parameters<MemoryStore['refund']>) {
-    this.meanwhile();
-    return super.refund(...args);
-  }
-  override block(...args: Parameters<MemoryStore['block']>) {
-    this.meanwhile();
-    return super.block(...args);
-  }
-  override reset(...args: Parameters<MemoryStore['reset']>) {
-    this.meanwhile();
-    return super.reset(...args);
-  }
-}
 
 function limitOf(name: string, settings: Partial<LimitSettings> = {}, interval = 60_000): CompiledLimit {
   const options = { algo: 'sliding-log', rate: 2, interval } as const;
@@ -58,6 +26,7 @@ describe('a store that remembers refusals', () => {
     now = 1000;
     jest.spyOn(performance, 'now').mockImplementation(() => now);
     shared = new SharedStore();
+    shared.source = () => 'redis';
     channel = new LocalChannel();
     store = new RefusalCacheStore(shared, channel.asChannel);
     await store.open();
@@ -80,7 +49,7 @@ describe('a store that remembers refusals', () => {
   async function refuse(...limits: CompiledLimit[]): Promise<void> {
     await shared.check([{ entries: limits.map((limit) => entryOf(limit, 2)) }]);
     expect((await ask(limits)).some(({ allowed }) => !allowed)).toBe(true);
-    shared.calls = 0;
+    shared.checks.length = 0;
   }
 
   /** Asks for more than ever fits. */
@@ -88,9 +57,9 @@ describe('a store that remembers refusals', () => {
 
   /** Whether the next check of a limit reaches the store. */
   async function isAsked(...limits: CompiledLimit[]): Promise<boolean> {
-    const { calls } = shared;
+    const calls = shared.checks.length;
     await ask(limits);
-    return shared.calls > calls;
+    return shared.checks.length > calls;
   }
 
   it('answers them until their wait is over, with the wait that is left', async () => {
@@ -103,7 +72,7 @@ describe('a store that remembers refusals', () => {
     expect(await ask([limit])).toMatchObject([{ source: 'cache', retryAfterMs: 40_000, resetAfterMs: 40_000 }]);
     now = 1000 + 59_999.9;
     expect(await ask([limit])).toMatchObject([{ source: 'cache', retryAfterMs: 1 }]);
-    expect(shared.calls).toBe(0);
+    expect(shared.checks).toHaveLength(0);
     now = 1000 + 60_000;
     expect(await ask([limit])).toMatchObject([{ allowed: true, source: 'redis' }]);
   });
@@ -130,7 +99,7 @@ describe('a store that remembers refusals', () => {
 
   it('counts their wait from when it asked', async () => {
     await shared.check([{ entries: [entryOf(limit, 2)] }]);
-    shared.meanwhile = () => (now += 30_000);
+    shared.meanwhile = () => void (now += 30_000);
     expect(await ask([limit])).toMatchObject([{ allowed: false, retryAfterMs: 60_000 }]);
     shared.meanwhile = () => undefined;
     now += 29_999;
@@ -141,7 +110,7 @@ describe('a store that remembers refusals', () => {
 
   it('forgets those whose wait was over when they came', async () => {
     await shared.check([{ entries: [entryOf(limit, 2)] }]);
-    shared.meanwhile = () => (now += 60_000);
+    shared.meanwhile = () => void (now += 60_000);
     await ask([limit]);
     shared.meanwhile = () => undefined;
     now -= 30_000;
@@ -159,9 +128,9 @@ describe('a store that remembers refusals', () => {
     const other = limitOf('other');
     await refuse(limit);
     await store.check([{ entries: [entryOf(limit, 1, 'user:2')] }]);
-    expect(shared.calls).toBe(1);
+    expect(shared.checks).toHaveLength(1);
     await ask([limit], { cost: 2 });
-    expect(shared.calls).toBe(2);
+    expect(shared.checks).toHaveLength(2);
     expect(await isAsked(limit, other)).toBe(true);
     expect(await isAsked(other)).toBe(true);
     expect(await isAsked(limit)).toBe(false);
@@ -179,12 +148,12 @@ describe('a store that remembers refusals', () => {
     for (let looks = 1; looks < 4; looks++) {
       expect(await ask([limit], { peek: true })).toMatchObject([{ allowed: false, source: 'redis' }]);
     }
-    expect(shared.calls).toBe(4);
+    expect(shared.checks).toHaveLength(4);
     expect(await isAsked(limit)).toBe(true);
   });
 
   it('remembers nothing that is decided while the store fails', async () => {
-    shared.source = 'fallback';
+    shared.source = () => 'fallback';
     await refuse(limit);
     expect(await isAsked(limit)).toBe(true);
   });
@@ -204,9 +173,9 @@ describe('a store that remembers refusals', () => {
       [[limit], 1],
       [[limit, blocking], 2],
     ] as const) {
-      shared.calls = 0;
+      shared.checks.length = 0;
       for (let times = 0; times < 2; times++) await ask(asked, { cost: 3 });
-      expect(shared.calls).toBe(calls);
+      expect(shared.checks).toHaveLength(calls);
     }
     now += 1e9;
     expect(await ask([limit], { cost: 3 })).toMatchObject([{ source: 'cache', retryAfterMs: Infinity }]);
@@ -230,7 +199,7 @@ describe('a store that remembers refusals', () => {
   ])('forgets all with %s, and tells the others, from when it began', async (_, act) => {
     await refuse(limit);
     const since = now;
-    shared.meanwhile = () => (now += 7);
+    shared.meanwhile = () => void (now += 7);
     await act();
     shared.meanwhile = () => undefined;
     expect(channel.published).toEqual([['', since]]);
@@ -300,12 +269,12 @@ describe('a store that remembers refusals', () => {
 
   it('forgets the oldest of very many', async () => {
     for (let index = 0; index < 10_001; index++) await never(`user:${index}`);
-    shared.calls = 0;
+    shared.checks.length = 0;
     await never('user:10000');
     await never('user:1');
-    expect(shared.calls).toBe(0);
+    expect(shared.checks).toHaveLength(0);
     await never('user:0');
-    expect(shared.calls).toBe(1);
+    expect(shared.checks).toHaveLength(1);
   });
 
   it('tells an answer that throws so', async () => {
@@ -313,6 +282,6 @@ describe('a store that remembers refusals', () => {
     const told: unknown[] = [];
     store.decide({ entries: [entryOf(limit)] }, failingAnswer(told));
     expect(told).toEqual([new Error('an exporter failed')]);
-    expect(shared.calls).toBe(0);
+    expect(shared.checks).toHaveLength(0);
   });
 });
