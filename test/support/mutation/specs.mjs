@@ -54,6 +54,7 @@ const ALL = specPaths({
     'remembered-refusals-bounds',
     'remembered-refusals-end',
     'scoped-store',
+    'scoped-store-calls',
     'store-layer',
     'stores',
   ],
