@@ -81,6 +81,16 @@ describe('the counters of which units were taken in advance', () => {
     expect(await leftOf(shared, one)).toBe(996 - 1 - 4);
   });
 
+  it('take no memory once they are forgotten, and what was given back takes none', async () => {
+    for (const counter of [one, other]) await holdThree(store, counter);
+    const { units, returning } = store as unknown as Record<'units' | 'returning', Map<unknown, unknown>>;
+    await jest.advanceTimersByTimeAsync(TTL_MS);
+    expect(shared.refunds).toHaveLength(2);
+    expect([units.size, returning.size]).toEqual([1, 0]);
+    await jest.advanceTimersByTimeAsync(TTL_MS);
+    expect(units.size).toBe(0);
+  });
+
   it('have given all units back before the store below is closed', async () => {
     const before = jest.getTimerCount();
     await holdThree(store, one);
