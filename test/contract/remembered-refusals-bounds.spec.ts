@@ -51,6 +51,13 @@ describe('refusals that are remembered', () => {
     expect(await refuse('user:0', limits)).toBe(true);
   });
 
+  it('are 10,000 at most: the oldest goes first', async () => {
+    const limits = [limitOf('limit')];
+    await refuseMany(0, 10_001, limits);
+    expect([await refuse('user:10000', limits), await refuse('user:1', limits)]).toEqual([false, false]);
+    expect(await refuse('user:0', limits)).toBe(true);
+  });
+
   it('are one of checks that were asked for at the same time', async () => {
     const limits = [limitOf('limit')];
     await Promise.all([refuse('user:0', limits), refuse('user:0', limits)]);

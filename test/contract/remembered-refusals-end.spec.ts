@@ -53,6 +53,32 @@ describe('a refusal that is remembered', () => {
     expect(await isAsked(...limits)).toBe(true);
   }
 
+  it.each<[string, () => Promise<void>]>([
+    ['a refund', () => store.refund([{ ...counter, units: 1 }])],
+    ['a block', () => store.block(counter, 0)],
+    ['a reset', () => store.reset([counter])],
+  ])('ends with %s, on all instances, which hear of it from when it began', async (_, act) => {
+    await refuse(limit);
+    const since = now;
+    shared.meanwhile = () => void (now += 7);
+    await act();
+    shared.meanwhile = () => undefined;
+    expect(channel.published).toEqual([['', since]]);
+    expect(await isAsked(limit)).toBe(true);
+  });
+
+  it('ends with nothing that is done to counters of which none is remembered', async () => {
+    await refuse(limit);
+    const own = { limit: limitOf('own', { remembersRefusals: false }), identity };
+    await store.refund([{ ...own, units: 1 }]);
+    await store.block(own, 0);
+    await store.reset([own]);
+    expect(channel.published).toEqual([]);
+    expect(await isAsked(limit)).toBe(false);
+    await store.reset([own, counter]);
+    expect(channel.published).toHaveLength(1);
+  });
+
   it('ends with a claim whose units come back, and with none whose units were spent', async () => {
     await refuse(limit);
     await store.refund([{ ...counter, units: 1, claim: { id: 'job', isSpent: true } }]);
@@ -80,6 +106,18 @@ describe('a refusal that is remembered', () => {
     expect([await isAsked(other), await isAsked(other)]).toEqual([true, false]);
     await store.learn!(counter, lesson);
     expect(await isAsked(other)).toBe(false);
+  });
+
+  it('is none of a limit that learns of an upstream, from its first lesson on', async () => {
+    await refuse(limit);
+    await refuse(other);
+    await store.learn!(counter, { ...lesson, window: 1, remaining: 1, resetAfterMs: 30_000 });
+    const faster = other.withOptions({ ...window, rate: 20 });
+    await store.learn!({ limit: faster, identity: 'user:2' }, lesson);
+    for (const each of [limit, other, limit, other]) expect(await isAsked(each)).toBe(true);
+    const none = limitOf('none');
+    await refuse(none);
+    expect(await isAsked(none)).toBe(false);
   });
 
   it('is none if any of the limits was decided while its store failed', async () => {

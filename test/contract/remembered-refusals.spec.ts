@@ -17,6 +17,8 @@ function limitOf(name: string, settings: Partial<LimitSettings> = {}, interval =
 
 const limit = limitOf('limit');
 
+const entryOf = (limit: CompiledLimit, cost = 1, identity = IDENTITY) => ({ limit, identity, cost });
+
 describe('a store that remembers refusals', () => {
   let shared: SharedStore;
   let channel: LocalChannel;
@@ -37,8 +39,6 @@ describe('a store that remembers refusals', () => {
     jest.restoreAllMocks();
   });
 
-  const entryOf = (limit: CompiledLimit, cost = 1, identity = IDENTITY) => ({ limit, identity, cost });
-
   async function ask(limits: readonly CompiledLimit[], more: Omit<Check, 'entries'> & { cost?: number } = {}) {
     const { cost = 1, ...rest } = more;
     const [decisions] = await store.check([{ entries: limits.map((limit) => entryOf(limit, cost)), ...rest }]);
@@ -51,9 +51,6 @@ describe('a store that remembers refusals', () => {
     expect((await ask(limits)).some(({ allowed }) => !allowed)).toBe(true);
     shared.checks.length = 0;
   }
-
-  /** Asks for more than ever fits. */
-  const never = (identity: string) => store.check([{ entries: [entryOf(limit, 3, identity)] }]);
 
   /** Whether the next check of a limit reaches the store. */
   async function isAsked(...limits: CompiledLimit[]): Promise<boolean> {
@@ -190,34 +187,6 @@ describe('a store that remembers refusals', () => {
     expect(await isAsked(blocking)).toBe(true);
   });
 
-  const counter = { limit, identity: IDENTITY };
-
-  it.each<[string, () => Promise<void>]>([
-    ['a refund', () => store.refund([{ ...counter, units: 1 }])],
-    ['a block', () => store.block(counter, 0)],
-    ['a reset', () => store.reset([counter])],
-  ])('forgets all with %s, and tells the others, from when it began', async (_, act) => {
-    await refuse(limit);
-    const since = now;
-    shared.meanwhile = () => void (now += 7);
-    await act();
-    shared.meanwhile = () => undefined;
-    expect(channel.published).toEqual([['', since]]);
-    expect(await isAsked(limit)).toBe(true);
-  });
-
-  it('tells nobody of counters whose refusals nobody remembers', async () => {
-    await refuse(limit);
-    const own = { limit: limitOf('own', { remembersRefusals: false }), identity: IDENTITY };
-    await store.refund([{ ...own, units: 1 }]);
-    await store.block(own, 0);
-    await store.reset([own]);
-    expect(channel.published).toEqual([]);
-    expect(await isAsked(limit)).toBe(false);
-    await store.reset([own, counter]);
-    expect(channel.published).toHaveLength(1);
-  });
-
   it('forgets all when another instance gives something back, or may have', async () => {
     await refuse(limit);
     await channel.publish('', now);
@@ -247,34 +216,10 @@ describe('a store that remembers refusals', () => {
     expect(await deaf.check([{ entries: [entryOf(limit)] }])).toMatchObject([[{ source: 'redis' }]]);
   });
 
-  it('remembers nothing of a limit that learns of an upstream, from its first lesson on', async () => {
-    const other = limitOf('other');
-    await refuse(limit);
-    await refuse(other);
-    const lesson = { ageMs: 0, inFlight: 0, instance: 1, window: 1 };
-    await store.learn!({ limit, identity: IDENTITY }, { ...lesson, remaining: 1, resetAfterMs: 30_000 });
-    const faster = other.withOptions({ algo: 'sliding-log', rate: 3, interval: 60_000 });
-    await store.learn!({ limit: faster, identity: 'user:2' }, lesson);
-    for (const each of [limit, other, limit, other]) expect(await isAsked(each)).toBe(true);
-    const none = limitOf('none');
-    await refuse(none);
-    expect(await isAsked(none)).toBe(false);
-  });
-
   it('forgets all when it is closed', async () => {
     await refuse(limit);
     await store.close();
     expect(await isAsked(limit)).toBe(true);
-  });
-
-  it('forgets the oldest of very many', async () => {
-    for (let index = 0; index < 10_001; index++) await never(`user:${index}`);
-    shared.checks.length = 0;
-    await never('user:10000');
-    await never('user:1');
-    expect(shared.checks).toHaveLength(0);
-    await never('user:0');
-    expect(shared.checks).toHaveLength(1);
   });
 
   it('tells an answer that throws so', async () => {
