@@ -1,46 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check, StoreDecision } from '../../lib/stores/store.js';
+import type { Check } from '../../lib/stores/store.js';
 import { failingAnswer } from '../support/failing-answer.js';
 import { LocalChannel } from '../support/local-channel.js';
+import { SharedStore } from '../support/shared-store.js';
 
 const IDENTITY = 'user:1';
 
 let now = 0;
-
-/** The shared store: it counts in process on the same clock, and says that it is Redis. */
-class SharedStore extends MemoryStore {
-  calls = 0;
-  source: StoreDecision['source'] = 'redis';
-  /** What happens while a call is under way. */
-  meanwhile: () => void = () => undefined;
-
-  constructor() {
-    super({ clock: () => 1_790_000_000_000_000 + Math.round(now * 1000) });
-  }
-
-  override async check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    this.calls++;
-    const answers = await super.check(checks);
-    this.meanwhile();
-    return answers.map((decisions) => decisions.map((decision) => ({ ...decision, source: this.source })));
-  }
-
-  override refund(...args: Parameters<MemoryStore['refund']>) {
-    this.meanwhile();
-    return super.refund(...args);
-  }
-  override block(...args: Parameters<MemoryStore['block']>) {
-    this.meanwhile();
-    return super.block(...args);
-  }
-  override reset(...args: Parameters<MemoryStore['reset']>) {
-    this.meanwhile();
-    return super.reset(...args);
-  }
-}
 
 function limitOf(name: string, settings: Partial<LimitSettings> = {}, interval = 60_000): CompiledLimit {
   const options = { algo: 'sliding-log', rate: 2, interval } as const;
@@ -48,6 +16,8 @@ function limitOf(name: string, settings: Partial<LimitSettings> = {}, interval =
 }
 
 const limit = limitOf('limit');
+
+const entryOf = (limit: CompiledLimit, cost = 1, identity = IDENTITY) => ({ limit, identity, cost });
 
 describe('a store that remembers refusals', () => {
   let shared: SharedStore;
@@ -58,6 +28,7 @@ describe('a store that remembers refusals', () => {
     now = 1000;
     jest.spyOn(performance, 'now').mockImplementation(() => now);
     shared = new SharedStore();
+    shared.source = () => 'redis';
     channel = new LocalChannel();
     store = new RefusalCacheStore(shared, channel.asChannel);
     await store.open();
@@ -67,8 +38,6 @@ describe('a store that remembers refusals', () => {
     await store.close();
     jest.restoreAllMocks();
   });
-
-  const entryOf = (limit: CompiledLimit, cost = 1, identity = IDENTITY) => ({ limit, identity, cost });
 
   async function ask(limits: readonly CompiledLimit[], more: Omit<Check, 'entries'> & { cost?: number } = {}) {
     const { cost = 1, ...rest } = more;
@@ -80,17 +49,14 @@ describe('a store that remembers refusals', () => {
   async function refuse(...limits: CompiledLimit[]): Promise<void> {
     await shared.check([{ entries: limits.map((limit) => entryOf(limit, 2)) }]);
     expect((await ask(limits)).some(({ allowed }) => !allowed)).toBe(true);
-    shared.calls = 0;
+    shared.checks.length = 0;
   }
-
-  /** Asks for more than ever fits. */
-  const never = (identity: string) => store.check([{ entries: [entryOf(limit, 3, identity)] }]);
 
   /** Whether the next check of a limit reaches the store. */
   async function isAsked(...limits: CompiledLimit[]): Promise<boolean> {
-    const { calls } = shared;
+    const calls = shared.checks.length;
     await ask(limits);
-    return shared.calls > calls;
+    return shared.checks.length > calls;
   }
 
   it('answers them until their wait is over, with the wait that is left', async () => {
@@ -103,7 +69,7 @@ describe('a store that remembers refusals', () => {
     expect(await ask([limit])).toMatchObject([{ source: 'cache', retryAfterMs: 40_000, resetAfterMs: 40_000 }]);
     now = 1000 + 59_999.9;
     expect(await ask([limit])).toMatchObject([{ source: 'cache', retryAfterMs: 1 }]);
-    expect(shared.calls).toBe(0);
+    expect(shared.checks).toHaveLength(0);
     now = 1000 + 60_000;
     expect(await ask([limit])).toMatchObject([{ allowed: true, source: 'redis' }]);
   });
@@ -130,7 +96,7 @@ describe('a store that remembers refusals', () => {
 
   it('counts their wait from when it asked', async () => {
     await shared.check([{ entries: [entryOf(limit, 2)] }]);
-    shared.meanwhile = () => (now += 30_000);
+    shared.meanwhile = () => void (now += 30_000);
     expect(await ask([limit])).toMatchObject([{ allowed: false, retryAfterMs: 60_000 }]);
     shared.meanwhile = () => undefined;
     now += 29_999;
@@ -141,7 +107,7 @@ describe('a store that remembers refusals', () => {
 
   it('forgets those whose wait was over when they came', async () => {
     await shared.check([{ entries: [entryOf(limit, 2)] }]);
-    shared.meanwhile = () => (now += 60_000);
+    shared.meanwhile = () => void (now += 60_000);
     await ask([limit]);
     shared.meanwhile = () => undefined;
     now -= 30_000;
@@ -159,9 +125,9 @@ describe('a store that remembers refusals', () => {
     const other = limitOf('other');
     await refuse(limit);
     await store.check([{ entries: [entryOf(limit, 1, 'user:2')] }]);
-    expect(shared.calls).toBe(1);
+    expect(shared.checks).toHaveLength(1);
     await ask([limit], { cost: 2 });
-    expect(shared.calls).toBe(2);
+    expect(shared.checks).toHaveLength(2);
     expect(await isAsked(limit, other)).toBe(true);
     expect(await isAsked(other)).toBe(true);
     expect(await isAsked(limit)).toBe(false);
@@ -179,12 +145,12 @@ describe('a store that remembers refusals', () => {
     for (let looks = 1; looks < 4; looks++) {
       expect(await ask([limit], { peek: true })).toMatchObject([{ allowed: false, source: 'redis' }]);
     }
-    expect(shared.calls).toBe(4);
+    expect(shared.checks).toHaveLength(4);
     expect(await isAsked(limit)).toBe(true);
   });
 
   it('remembers nothing that is decided while the store fails', async () => {
-    shared.source = 'fallback';
+    shared.source = () => 'fallback';
     await refuse(limit);
     expect(await isAsked(limit)).toBe(true);
   });
@@ -204,9 +170,9 @@ describe('a store that remembers refusals', () => {
       [[limit], 1],
       [[limit, blocking], 2],
     ] as const) {
-      shared.calls = 0;
+      shared.checks.length = 0;
       for (let times = 0; times < 2; times++) await ask(asked, { cost: 3 });
-      expect(shared.calls).toBe(calls);
+      expect(shared.checks).toHaveLength(calls);
     }
     now += 1e9;
     expect(await ask([limit], { cost: 3 })).toMatchObject([{ source: 'cache', retryAfterMs: Infinity }]);
@@ -219,34 +185,6 @@ describe('a store that remembers refusals', () => {
     expect(await isAsked(blocking)).toBe(false);
     now += 1;
     expect(await isAsked(blocking)).toBe(true);
-  });
-
-  const counter = { limit, identity: IDENTITY };
-
-  it.each<[string, () => Promise<void>]>([
-    ['a refund', () => store.refund([{ ...counter, units: 1 }])],
-    ['a block', () => store.block(counter, 0)],
-    ['a reset', () => store.reset([counter])],
-  ])('forgets all with %s, and tells the others, from when it began', async (_, act) => {
-    await refuse(limit);
-    const since = now;
-    shared.meanwhile = () => (now += 7);
-    await act();
-    shared.meanwhile = () => undefined;
-    expect(channel.published).toEqual([['', since]]);
-    expect(await isAsked(limit)).toBe(true);
-  });
-
-  it('tells nobody of counters whose refusals nobody remembers', async () => {
-    await refuse(limit);
-    const own = { limit: limitOf('own', { remembersRefusals: false }), identity: IDENTITY };
-    await store.refund([{ ...own, units: 1 }]);
-    await store.block(own, 0);
-    await store.reset([own]);
-    expect(channel.published).toEqual([]);
-    expect(await isAsked(limit)).toBe(false);
-    await store.reset([own, counter]);
-    expect(channel.published).toHaveLength(1);
   });
 
   it('forgets all when another instance gives something back, or may have', async () => {
@@ -278,34 +216,10 @@ describe('a store that remembers refusals', () => {
     expect(await deaf.check([{ entries: [entryOf(limit)] }])).toMatchObject([[{ source: 'redis' }]]);
   });
 
-  it('remembers nothing of a limit that learns of an upstream, from its first lesson on', async () => {
-    const other = limitOf('other');
-    await refuse(limit);
-    await refuse(other);
-    const lesson = { ageMs: 0, inFlight: 0, instance: 1, window: 1 };
-    await store.learn!({ limit, identity: IDENTITY }, { ...lesson, remaining: 1, resetAfterMs: 30_000 });
-    const faster = other.withOptions({ algo: 'sliding-log', rate: 3, interval: 60_000 });
-    await store.learn!({ limit: faster, identity: 'user:2' }, lesson);
-    for (const each of [limit, other, limit, other]) expect(await isAsked(each)).toBe(true);
-    const none = limitOf('none');
-    await refuse(none);
-    expect(await isAsked(none)).toBe(false);
-  });
-
   it('forgets all when it is closed', async () => {
     await refuse(limit);
     await store.close();
     expect(await isAsked(limit)).toBe(true);
-  });
-
-  it('forgets the oldest of very many', async () => {
-    for (let index = 0; index < 10_001; index++) await never(`user:${index}`);
-    shared.calls = 0;
-    await never('user:10000');
-    await never('user:1');
-    expect(shared.calls).toBe(0);
-    await never('user:0');
-    expect(shared.calls).toBe(1);
   });
 
   it('tells an answer that throws so', async () => {
@@ -313,6 +227,6 @@ describe('a store that remembers refusals', () => {
     const told: unknown[] = [];
     store.decide({ entries: [entryOf(limit)] }, failingAnswer(told));
     expect(told).toEqual([new Error('an exporter failed')]);
-    expect(shared.calls).toBe(0);
+    expect(shared.checks).toHaveLength(0);
   });
 });

@@ -79,22 +79,11 @@ export class InstanceScopeStore extends StoreLayer {
     await Promise.all([this.inner.close(), this.own.close()]);
   }
 
-  /** The instance's own limits are charged first, since that takes no time. */
+  /** Of limits of both kinds. The instance's own are charged first, since that takes no time. */
   private decideInParts({ entries, peek = false, refundable = false, hold = false }: Check): Promise<StoreDecision[]> {
-    const parts = [
-      partOf(this.own, entries.filter(isOwn), true, hold),
-      partOf(
-        this.inner,
-        entries.filter((entry) => !isOwn(entry)),
-        refundable,
-        hold,
-      ),
-    ];
-    return allOrNothing(
-      entries,
-      parts.filter((part) => part.entries.length > 0),
-      peek,
-    );
+    const shared = entries.filter((entry) => !isOwn(entry));
+    const parts = [partOf(this.own, entries.filter(isOwn), true, hold), partOf(this.inner, shared, refundable, hold)];
+    return allOrNothing(entries, parts, peek);
   }
 
   protected override innerOf(counter: Counter): Store {
