@@ -5,7 +5,7 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RequestDecision } from '../../lib/request/request-decision.js';
-import { AppCalls, type Asking, callOf } from './app-calls.js';
+import { AppCalls, type Asking, callOf, NotingStore } from './app-calls.js';
 
 const header = (name: string) => (context: ExecutionContext) =>
   context.switchToHttp().getRequest<Asking>().headers?.[name] as string;
@@ -43,9 +43,13 @@ const headers = { 'x-org': 'o', 'x-team': 't', 'x-user': 'u' };
 
 describe('the decision of a request', () => {
   let app: AppCalls | undefined;
+  let store: NotingStore;
   afterEach(() => app?.close());
 
-  const start = async () => (app = await AppCalls.start([Routes], { define }));
+  const start = async () => {
+    store = new NotingStore();
+    return (app = await AppCalls.start([Routes], { define, store }));
+  };
   const decisionOf = async (handler: keyof Routes): Promise<RequestDecision> => {
     const context = callOf(Routes, handler, [{ ip: '203.0.113.1', headers }, new EventEmitter()]);
     await app?.limiter.beforeGuards(context);
@@ -90,5 +94,6 @@ describe('the decision of a request', () => {
     expect(await left()).toEqual([99, 5]);
     await (await decisionOf('within')).settle(8);
     expect(await left()).toEqual([91, 0]);
+    expect(store.refunds.map(({ limit, units }) => [limit.name, units])).toEqual([['within', 4]]);
   });
 });
