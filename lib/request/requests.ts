@@ -77,7 +77,8 @@ export function searchRequest(context: ExecutionContext): LimitedRequest | undef
     const request = typeof each === 'object' && each !== null ? requestOf(context, each) : undefined;
     if (request !== undefined) return request;
   }
-  const last = typeof args[1] === 'object' && args[1] !== null ? latest.get(args[1]) : undefined;
+  // A map has nothing of what is no object.
+  const last = latest.get(args[1] as object);
   return last?.handler === context.getHandler() && last.type === context.getClass() ? last : undefined;
 }
 

@@ -12,6 +12,9 @@ const calls: [string, () => object][] = [
   ['a request of Node or Express', message],
   ['a request of Fastify', () => ({ raw: message() })],
   ['a frozen request', () => Object.freeze(message())],
+  ['a request with frozen headers', () => Object.assign(message(), { rawHeaders: Object.freeze(['host', 'a.test']) })],
+  ['a request without raw headers', () => Object.assign(message(), { rawHeaders: undefined })],
+  ['an object that only looks like a request', () => ({ rawHeaders: Object.freeze([]) })],
   ['a list of arguments', () => [{}, {}]],
   ['any other object', () => ({ info: true })],
 ];
@@ -63,6 +66,16 @@ describe('what is known of a call', () => {
     keepRequest(call, known('one'), true);
     Object.assign(rawOf(call), { rawHeaders: ['host', 'a.test'] });
     expect(requestOfCall(call)).toMatchObject({ name: 'one' });
+  });
+
+  it.each([
+    ['Node or Express', message, (call: object) => call],
+    ['Fastify', () => ({ raw: message() }), (call: object) => (call as { raw: object }).raw],
+  ])('goes with the raw headers of a request of %s, where it need not be found', (_, make, rawOf) => {
+    const call = make();
+    keepRequest(call, known('one'));
+    Object.assign(rawOf(call), { rawHeaders: [] });
+    expect(requestOfCall(call)).toBeUndefined();
   });
 
   it('is found after the request was frozen', () => {
