@@ -69,7 +69,10 @@ export function skips({ settings: { skip } }: Rule, context: ExecutionContext): 
   return skip?.(context) ?? false;
 }
 
-/** Whom a request counts for, or nothing. Where the limit itself does not count it, a missing key is no reason to refuse it. */
+/**
+ * Whom a request counts for, or nothing. Where the limit itself does not count it, or has before, a missing key is no reason to refuse
+ * it; but what is within it has one counter, whether it counts or not.
+ */
 export function identityOf(
   rule: Rule,
   context: ExecutionContext,
@@ -78,7 +81,9 @@ export function identityOf(
 ): Awaitable<string | undefined> {
   const by = rule.settings.key;
   return andThen(by.identify(context, parts), (key) =>
-    isMissing(key) && !counts ? undefined : identified(rule, by, key, context, parts),
+    isMissing(key) && !counts && rule.settings.onMissingKey === 'refuse'
+      ? undefined
+      : identified(rule, by, key, context, parts),
   );
 }
 

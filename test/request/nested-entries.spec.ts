@@ -31,7 +31,8 @@ const define = {
   },
   user: { ...hundred, key: header('x-user'), within: 'org' },
   keyless: { ...hundred, key: 'header:x-none', onMissingKey: 'skip', within: 'root' },
-  root: { ...hundred, key: header('x-org') },
+  root: { ...hundred, key: header('x-org'), skip: has('x-free') },
+  all: { ...hundred, key: 'global', within: 'root' },
   middle: { ...hundred, key: header('x-team'), cost: 2, within: 'root' },
   dear: { ...hundred, key: header('x-user'), cost: 7, within: 'middle' },
   near: { ...hundred, key: header('x-user'), cost: 5, within: 'root' },
@@ -55,6 +56,12 @@ class Routes {
 
   @RateLimit('user')
   user() {}
+
+  @RateLimit('all')
+  all() {}
+
+  @RateLimit('root', () => 'all')
+  chosenAll() {}
 
   @RateLimit('dear')
   dear() {}
@@ -130,6 +137,18 @@ describe('what a request asks where limits are within others', () => {
     const { ask } = await start();
     await expect(ask('user', { 'x-user': 'u' })).rejects.toThrow(BadRequestException);
     await ask('user', { 'x-user': 'u', 'x-free': 'yes' });
+  });
+
+  it('has one counter where the key of a level is missing, whether the level counts the request, skips it, or has before', async () => {
+    const { ask } = await start();
+    const counted = async (handler: keyof Routes, headers: Record<string, string> = {}) => {
+      const { entries = [] } = searchRequest(await ask(handler, headers)) ?? {};
+      return entries.find(({ limit }) => limit.name === 'all')?.identity;
+    };
+    const identity = await counted('all');
+    expect(identity).toContain('ip:203.0.113.1');
+    expect(await counted('chosenAll')).toBe(identity);
+    expect(await counted('all', { 'x-free': 'yes' })).toBe(identity);
   });
 
   it('is nothing of a level that knows nobody to count, while those above count', async () => {
