@@ -42,7 +42,7 @@ export class Completions {
   }
 
   /** Ends a request that is refused with an error: where there is no connection, nothing else reports the end. */
-  refuse({ completion, earlier }: LimitedRequest, error: unknown): unknown {
+  refuse({ completion }: LimitedRequest, earlier: LimitedRequest | undefined, error: unknown): unknown {
     for (const each of [completion, earlier?.completion]) if (each !== undefined) each.wasRefused = true;
     completion?.handlerEnded({ failed: true, error });
     return error;

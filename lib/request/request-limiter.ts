@@ -105,13 +105,18 @@ export class RequestLimiter implements GuardContinuation {
 
   /** A refusal always is a rejection, whether it was there at once or not. */
   private async refuse(request: LimitedRequest, error: unknown): Promise<never> {
-    throw this.completions.refuse(request, await this.answers.translate(request, error));
+    const told = await this.answers.translate(request, error);
+    throw this.completions.refuse(request, this.earlierOf(request.context), told);
   }
 
   /** What was checked for a call, by guards and by a middleware, as far as its end matters. */
   private endingWith(context: ExecutionContext): LimitedRequest[] {
-    const requests = [this.requests.find(context)];
-    if (this.plans.ofMiddleware.middlewareWaitsForEnd) requests.push(this.requests.findEarly(context));
+    const requests = [this.requests.find(context), this.earlierOf(context)];
     return requests.filter((each) => each?.completion !== undefined) as LimitedRequest[];
+  }
+
+  /** What a middleware checked for a call, whether its route has these limits or not, as far as its end matters. */
+  private earlierOf(context: ExecutionContext): LimitedRequest | undefined {
+    return this.plans.ofMiddleware.middlewareWaitsForEnd ? this.requests.findEarly(context) : undefined;
   }
 }

@@ -13,6 +13,7 @@ import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import type { Priority } from '../../lib/limits/priority.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
+import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
 import type { RequestDecision } from '../../lib/request/request-decision.js';
@@ -47,6 +48,13 @@ class WorkController {
   @RateLimit({ name: 'narrow', algo: 'adaptive', scope: 'instance', min: 1, max: 1, initial: 1, key: 'global' })
   @Get('narrow')
   narrow(): Promise<string> {
+    return this.work();
+  }
+
+  @SkipRateLimit()
+  @RateLimit({ name: 'alone', algo: 'adaptive', scope: 'instance', min: 1, max: 1, initial: 1, key: 'global' })
+  @Get('alone')
+  alone(): Promise<string> {
     return this.work();
   }
 
@@ -177,12 +185,12 @@ describe.each(frameworks)('an adaptive limit over %s', (framework) => {
     expect(await quotaAfter('/late')).toBeLessThan(40);
   });
 
-  it('does not fall while another limit refuses', async () => {
+  it.each(['/narrow', '/alone'])('does not fall while another limit refuses %s', async (path) => {
     await start({ ...three, max: 40, initial: 40 });
-    const first = begin('critical', '/narrow');
+    const first = begin('critical', path);
     await until(() => work.reached === 1);
-    expect((await get('critical', '/narrow')).status).toBe(503);
-    expect(await quotaAfter('/narrow')).toBe(40);
+    expect((await get('critical', path)).status).toBe(503);
+    expect(await quotaAfter(path)).toBe(40);
     work.leave();
     await first;
   });
