@@ -66,12 +66,6 @@ export function callOf<T extends object>(
   return context;
 }
 
-/** What functions of limits wait for, until a test opens it. */
-export class Gate {
-  open!: () => void;
-  readonly opened = new Promise<void>((resolve) => (this.open = resolve));
-}
-
 /** What a call was told of its limits: their names and quotas, and what they have left. */
 export function told(context: ExecutionContext): [string, number, number][] {
   const { decisions } = searchRequest(context)?.result ?? { decisions: [] };

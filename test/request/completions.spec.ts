@@ -6,7 +6,7 @@ import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { logger } from '../../lib/errors/logger.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { CalledApp } from './called-app.js';
+import { PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';
 
 @Controller()
@@ -40,13 +40,13 @@ const define = {
 } satisfies Record<string, LimitDefinition>;
 
 describe('a call', () => {
-  let app: CalledApp;
+  let app: PhasedApp;
   let connection: Connection;
   beforeEach(async () => {
     count.mockReset();
     count.mockReturnValue(true);
     connection = new Connection();
-    app = await CalledApp.start(Routes, define);
+    app = await PhasedApp.start(Routes, define);
   });
   afterEach(async () => {
     jest.useRealTimers();

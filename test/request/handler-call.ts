@@ -67,10 +67,3 @@ interface CallOptions {
   readonly within?: readonly NestInterceptor[];
   readonly before?: () => Promise<void>;
 }
-
-/** A promise that a test settles. */
-export class Gate<T = void> {
-  declare open: (value: T) => void;
-  declare fail: (error: Error) => void;
-  readonly passed = new Promise<T>((resolve, reject) => Object.assign(this, { open: resolve, fail: reject }));
-}

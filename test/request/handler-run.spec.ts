@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, type Observable, Subject, merge } from 'rxjs';
-import { Gate, HandlerCall } from './handler-call.js';
+import { Gate } from '../support/gate.js';
+import { HandlerCall } from './handler-call.js';
 
 const failure = new Error('failed');
 const never = new Promise(() => {});

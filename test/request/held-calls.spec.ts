@@ -5,7 +5,7 @@ import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { outcomeOf } from '../support/waiting.js';
-import { CalledApp } from './called-app.js';
+import { PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';
 
 @Controller()
@@ -31,13 +31,13 @@ const define = {
 } satisfies Record<string, LimitDefinition>;
 
 describe('a call that comes too soon', () => {
-  let app: CalledApp;
+  let app: PhasedApp;
   let connection: Connection;
   beforeEach(async () => {
     count.mockReset();
     count.mockReturnValue(true);
     connection = new Connection();
-    app = await CalledApp.start(Routes, define);
+    app = await PhasedApp.start(Routes, define);
   });
   afterEach(async () => {
     jest.useRealTimers();
@@ -87,7 +87,7 @@ describe('a call that comes too soon', () => {
   it('is refused as the app shuts down, and gives its turn back', async () => {
     app.call('shaped', { response: new Connection() }).pass();
     const held = app.call('shaped', over()).held();
-    await app.nest.close();
+    await app.module.close();
     await expect(held).rejects.toMatchObject({ status: 503, message: 'The server is shutting down' });
     expect(await app.remaining('shaped')).toBe(4);
   });

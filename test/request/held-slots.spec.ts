@@ -5,7 +5,7 @@ import { of, throwError } from 'rxjs';
 import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { CalledApp } from './called-app.js';
+import { PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';
 
 @Controller()
@@ -38,13 +38,13 @@ const define = {
 const lists = { allow: [{ identity: 'global', limit: 'listed-slots' }] };
 
 describe('a call that holds a slot', () => {
-  let app: CalledApp;
+  let app: PhasedApp;
   let connection: Connection;
   beforeEach(async () => {
     count.mockReset();
     count.mockReturnValue(true);
     connection = new Connection();
-    app = await CalledApp.start(Routes, define, { lists });
+    app = await PhasedApp.start(Routes, define, { lists });
   });
   afterEach(async () => {
     jest.useRealTimers();

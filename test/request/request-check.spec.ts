@@ -4,7 +4,8 @@ import { Controller } from '@nestjs/common';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { searchRequest } from '../../lib/request/requests.js';
-import { AppCalls, type AppLimits, type Asking, callOf, Gate, NotingStore } from './app-calls.js';
+import { Gate } from '../support/gate.js';
+import { AppCalls, type AppLimits, type Asking, callOf, NotingStore } from './app-calls.js';
 
 const ten = { algo: 'fixed-window', rate: 10, interval: '1m' } as const;
 
@@ -83,7 +84,7 @@ describe('the check of a request', () => {
   it('refuses a request whose client leaves while functions are asked', async () => {
     const ask = await start();
     const gate = new Gate();
-    known = gate.opened;
+    known = gate.passed;
     const reply = new Reply();
     const { checked } = ask('slow', { reply });
     reply.destroyed = true;

@@ -3,7 +3,8 @@ import { Controller, type ExecutionContext } from '@nestjs/common';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { headerIdentity } from '../../lib/key-resolvers/header.js';
-import { AppCalls, type Asking, callOf, Gate, told } from './app-calls.js';
+import { Gate } from '../support/gate.js';
+import { AppCalls, type Asking, callOf, told } from './app-calls.js';
 
 const ten = { algo: 'fixed-window', rate: 10, interval: '1m' } as const;
 
@@ -90,7 +91,7 @@ describe('what a request asks the store', () => {
   it('is of the rates that hold once functions have answered, for the priority of the request', async () => {
     const { ask, app } = await start();
     const gate = new Gate();
-    known = gate.opened;
+    known = gate.passed;
     const asked = ask('asked', { 'x-user': 'u' });
     await app.service.setRate('ranked', { rate: 4, interval: '1m' });
     await app.service.setRate('slow', { rate: 5, interval: '1m' });
@@ -106,7 +107,7 @@ describe('what a request asks the store', () => {
   it('is nothing of limits that were turned off while functions were asked', async () => {
     const { ask, app } = await start();
     const gate = new Gate();
-    known = gate.opened;
+    known = gate.passed;
     const asked = ask('asked', { 'x-user': 'u' });
     await app.service.setMode('slow', 'off');
     await app.service.setMode('ranked', 'off');
@@ -118,7 +119,7 @@ describe('what a request asks the store', () => {
   it('is of the rates that hold once the functions of all levels have answered', async () => {
     const { ask, app } = await start();
     const gate = new Gate();
-    known = gate.opened;
+    known = gate.passed;
     const asked = ask('nested', { 'x-user': 'u' });
     await app.service.setRate('child', { rate: 3, interval: '1m' });
     await app.service.setMode('other', 'off');

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { isStream, watched } from '../../lib/request/subscription.js';
-import { Gate } from './handler-call.js';
+import { Gate } from '../support/gate.js';
 
 const failure = new Error('failed');
 

@@ -1,16 +1,13 @@
-import { type ExecutionContext, type Type } from '@nestjs/common';
-import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { Test, type TestingModule } from '@nestjs/testing';
+import type { ExecutionContext, Type } from '@nestjs/common';
+import type { TestingModule } from '@nestjs/testing';
 import { lastValueFrom, type Observable } from 'rxjs';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { RATE_LIMIT_STORE } from '../../lib/config/tokens.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { RequestLimiter } from '../../lib/request/request-limiter.js';
+import type { RequestLimiter } from '../../lib/request/request-limiter.js';
 import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import type { Store } from '../../lib/stores/store.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
+import { AppCalls, type AppLimits, callOf } from './app-calls.js';
 
 /** How a call comes: over HTTP with the response that it is given, or as a message, which has none. */
 export interface CallOptions {
@@ -19,7 +16,7 @@ export interface CallOptions {
 }
 
 /** One call of a handler, led through its phases. */
-export class Call {
+export class PhasedCall {
   constructor(
     private readonly limiter: RequestLimiter,
     private readonly context: ExecutionContext,
@@ -52,50 +49,47 @@ export class Call {
   }
 }
 
-/** An app without a server, whose guard and interceptor tests call themselves. */
-export class CalledApp {
+/** An app of one controller, whose guard and interceptor tests call themselves. */
+export class PhasedApp {
   private constructor(
-    readonly nest: TestingModule,
+    private readonly app: AppCalls,
     readonly store: MemoryStore,
     readonly clock: TestClock,
-    private readonly routes: Type,
+    private readonly routes: Type<object>,
   ) {}
 
   static async start(
-    routes: Type,
+    routes: Type<object>,
     define: Record<string, LimitDefinition>,
-    options: RateLimitModuleOptions = {},
-  ): Promise<CalledApp> {
+    options: AppLimits = {},
+  ): Promise<PhasedApp> {
     const clock = new TestClock();
     const store = createTestingStore({ clock });
-    const nest = await Test.createTestingModule({
-      imports: [RateLimitModule.forRoot({ store, define, headers: false, ...options })],
-      controllers: [routes],
-    }).compile();
-    await nest.createNestApplication().init();
-    return new CalledApp(nest, store, clock, routes);
+    const app = await AppCalls.start([routes], { store, define, headers: false, ...options });
+    return new PhasedApp(app, store, clock, routes);
   }
 
   /** Calls a handler by its name. */
-  call(name: string, { response = {}, type = 'http' }: CallOptions = {}): Call {
-    const handler = Reflect.get(this.routes.prototype as object, name) as () => void;
+  call(name: string, { response = {}, type = 'http' }: CallOptions = {}): PhasedCall {
     const args = type === 'http' ? [{ headers: {} }, response] : [{}, {}];
-    const context = new ExecutionContextHost(args, this.routes, handler);
-    context.setType(type);
-    return new Call(this.nest.get(RequestLimiter), context);
+    return new PhasedCall(this.app.limiter, callOf(this.routes, name as never, args, type));
+  }
+
+  get module(): TestingModule {
+    return this.app.module;
   }
 
   /** The store as requests ask it. */
   get asked(): Store {
-    return this.nest.get<Store>(RATE_LIMIT_STORE);
+    return this.module.get<Store>(RATE_LIMIT_STORE);
   }
 
-  async remaining(name: string): Promise<number> {
-    return (await this.nest.get(LimiterService).for(name).peek('global')).remaining;
+  /** What a limit has left of all calls together. */
+  remaining(name: string): Promise<number> {
+    return this.app.left(name, 'global');
   }
 
-  async close(): Promise<void> {
-    await this.nest.close();
-    await this.store.close();
+  close(): Promise<void> {
+    return this.app.close();
   }
 }
