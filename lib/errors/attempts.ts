@@ -1,6 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { OnceLogger } from './once-logger.js';
 import { isPromise } from '../util/awaitable.js';
+import { reasonOf } from '../util/reason-of.js';
 
 /** The log line of a user's function that fails. */
 export interface FailureLog {
@@ -33,6 +34,6 @@ export class Attempts {
 
   /** Logs that a function failed, unless the message was logged before. */
   report(message: string, reason: unknown): void {
-    this.log.error(message, reason instanceof Error ? reason.stack : String(reason));
+    this.log.error(message, reason instanceof Error ? reason.stack : reasonOf(reason));
   }
 }

@@ -9,6 +9,7 @@ import type { Store, StoreDecision } from '../stores/store.js';
 import type { AskedLimit } from './asked-limit.js';
 import type { CounterState, ExplainedDecision } from './explanation.js';
 import { listDecision } from './list-decisions.js';
+import { reasonOf } from '../util/reason-of.js';
 
 /** What was read of a counter, or why it could not be. */
 export interface CounterReading {
@@ -55,7 +56,7 @@ export class CounterReader {
       };
       return cost === undefined ? { state } : { state, decision: this.decision(looked, entry, blockedForMs) };
     } catch (error) {
-      return { unread: error instanceof Error ? error.message : String(error) };
+      return { unread: reasonOf(error) };
     }
   }
 

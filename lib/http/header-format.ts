@@ -70,9 +70,9 @@ export function isOwnFormat(formatter: HeaderFormatter): boolean {
   return ownFormats.has(formatter);
 }
 
-/** Whether a function gave headers: it may be anybody's. */
+/** Whether a function gave an object of headers: no list or map, whose members are none. */
 export function isHeaders(made: unknown): boolean {
-  return typeof made === 'object' && made !== null && !Array.isArray(made) && !isPromise(made);
+  return typeof made === 'object' && made !== null && !(Symbol.iterator in made) && !isPromise(made);
 }
 
 /** Reads the option `headers`. */

@@ -17,6 +17,7 @@ import type { OverrideHolder } from './override-holder.js';
 import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from './override-record.js';
 import type { CurrentMode, CurrentRate, KeyOverrides, LimitMode, OverridePage } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
+import { reasonOf } from '../util/reason-of.js';
 
 /** Compiled limits that are kept beyond those in use. */
 const MOST_UNUSED = 100;
@@ -213,7 +214,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
       return limit;
     } catch (error) {
       // Another release may write records for other configurations.
-      this.warn('rate', from!.key, error instanceof Error ? error.message : String(error));
+      this.warn('rate', from!.key, reasonOf(error));
       if (record === undefined) from!.policy = undefined;
       else from!.rate = afterEnd(record);
       return this.compile(chain);

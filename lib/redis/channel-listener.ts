@@ -9,6 +9,7 @@ import {
   ignoreConnectionErrors,
 } from './client.js';
 import { longestSilenceOf } from './silence.js';
+import { reasonOf } from '../util/reason-of.js';
 
 /** A connection is used once, and followed by a new one: so all of its ends are handled in one way. */
 const SINGLE_USE = {
@@ -100,7 +101,7 @@ export class ChannelListener {
     this.pauseMs = REFUSED_PAUSE_MS;
     if (this.warned) return;
     this.warned = true;
-    logger.warn(this.warning(error instanceof Error ? error.message : String(error)));
+    logger.warn(this.warning(reasonOf(error)));
   }
 
   private connectLater(): void {

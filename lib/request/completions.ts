@@ -9,6 +9,7 @@ import { WaitQueues } from '../limiter/wait-queues.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { type Awaitable, isPromise, mapAll } from '../util/awaitable.js';
+import { reasonOf } from '../util/reason-of.js';
 import { Answers } from './answers.js';
 import { giveBack, type RequestCharge, type StoreCheck } from './charges.js';
 import { clientClosedRequest } from './client-closed-request.js';
@@ -111,5 +112,6 @@ function delayOf({ entries, decisions }: StoreCheck): number {
 }
 
 function logFailure(error: unknown): void {
-  logger.error(messages.storeFailed(String(error)), error instanceof Error ? error.stack : undefined);
+  const [reason, stack] = error instanceof Error ? [String(error), error.stack] : [reasonOf(error), undefined];
+  logger.error(messages.storeFailed(reason), stack);
 }

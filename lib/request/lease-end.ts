@@ -14,22 +14,22 @@ const TIMEOUTS = ['TimeoutError'];
 export function leaseEndOf({ aborted, failed, statusCode, error }: Outcome): LeaseEnd {
   if (aborted) return 'aborted';
   if (!failed) return 'completed';
-  return isOverload(statusCode, error) ? 'dropped' : 'ignored';
-}
-
-/** What was thrown may be anything, and what it cannot tell must not keep the lease from its end. */
-function isOverload(statusCode: number | undefined, error: unknown): boolean {
-  try {
-    return OVERLOADED.includes(statusCode ?? statusOf(error)) || isTimeout(error);
-  } catch {
-    return false;
-  }
+  return OVERLOADED.includes(statusCode ?? statusOf(error)) || isTimeout(error) ? 'dropped' : 'ignored';
 }
 
 function statusOf(error: unknown): unknown {
-  return (error as { getStatus?: () => unknown } | undefined)?.getStatus?.();
+  return told(() => (error as { getStatus?: () => unknown } | undefined)?.getStatus?.());
 }
 
 function isTimeout(error: unknown): boolean {
-  return error instanceof Error && TIMEOUTS.includes(error.name);
+  return told(() => error instanceof Error && TIMEOUTS.includes(error.name)) === true;
+}
+
+/** What was thrown may be anything, and what it cannot tell must not keep the lease from its end. */
+function told<T>(ask: () => T): T | undefined {
+  try {
+    return ask();
+  } catch {
+    return undefined;
+  }
 }

@@ -9,7 +9,7 @@ import { DeniedAddresses } from './denied-addresses.js';
 import type { GuardContinuation, LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './pending-check.js';
 import { RequestCheck } from './request-check.js';
-import { Requests } from './requests.js';
+import { findEarly, Requests } from './requests.js';
 import { selectRules } from './select-rules.js';
 import { watchHandler } from './watch-handler.js';
 
@@ -106,17 +106,24 @@ export class RequestLimiter implements GuardContinuation {
   /** A refusal always is a rejection, whether it was there at once or not. */
   private async refuse(request: LimitedRequest, error: unknown): Promise<never> {
     const told = await this.answers.translate(request, error);
-    throw this.completions.refuse(request, this.earlierOf(request.context), told);
+    throw this.completions.refuse(request, this.earlierOf(request), told);
   }
 
   /** What was checked for a call, by guards and by a middleware, as far as its end matters. */
   private endingWith(context: ExecutionContext): LimitedRequest[] {
-    const requests = [this.requests.find(context), this.earlierOf(context)];
+    const requests = [this.requests.find(context)];
+    if (this.plans.ofMiddleware.middlewareWaitsForEnd) requests.push(this.requests.findEarly(context));
     return requests.filter((each) => each?.completion !== undefined) as LimitedRequest[];
   }
 
-  /** What a middleware checked for a call, whether its route has these limits or not, as far as its end matters. */
-  private earlierOf(context: ExecutionContext): LimitedRequest | undefined {
-    return this.plans.ofMiddleware.middlewareWaitsForEnd ? this.requests.findEarly(context) : undefined;
+  /** What a middleware checked for a request, whether its route has these limits or not, as far as its end matters. */
+  private earlierOf(request: LimitedRequest): LimitedRequest | undefined {
+    if (!this.plans.ofMiddleware.middlewareWaitsForEnd) return undefined;
+    try {
+      return findEarly(request.parts.request);
+    } catch {
+      // A reader that fails has made the request fail, and tells of none that a middleware saw.
+      return undefined;
+    }
   }
 }

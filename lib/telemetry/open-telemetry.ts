@@ -5,6 +5,7 @@ import { messages } from '../errors/messages.js';
 import { VERSION } from './version.js';
 import type { LookAtAdaptive } from './adaptive-metrics.js';
 import { Metrics } from './metrics.js';
+import { reasonOf } from '../util/reason-of.js';
 
 type Api = typeof import('@opentelemetry/api');
 
@@ -57,7 +58,7 @@ async function loadApi(required: boolean): Promise<Api | undefined> {
   } catch (cause) {
     if (required) throw new RateLimitConfigError(messages.noOpenTelemetry(), { cause });
     if (!NOT_FOUND.includes(String((cause as NodeJS.ErrnoException).code))) {
-      logger.warn(messages.telemetryFailed(cause instanceof Error ? cause.message : String(cause)));
+      logger.warn(messages.telemetryFailed(reasonOf(cause)));
     }
     return undefined;
   }

@@ -73,6 +73,10 @@ function broken(failure: Error): MemoryStore {
   return store;
 }
 
+function failWithoutText(): never {
+  throw Object.create(null);
+}
+
 afterEach(async () => {
   jest.restoreAllMocks();
   await app?.close();
@@ -96,6 +100,19 @@ describe('the answer to a call that is refused', () => {
       ],
     ]);
   });
+
+  it.each(['message', 'body'])(
+    'is as it would be without a function of %s that throws what has no text',
+    async (option) => {
+      const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+      const ask = await start({ limits: [{ ...one, [option]: failWithoutText }] });
+      await ask();
+      expect((await refusal(ask())).getResponse()).toEqual(usual);
+      expect(error.mock.calls).toEqual([
+        [expect.stringContaining(`the function '${option}'`), 'what was thrown has no text'],
+      ]);
+    },
+  );
 
   it('names the limit that refuses, and those of its texts and bodies', async () => {
     const two: LimitDefinition = {

@@ -17,6 +17,10 @@ function fail(): never {
   throw new Error('nobody can tell');
 }
 
+function timeoutWithout(member: string): TimeoutError {
+  return Object.assign(new TimeoutError(), { [member]: () => fail() });
+}
+
 describe('the end of a request says', () => {
   it.each([
     [{ failed: false, statusCode: 200 }, 'completed'],
@@ -50,6 +54,7 @@ describe('the error of a handler says', () => {
     ['nothing, if it is null', null, 'ignored'],
     ['nothing, if it has no status', { getStatus: undefined }, 'ignored'],
     ['nothing, if its status is no function', { getStatus: 503 }, 'ignored'],
+    ['of a time-out whose status cannot be told that work was dropped', timeoutWithout('getStatus'), 'dropped'],
     ['nothing, if its status cannot be told', { getStatus: () => fail() }, 'ignored'],
     [
       'nothing, if its name cannot be told',

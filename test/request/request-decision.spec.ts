@@ -44,14 +44,22 @@ const headers = { 'x-org': 'o', 'x-team': 't', 'x-user': 'u' };
 describe('the decision of a request', () => {
   let app: AppCalls | undefined;
   let store: NotingStore;
-  afterEach(() => app?.close());
+  let responses: EventEmitter[] = [];
+  afterEach(async () => {
+    // What is held for an open connection is renewed.
+    for (const response of responses) response.emit('close');
+    responses = [];
+    await app?.close();
+  });
 
   const start = async () => {
     store = new NotingStore();
     return (app = await AppCalls.start([Routes], { define, store }));
   };
   const decisionOf = async (handler: keyof Routes): Promise<RequestDecision> => {
-    const context = callOf(Routes, handler, [{ ip: '203.0.113.1', headers }, new EventEmitter()]);
+    const response = new EventEmitter();
+    responses.push(response);
+    const context = callOf(Routes, handler, [{ ip: '203.0.113.1', headers }, response]);
     await app?.limiter.beforeGuards(context);
     return RequestDecision.of(context)!;
   };

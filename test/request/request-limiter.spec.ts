@@ -1,11 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { type CallHandler, Controller } from '@nestjs/common';
+import { type CallHandler, Controller, HttpException } from '@nestjs/common';
 import { firstValueFrom, of, Subject } from 'rxjs';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { Requests } from '../../lib/request/requests.js';
+import type { RequestReader } from '../../lib/transports/request-reader.js';
 import { AppCalls, type AppLimits, callOf, NotingStore } from './app-calls.js';
 
 const one = { algo: 'fixed-window', rate: 1, interval: '1m', key: 'global' } as const;
@@ -54,6 +55,9 @@ class Routes {
 const address = '203.0.113.1';
 const next: CallHandler = { handle: () => of('handled') };
 
+/** The responses that hold something as long as their connection is open. */
+let replies: Reply[] = [];
+
 /** A response, as far as its connection is concerned. */
 class Reply extends EventEmitter {
   destroyed = false;
@@ -61,7 +65,12 @@ class Reply extends EventEmitter {
 
 describe('the way of a request through its limits', () => {
   let app: AppCalls | undefined;
-  afterEach(() => app?.close());
+  afterEach(async () => {
+    // What is held for an open connection is renewed.
+    for (const reply of replies) reply.emit('close');
+    replies = [];
+    await app?.close();
+  });
 
   const start = async (limits: AppLimits = {}) => (app = await AppCalls.start([Routes], { define, ...limits }));
   const call = (handler: keyof Routes, response: object = {}) =>
@@ -165,6 +174,7 @@ describe('the way of a request through its limits', () => {
     async (_, limits, handler) => {
       const { limiter } = await start({ limits });
       const take = async (reply: Reply) => {
+        replies.push(reply);
         const request = { ip: address, headers: {} };
         await limiter.beforeRoute(request, reply);
         const context = callOf(Routes, handler, [request, reply]);
@@ -182,6 +192,21 @@ describe('the way of a request through its limits', () => {
       expect((await take(new Reply())).getHandler()).toBe(Reflect.get(Routes.prototype, handler));
     },
   );
+
+  it('refuses as its transport does where the reader fails, also if a middleware may hold something for the call', async () => {
+    const unread = new Error('nobody is read');
+    const reader: RequestReader = {
+      transport: 'chat',
+      read() {
+        throw new HttpException('nobody is read', 400);
+      },
+      refuse: () => unread,
+    };
+    const early: LimitDefinition = { ...define.places, name: 'early', phase: 'middleware' };
+    const { limiter } = await start({ limits: [early], readers: [reader] });
+    const context = callOf(Routes, 'one', [{}], 'chat');
+    await expect(limiter.beforeGuards(context)).rejects.toBe(unread);
+  });
 
   it('goes on for a request that is held back once it may leave', async () => {
     const { limiter } = await start();

@@ -7,6 +7,7 @@ import { cliMessages } from '../../errors/cli-messages.js';
 import type { Explanation } from '../../explain/explanation.js';
 import { InputError } from '../command.js';
 import type { CommandQuestion, ModulePlace, RedisPlace } from './settings.js';
+import { reasonOf } from '../../util/reason-of.js';
 
 /** What is used of an app's `LimiterService`, which may be of another copy of the package than this one. */
 interface ExplainingService {
@@ -53,7 +54,7 @@ export async function startModule({ file, className }: ModulePlace): Promise<Exp
     app = await start(core, found);
   } catch (error) {
     if (error instanceof InputError) throw error;
-    throw new InputError(cliMessages.unstartable(file, textOf(error)));
+    throw new InputError(cliMessages.unstartable(file, reasonOf(error)));
   }
   return app;
 }
@@ -94,7 +95,7 @@ async function exportsOf(path: string, file: string): Promise<Record<string, unk
     const ofCommonJs = typeof own === 'object' && own !== null ? own : { default: own };
     return { ...ofCommonJs, ...named };
   } catch (error) {
-    throw new InputError(cliMessages.unloadable(file, textOf(error)));
+    throw new InputError(cliMessages.unloadable(file, reasonOf(error)));
   }
 }
 
@@ -108,8 +109,4 @@ function moduleOf(exported: Record<string, unknown>, className: string | undefin
 
 function isClass(value: unknown): value is Type {
   return typeof value === 'function' && typeof value.prototype === 'object';
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

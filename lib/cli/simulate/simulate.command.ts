@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { cliMessages } from '../../errors/cli-messages.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
 import { printableJson } from '../../util/printable.js';
+import { reasonOf } from '../../util/reason-of.js';
 import { chartOf } from './chart.js';
 import { generate } from './generator.js';
 import { HELP } from './help.js';
@@ -88,8 +89,4 @@ async function write(path: string, text: string): Promise<void> {
   } catch (error) {
     throw new InputError(cliMessages.unwritableFile(path, reasonOf(error)));
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

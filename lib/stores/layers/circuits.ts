@@ -3,6 +3,7 @@ import type { Counter } from '../../limits/counter.js';
 import { decided } from '../decide.js';
 import type { Store } from '../store.js';
 import { Circuit, type CircuitReport } from './circuit.js';
+import { reasonOf } from '../../util/reason-of.js';
 
 /** A change of a store, or of one of its nodes. */
 export type StoreReport = (CircuitReport & { readonly node?: string }) | { state: 'replaced'; readonly node: string };
@@ -76,7 +77,7 @@ export class Circuits {
   /** The store could not be opened. */
   absent(error: unknown): void {
     this.healthy = false;
-    this.of('').absent(error instanceof Error ? error : new Error(String(error)));
+    this.of('').absent(error instanceof Error ? error : new Error(reasonOf(error)));
   }
 
   private isCurrent(node: string): boolean {
