@@ -6,10 +6,10 @@ import type { CheckEntry } from '../limits/counter.js';
 import { decided } from '../stores/decide.js';
 import { mayBorrow } from '../stores/links.js';
 import type { Store, StoreDecision } from '../stores/store.js';
+import { reasonOf } from '../util/reason-of.js';
 import type { AskedLimit } from './asked-limit.js';
 import type { CounterState, ExplainedDecision } from './explanation.js';
 import { listDecision } from './list-decisions.js';
-import { reasonOf } from '../util/reason-of.js';
 
 /** What was read of a counter, or why it could not be. */
 export interface CounterReading {

@@ -9,6 +9,7 @@ import { algorithmOptions } from '../rules/common-options.js';
 import type { Declaration } from '../rules/declaration.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';
 import type { KeyedLimits } from '../rules/rule.js';
+import { reasonOf } from '../util/reason-of.js';
 import { carryOver } from './carry-over.js';
 import { afterEnd, KeyOverride } from './key-override.js';
 import { KeyTable } from './key-table.js';
@@ -17,7 +18,6 @@ import type { OverrideHolder } from './override-holder.js';
 import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from './override-record.js';
 import type { CurrentMode, CurrentRate, KeyOverrides, LimitMode, OverridePage } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
-import { reasonOf } from '../util/reason-of.js';
 
 /** Compiled limits that are kept beyond those in use. */
 const MOST_UNUSED = 100;

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
+import { reasonOf } from '../util/reason-of.js';
 import {
   CONNECT_TIMEOUT_MS,
   DISCONNECT_TIMEOUT_MS,
@@ -9,7 +10,6 @@ import {
   ignoreConnectionErrors,
 } from './client.js';
 import { longestSilenceOf } from './silence.js';
-import { reasonOf } from '../util/reason-of.js';
 
 /** A connection is used once, and followed by a new one: so all of its ends are handled in one way. */
 const SINGLE_USE = {

@@ -2,6 +2,7 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { reasonOf } from '../util/reason-of.js';
 import { forgetError, rememberError } from './connection-errors.js';
 import { limitSilence } from './silence.js';
 
@@ -81,7 +82,7 @@ export async function createClient(redis: Exclude<RedisConnection, RedisClient>,
     return make(ioredis, redis, timeoutMs);
   } catch (error) {
     // No cause: it may hold the URL, and with it a password.
-    throw new RateLimitConfigError(messages.unusableRedis(error instanceof Error ? error.message : String(error)));
+    throw new RateLimitConfigError(messages.unusableRedis(reasonOf(error)));
   }
 }
 

@@ -2,10 +2,10 @@ import type { Span } from '@opentelemetry/api';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
+import { reasonOf } from '../util/reason-of.js';
 import { VERSION } from './version.js';
 import type { LookAtAdaptive } from './adaptive-metrics.js';
 import { Metrics } from './metrics.js';
-import { reasonOf } from '../util/reason-of.js';
 
 type Api = typeof import('@opentelemetry/api');
 

@@ -6,8 +6,8 @@ import type { ModulesContainer, NestFactory } from '@nestjs/core';
 import { cliMessages } from '../../errors/cli-messages.js';
 import type { Explanation } from '../../explain/explanation.js';
 import { InputError } from '../command.js';
-import type { CommandQuestion, ModulePlace, RedisPlace } from './settings.js';
 import { reasonOf } from '../../util/reason-of.js';
+import type { CommandQuestion, ModulePlace, RedisPlace } from './settings.js';
 
 /** What is used of an app's `LimiterService`, which may be of another copy of the package than this one. */
 interface ExplainingService {

@@ -2,8 +2,8 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import type { Counter } from '../../limits/counter.js';
 import { decided } from '../decide.js';
 import type { Store } from '../store.js';
-import { Circuit, type CircuitReport } from './circuit.js';
 import { reasonOf } from '../../util/reason-of.js';
+import { Circuit, type CircuitReport } from './circuit.js';
 
 /** A change of a store, or of one of its nodes. */
 export type StoreReport = (CircuitReport & { readonly node?: string }) | { state: 'replaced'; readonly node: string };
