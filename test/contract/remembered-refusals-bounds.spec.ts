@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
-import { LocalChannel } from '../support/local-channel.js';
-import { SharedStore } from '../support/shared-store.js';
+import type { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
+import { startRemembering } from '../support/remembering.js';
+import type { SharedStore } from '../support/shared-store.js';
 
 const limitOf = (name: string) =>
   new CompiledLimit(
@@ -16,12 +16,7 @@ describe('refusals that are remembered', () => {
 
   beforeEach(async () => {
     jest.spyOn(performance, 'now').mockReturnValue(1000);
-    shared = new SharedStore();
-    shared.source = () => 'redis';
-    const channel = new LocalChannel();
-    store = new RefusalCacheStore(shared, channel.asChannel);
-    await store.open();
-    channel.connect();
+    ({ shared, store } = await startRemembering());
   });
   afterEach(async () => {
     await store.close();

@@ -2,9 +2,10 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
-import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
-import { LocalChannel } from '../support/local-channel.js';
-import { SharedStore } from '../support/shared-store.js';
+import type { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
+import type { LocalChannel } from '../support/local-channel.js';
+import { startRemembering } from '../support/remembering.js';
+import type { SharedStore } from '../support/shared-store.js';
 
 const identity = 'user:1';
 const window: AlgorithmOptions = { algo: 'fixed-window', rate: 10, interval: '1h' };
@@ -25,12 +26,7 @@ describe('a refusal that is remembered', () => {
   beforeEach(async () => {
     now = 1000;
     jest.spyOn(performance, 'now').mockImplementation(() => now);
-    shared = new SharedStore();
-    shared.source = () => 'redis';
-    channel = new LocalChannel();
-    store = new RefusalCacheStore(shared, channel.asChannel);
-    await store.open();
-    channel.connect();
+    ({ shared, channel, store } = await startRemembering());
   });
   afterEach(async () => {
     await store.close();

@@ -4,7 +4,8 @@ import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.j
 import type { Check } from '../../lib/stores/store.js';
 import { failingAnswer } from '../support/failing-answer.js';
 import { LocalChannel } from '../support/local-channel.js';
-import { SharedStore } from '../support/shared-store.js';
+import { startRemembering } from '../support/remembering.js';
+import type { SharedStore } from '../support/shared-store.js';
 
 const IDENTITY = 'user:1';
 
@@ -27,12 +28,7 @@ describe('a store that remembers refusals', () => {
   beforeEach(async () => {
     now = 1000;
     jest.spyOn(performance, 'now').mockImplementation(() => now);
-    shared = new SharedStore();
-    shared.source = () => 'redis';
-    channel = new LocalChannel();
-    store = new RefusalCacheStore(shared, channel.asChannel);
-    await store.open();
-    channel.connect();
+    ({ shared, channel, store } = await startRemembering());
   });
   afterEach(async () => {
     await store.close();
