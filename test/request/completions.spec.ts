@@ -2,11 +2,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { logger } from '../../lib/errors/logger.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { PhasedApp } from './phased-app.js';
+import { begin, count, counts, end, type PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';
 
 @Controller()
@@ -27,9 +26,6 @@ class Routes {
   slots() {}
 }
 
-const count = jest.fn<(outcome: Outcome) => boolean | Promise<boolean>>();
-const counts = (outcome: Outcome) => count(outcome);
-
 const window = { algo: 'fixed-window', rate: 5, interval: '1h', key: 'global' } as const;
 const define = {
   plain: window,
@@ -43,16 +39,9 @@ describe('a call', () => {
   let app: PhasedApp;
   let connection: Connection;
   beforeEach(async () => {
-    count.mockReset();
-    count.mockReturnValue(true);
-    connection = new Connection();
-    app = await PhasedApp.start(Routes, define);
+    ({ app, connection } = await begin(Routes, define));
   });
-  afterEach(async () => {
-    jest.useRealTimers();
-    jest.restoreAllMocks();
-    await app.close();
-  });
+  afterEach(() => end(app));
 
   const over = () => ({ response: connection });
 

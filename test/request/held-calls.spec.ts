@@ -1,11 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, HttpException } from '@nestjs/common';
-import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { outcomeOf } from '../support/waiting.js';
-import { PhasedApp } from './phased-app.js';
+import { begin, counts, end, type PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';
 
 @Controller()
@@ -20,9 +19,6 @@ class Routes {
   watched() {}
 }
 
-const count = jest.fn<(outcome: Outcome) => boolean | Promise<boolean>>();
-const counts = (outcome: Outcome) => count(outcome);
-
 const shape = { algo: 'leaky-bucket', rate: 1, interval: '10s', queue: 4, key: 'global' } as const;
 const define = {
   shaped: { ...shape, count: counts },
@@ -34,16 +30,9 @@ describe('a call that comes too soon', () => {
   let app: PhasedApp;
   let connection: Connection;
   beforeEach(async () => {
-    count.mockReset();
-    count.mockReturnValue(true);
-    connection = new Connection();
-    app = await PhasedApp.start(Routes, define);
+    ({ app, connection } = await begin(Routes, define));
   });
-  afterEach(async () => {
-    jest.useRealTimers();
-    jest.restoreAllMocks();
-    await app.close();
-  });
+  afterEach(() => end(app));
 
   const over = () => ({ response: connection });
 

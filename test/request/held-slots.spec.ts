@@ -2,10 +2,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { PhasedApp } from './phased-app.js';
+import { begin, count, counts, end, type PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';
 
 @Controller()
@@ -23,9 +22,6 @@ class Routes {
   overload() {}
 }
 
-const count = jest.fn<(outcome: Outcome) => boolean | Promise<boolean>>();
-const counts = (outcome: Outcome) => count(outcome);
-
 const slots = { algo: 'concurrency', limit: 2, ttl: '30s', key: 'global' } as const;
 const define = {
   slots,
@@ -41,16 +37,9 @@ describe('a call that holds a slot', () => {
   let app: PhasedApp;
   let connection: Connection;
   beforeEach(async () => {
-    count.mockReset();
-    count.mockReturnValue(true);
-    connection = new Connection();
-    app = await PhasedApp.start(Routes, define, { lists });
+    ({ app, connection } = await begin(Routes, define, { lists }));
   });
-  afterEach(async () => {
-    jest.useRealTimers();
-    jest.restoreAllMocks();
-    await app.close();
-  });
+  afterEach(() => end(app));
 
   const over = () => ({ response: connection });
 

@@ -1,6 +1,8 @@
+import { jest } from '@jest/globals';
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { TestingModule } from '@nestjs/testing';
 import { lastValueFrom, type Observable } from 'rxjs';
+import type { Outcome } from '../../lib/config/common-limit-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RATE_LIMIT_STORE } from '../../lib/config/tokens.js';
 import type { RequestLimiter } from '../../lib/request/request-limiter.js';
@@ -8,6 +10,7 @@ import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import type { Store } from '../../lib/stores/store.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { AppCalls, type AppLimits, callOf } from './app-calls.js';
+import { Connection } from './connections.js';
 
 /** How a call comes: over HTTP with the response that it is given, or as a message, which has none. */
 export interface CallOptions {
@@ -92,4 +95,22 @@ export class PhasedApp {
   close(): Promise<void> {
     return this.app.close();
   }
+}
+
+/** Whether calls count, for limits whose `count` is `counts`: they do, unless a test says otherwise. */
+export const count = jest.fn<(outcome: Outcome) => boolean | Promise<boolean>>();
+export const counts = (outcome: Outcome) => count(outcome);
+
+/** Begins a test: starts its app, and makes the connection of its calls. */
+export async function begin(...given: Parameters<typeof PhasedApp.start>) {
+  count.mockReset();
+  count.mockReturnValue(true);
+  return { app: await PhasedApp.start(...given), connection: new Connection() };
+}
+
+/** Ends a test. */
+export async function end(app: PhasedApp): Promise<void> {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+  await app.close();
 }
