@@ -5,6 +5,7 @@ import type { RateLimitModuleOptions } from '../../lib/config/module-options.js'
 import type { LimitInfo } from '../../lib/http/limit-info.js';
 import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { NotingResponse } from '../support/responses.js';
 
 @Controller()
 class Routes {
@@ -28,19 +29,6 @@ class Request {
   get ip(): string {
     this.reads++;
     return this.address;
-  }
-}
-
-/** A response that takes headers. */
-class Response {
-  readonly headers: Record<string, string> = {};
-
-  set(name: string, value: string): void {
-    this.headers[name] = value;
-  }
-
-  setHeader(name: string, value: string): void {
-    this.set(name, value);
   }
 }
 
@@ -105,7 +93,7 @@ describe('the guard, in process', () => {
     };
     const guard = await start({ limits: three, headers: format });
     for (let i = 0; i < 2; i++) {
-      expect(guard.canActivate(contextOf(new Request('203.0.113.1'), new Response()))).toBe(true);
+      expect(guard.canActivate(contextOf(new Request('203.0.113.1'), new NotingResponse()))).toBe(true);
     }
     expect(lists).toEqual([
       ['first', 'second', 'third'],

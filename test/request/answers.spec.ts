@@ -9,6 +9,7 @@ import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import type { RequestReader } from '../../lib/transports/request-reader.js';
+import { NotingResponse } from '../support/responses.js';
 
 @Controller()
 class Routes {
@@ -27,19 +28,6 @@ const busy: LimitDefinition = {
 };
 const usual = { statusCode: 429, message: 'Too many requests', error: 'Too Many Requests', limits: ['one'] };
 const TYPES = 'https://iana.org/assignments/http-problem-types';
-
-/** A response that notes its headers. */
-class Response {
-  readonly headers: Record<string, string> = {};
-
-  set(name: string, value: string): void {
-    this.headers[name] = value;
-  }
-
-  setHeader(name: string, value: string): void {
-    this.set(name, value);
-  }
-}
 
 let app: TestingModule | undefined;
 
@@ -162,7 +150,7 @@ describe('the answer of an instance that is busy', () => {
   it('says so in problem details', async () => {
     const ask = await start({ limits: [busy], problem: true });
     await ask();
-    const response = new Response();
+    const response = new NotingResponse();
     expect((await refusal(ask(response))).getResponse()).toEqual({
       type: `${TYPES}#temporary-reduced-capacity`,
       title: 'Temporary Reduced Capacity',
@@ -181,7 +169,7 @@ describe('the answer where limits cannot be checked', () => {
     jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     const cause = new RateLimitStoreError('no answer');
     const ask = await start({ limits: [one], store: broken(cause), onStoreError: 'deny' });
-    const response = new Response();
+    const response = new NotingResponse();
     const error = await refusal(ask(response));
     expect(error.getResponse()).toEqual({ ...unavailable, error: 'Service Unavailable' });
     expect([error.message, error.cause]).toEqual([unavailable.message, cause]);
@@ -207,7 +195,7 @@ describe('the answer where limits cannot be checked', () => {
     const held: LimitDefinition = { ...one, algo: 'leaky-bucket', queue: 10 } as LimitDefinition;
     const ask = await start({ limits: [held] });
     await ask();
-    const response = new Response();
+    const response = new NotingResponse();
     const waiting = refusal(ask(response));
     await app?.close();
     const error = await waiting;

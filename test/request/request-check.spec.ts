@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller } from '@nestjs/common';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
@@ -6,6 +5,7 @@ import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { searchRequest } from '../../lib/request/requests.js';
 import { Gate } from '../support/gate.js';
 import { AppCalls, type AppLimits, type Asking, callOf, NotingStore } from './app-calls.js';
+import { Connection } from './connections.js';
 
 const ten = { algo: 'fixed-window', rate: 10, interval: '1m' } as const;
 
@@ -46,12 +46,7 @@ class Routes {
 
 const client = '203.0.113.1';
 
-/** A response, as far as its connection is concerned. */
-class Reply extends EventEmitter {
-  destroyed = false;
-}
-
-const gone = () => Object.assign(new Reply(), { destroyed: true });
+const gone = () => Object.assign(new Connection(), { destroyed: true });
 
 describe('the check of a request', () => {
   let app: AppCalls | undefined;
@@ -66,7 +61,7 @@ describe('the check of a request', () => {
 
   const start = async (limits: AppLimits = {}) => {
     const started = (app = await AppCalls.start([Routes], { define, store, ...limits }));
-    return (handler: keyof Routes, { reply = new Reply(), ...asking }: Asking & { reply?: Reply } = {}) => {
+    return (handler: keyof Routes, { reply = new Connection(), ...asking }: Asking & { reply?: Connection } = {}) => {
       const context = callOf(Routes, handler, [{ ip: client, headers: {}, ...asking }, reply]);
       return { context, checked: started.limiter.beforeGuards(context) };
     };
@@ -85,7 +80,7 @@ describe('the check of a request', () => {
     const ask = await start();
     const gate = new Gate();
     known = gate.passed;
-    const reply = new Reply();
+    const reply = new Connection();
     const { checked } = ask('slow', { reply });
     reply.destroyed = true;
     gate.open();

@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext } from '@nestjs/common';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
@@ -6,6 +5,7 @@ import { RateLimitArgumentError } from '../../lib/errors/errors.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RequestDecision } from '../../lib/request/request-decision.js';
 import { AppCalls, type Asking, callOf, NotingStore } from './app-calls.js';
+import { Connection } from './connections.js';
 
 const header = (name: string) => (context: ExecutionContext) =>
   context.switchToHttp().getRequest<Asking>().headers?.[name] as string;
@@ -44,7 +44,7 @@ const headers = { 'x-org': 'o', 'x-team': 't', 'x-user': 'u' };
 describe('the decision of a request', () => {
   let app: AppCalls | undefined;
   let store: NotingStore;
-  let responses: EventEmitter[] = [];
+  let responses: Connection[] = [];
   afterEach(async () => {
     // What is held for an open connection is renewed.
     for (const response of responses) response.emit('close');
@@ -57,7 +57,7 @@ describe('the decision of a request', () => {
     return (app = await AppCalls.start([Routes], { define, store }));
   };
   const decisionOf = async (handler: keyof Routes): Promise<RequestDecision> => {
-    const response = new EventEmitter();
+    const response = new Connection();
     responses.push(response);
     const context = callOf(Routes, handler, [{ ip: '203.0.113.1', headers }, response]);
     await app?.limiter.beforeGuards(context);

@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type CallHandler, Controller, HttpException } from '@nestjs/common';
 import { firstValueFrom, of, Subject } from 'rxjs';
@@ -8,6 +7,7 @@ import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { Requests } from '../../lib/request/requests.js';
 import type { RequestReader } from '../../lib/transports/request-reader.js';
 import { AppCalls, type AppLimits, callOf, NotingStore } from './app-calls.js';
+import { Connection } from './connections.js';
 
 const one = { algo: 'fixed-window', rate: 1, interval: '1m', key: 'global' } as const;
 const define = {
@@ -56,12 +56,7 @@ const address = '203.0.113.1';
 const next: CallHandler = { handle: () => of('handled') };
 
 /** The responses that hold something as long as their connection is open. */
-let replies: Reply[] = [];
-
-/** A response, as far as its connection is concerned. */
-class Reply extends EventEmitter {
-  destroyed = false;
-}
+let replies: Connection[] = [];
 
 describe('the way of a request through its limits', () => {
   let app: AppCalls | undefined;
@@ -173,7 +168,7 @@ describe('the way of a request through its limits', () => {
     'holds the place that %s took until the response has ended and the handler is done',
     async (_, limits, handler) => {
       const { limiter } = await start({ limits });
-      const take = async (reply: Reply) => {
+      const take = async (reply: Connection) => {
         replies.push(reply);
         const request = { ip: address, headers: {} };
         await limiter.beforeRoute(request, reply);
@@ -181,15 +176,15 @@ describe('the way of a request through its limits', () => {
         await limiter.beforeGuards(context);
         return context;
       };
-      const [reply, answer] = [new Reply(), new Subject<string>()];
+      const [reply, answer] = [new Connection(), new Subject<string>()];
       const handled = await limiter.intercept(await take(reply), { handle: () => answer });
       const running = firstValueFrom(handled);
       reply.emit('close');
-      await expect(take(new Reply())).rejects.toMatchObject({ status: 429 });
+      await expect(take(new Connection())).rejects.toMatchObject({ status: 429 });
       answer.next('done');
       answer.complete();
       expect(await running).toBe('done');
-      expect((await take(new Reply())).getHandler()).toBe(Reflect.get(Routes.prototype, handler));
+      expect((await take(new Connection())).getHandler()).toBe(Reflect.get(Routes.prototype, handler));
     },
   );
 
@@ -223,14 +218,14 @@ describe('the way of a request through its limits', () => {
 
   it('ends for a request whose client leaves while it is held back, which gives its place back', async () => {
     const { limiter } = await start();
-    expect(limiter.beforeGuards(call('shaped', new Reply()))).toBe(true);
-    const reply = new Reply();
+    expect(limiter.beforeGuards(call('shaped', new Connection()))).toBe(true);
+    const reply = new Connection();
     const held = limiter.beforeGuards(call('shaped', reply));
     expect(held).toBeInstanceOf(Promise);
-    await expect(limiter.beforeGuards(call('shaped', new Reply()))).rejects.toMatchObject({ status: 429 });
+    await expect(limiter.beforeGuards(call('shaped', new Connection()))).rejects.toMatchObject({ status: 429 });
     reply.emit('close');
     await expect(held).rejects.toMatchObject({ status: 499 });
-    const again = new Reply();
+    const again = new Connection();
     const other = limiter.beforeGuards(call('shaped', again));
     again.emit('close');
     await expect(other).rejects.toMatchObject({ status: 499 });

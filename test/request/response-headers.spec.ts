@@ -1,5 +1,4 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
@@ -11,6 +10,7 @@ import { toCheckResult } from '../../lib/limits/check-result.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Decision } from '../../lib/limits/decision.js';
 import { ResponseHeaders } from '../../lib/request/response-headers.js';
+import { nodeResponse } from '../support/responses.js';
 
 const limit = new CompiledLimit(
   { algo: 'fixed-window', rate: 5, interval: '1m' },
@@ -47,7 +47,7 @@ function headersOf(options: RateLimitModuleOptions, random = () => 0, adapterHos
 
 /** A response of Node with some headers. */
 function responseWith(headers: Record<string, string | string[]> = {}): ServerResponse {
-  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  const response = nodeResponse();
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   return response;
 }

@@ -6,6 +6,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { readSettings } from '../../lib/config/settings.js';
 import { ResponseHeaders } from '../../lib/request/response-headers.js';
+import { nodeResponse } from '../support/responses.js';
 
 const PROBLEM = 'application/problem+json';
 
@@ -15,8 +16,6 @@ function headersOf(adapter?: ExpressAdapter | FastifyAdapter): ResponseHeaders {
   if (adapter !== undefined) host.httpAdapter = adapter;
   return new ResponseHeaders(readSettings({}), host, Math.random);
 }
-
-const nodeResponse = () => new ServerResponse(new IncomingMessage(new Socket()));
 
 /** A response as Fastify has it, which extends none of Node's: it notes what is set. */
 class OtherResponse {

@@ -1,5 +1,4 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { HttpException } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
@@ -16,6 +15,7 @@ import type { Plan } from '../../lib/rules/plan.js';
 import { decided } from '../../lib/stores/decide.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { httpReader } from '../../lib/transports/http.reader.js';
+import { nodeResponse } from '../support/responses.js';
 
 class Controller {}
 const handler = () => {};
@@ -39,8 +39,6 @@ function handling() {
   const next = { calls: 0, handle: (): Observable<unknown> => (next.calls++, handled) };
   return { handled, next };
 }
-
-const responseOf = () => new ServerResponse(new IncomingMessage(new Socket()));
 
 describe('a handler that is watched', () => {
   it('tells all of its requests of its end once, that of guards and that of a middleware', () => {
@@ -74,7 +72,7 @@ describe('a handler that is watched', () => {
   });
 
   it('keeps a request whose client has left until it is done', () => {
-    const response = responseOf();
+    const response = nodeResponse();
     const { request, ends } = requestOf(response);
     const { handled, next } = handling();
     watchHandler([request], context, next).subscribe();
@@ -101,7 +99,7 @@ describe('a request whose client has left', () => {
   it.each([[['closed']], [['open', 'closed']], [['closed', 'open']]])(
     'does not reach its handler: %p',
     async (states) => {
-      const responses = states.map(responseOf);
+      const responses = states.map(nodeResponse);
       const requests = responses.map((response) => requestOf(response).request);
       const { handled, next } = handling();
       const subscribed = jest.spyOn(handled, 'subscribe');
