@@ -8,7 +8,6 @@ import { RequestLimiter } from '../../lib/request/request-limiter.js';
 import { searchRequest } from '../../lib/request/requests.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check, Refund } from '../../lib/stores/store.js';
 
 export type AppLimits = RateLimitModuleOptions & RateLimitModuleExtras;
 
@@ -70,20 +69,4 @@ export function callOf<T extends object>(
 export function told(context: ExecutionContext): [string, number, number][] {
   const { decisions } = searchRequest(context)?.result ?? { decisions: [] };
   return decisions.map(({ limit, quota, remaining }) => [limit, quota, remaining]);
-}
-
-/** A store in process that notes what it is asked and given back, and answers as late as promises do. */
-export class NotingStore extends MemoryStore {
-  readonly asked: Check[] = [];
-  readonly refunds: Refund[] = [];
-
-  override check(checks: readonly Check[]) {
-    this.asked.push(...checks);
-    return super.check(checks);
-  }
-
-  override refund(refunds: readonly Refund[]) {
-    this.refunds.push(...refunds);
-    return super.refund(refunds);
-  }
 }

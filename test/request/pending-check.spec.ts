@@ -6,7 +6,7 @@ import type { RuleEntry } from '../../lib/rules/rule-entry.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import type { Check, CheckAnswer, StoreDecision } from '../../lib/stores/store.js';
 import { createTestingStore } from '../../lib/testing/index.js';
-import { NotingStore } from './app-calls.js';
+import { SharedStore } from '../support/shared-store.js';
 
 const limitOf = (name: string, rate: number) =>
   new CompiledLimit({ algo: 'fixed-window', rate, interval: '1m' }, { location: 'test', name });
@@ -58,13 +58,13 @@ describe('a check that waits for its answer', () => {
   });
 
   it('is told once a store answers later, of what it was asked', async () => {
-    const store = new NotingStore();
+    const store = new SharedStore();
     const entries = [entryOf(limitOf('a', 3))];
     const check = new PendingCheck(entries, store, true, '203.0.113.1');
     expect([check.answered instanceof Promise, check.decisions]).toEqual([true, []]);
     await check.answered;
     expect(check.decisions).toMatchObject([{ limit: 'a', remaining: 2 }]);
-    expect(store.asked).toEqual([{ entries, refundable: true, address: '203.0.113.1' }]);
+    expect(store.checks).toEqual([{ entries, refundable: true, address: '203.0.113.1' }]);
     await store.close();
   });
 
@@ -78,7 +78,7 @@ describe('a check that waits for its answer', () => {
   });
 
   it('is counted before it is told, and untimed', async () => {
-    const store = new NotingStore();
+    const store = new SharedStore();
     const entries = [entryOf(limitOf('a', 1)), entryOf(limitOf('b', 3))];
     const check = new PendingCheck(entries, store, false, undefined);
     const tap = new Tap(check);

@@ -4,8 +4,9 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { searchRequest } from '../../lib/request/requests.js';
 import { Gate } from '../support/gate.js';
-import { AppCalls, type AppLimits, type Asking, callOf, NotingStore } from './app-calls.js';
+import { AppCalls, type AppLimits, type Asking, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
+import { SharedStore } from '../support/shared-store.js';
 
 const ten = { algo: 'fixed-window', rate: 10, interval: '1m' } as const;
 
@@ -50,9 +51,9 @@ const gone = () => Object.assign(new Connection(), { destroyed: true });
 
 describe('the check of a request', () => {
   let app: AppCalls | undefined;
-  let store: NotingStore;
+  let store: SharedStore;
   beforeEach(() => {
-    store = new NotingStore();
+    store = new SharedStore();
   });
   afterEach(async () => {
     known = Promise.resolve();
@@ -66,7 +67,7 @@ describe('the check of a request', () => {
       return { context, checked: started.limiter.beforeGuards(context) };
     };
   };
-  const names = () => store.asked.map(({ entries }) => entries.map(({ limit }) => limit.name));
+  const names = () => store.checks.map(({ entries }) => entries.map(({ limit }) => limit.name));
 
   it('refuses a request whose client has left, and charges nobody for it', async () => {
     const ask = await start();
@@ -99,7 +100,7 @@ describe('the check of a request', () => {
     const seen: [keyof Routes, boolean][] = [];
     for (const handler of ['plain', 'costly', 'slow', 'chosen'] as const) {
       await ask(handler).checked;
-      seen.push([handler, store.asked.at(-1)?.refundable as boolean]);
+      seen.push([handler, store.checks.at(-1)?.refundable as boolean]);
     }
     expect(seen).toEqual([
       ['plain', false],
@@ -108,7 +109,7 @@ describe('the check of a request', () => {
       ['chosen', true],
     ]);
     await ask('chosen', { user: { id: 'known' } }).checked;
-    expect(store.asked.at(-1)?.refundable).toBe(false);
+    expect(store.checks.at(-1)?.refundable).toBe(false);
   });
 
   it('asks no store where no limit applies', async () => {
@@ -125,7 +126,7 @@ describe('the check of a request', () => {
     await app?.service.deny({ ip: '198.51.100.0/24' }, { limit: 'plain' });
     await ask('plain').checked;
     await ask('slow').checked;
-    expect(store.asked.map(({ address }) => address)).toEqual([undefined, undefined, client, client]);
+    expect(store.checks.map(({ address }) => address)).toEqual([undefined, undefined, client, client]);
     await expect(ask('plain', { ip: '198.51.100.7' }).checked).rejects.toMatchObject({ status: 403 });
   });
 });

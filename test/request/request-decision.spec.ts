@@ -4,8 +4,9 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitArgumentError } from '../../lib/errors/errors.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { RequestDecision } from '../../lib/request/request-decision.js';
-import { AppCalls, type Asking, callOf, NotingStore } from './app-calls.js';
+import { AppCalls, type Asking, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
+import { SharedStore } from '../support/shared-store.js';
 
 const header = (name: string) => (context: ExecutionContext) =>
   context.switchToHttp().getRequest<Asking>().headers?.[name] as string;
@@ -43,7 +44,7 @@ const headers = { 'x-org': 'o', 'x-team': 't', 'x-user': 'u' };
 
 describe('the decision of a request', () => {
   let app: AppCalls | undefined;
-  let store: NotingStore;
+  let store: SharedStore;
   let responses: Connection[] = [];
   afterEach(async () => {
     // What is held for an open connection is renewed.
@@ -53,7 +54,7 @@ describe('the decision of a request', () => {
   });
 
   const start = async () => {
-    store = new NotingStore();
+    store = new SharedStore();
     return (app = await AppCalls.start([Routes], { define, store }));
   };
   const decisionOf = async (handler: keyof Routes): Promise<RequestDecision> => {

@@ -6,8 +6,9 @@ import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorat
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { Requests } from '../../lib/request/requests.js';
 import type { RequestReader } from '../../lib/transports/request-reader.js';
-import { AppCalls, type AppLimits, callOf, NotingStore } from './app-calls.js';
+import { AppCalls, type AppLimits, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
+import { SharedStore } from '../support/shared-store.js';
 
 const one = { algo: 'fixed-window', rate: 1, interval: '1m', key: 'global' } as const;
 const define = {
@@ -92,7 +93,7 @@ describe('the way of a request through its limits', () => {
   });
 
   it('waits for a store that answers later, in each phase, and asks it once', async () => {
-    const store = new NotingStore();
+    const store = new SharedStore();
     const { limiter } = await start({ store, limits: [flood] });
     const [request, response] = [{ ip: address }, {}];
     const early = limiter.beforeRoute(request, response);
@@ -105,7 +106,7 @@ describe('the way of a request through its limits', () => {
     const last = limiter.afterGuards(context);
     expect(limiter.afterGuards(context)).toBe(last);
     expect([last instanceof Promise, await last]).toEqual([true, true]);
-    const names = store.asked.map(({ entries }) => entries.map(({ limit }) => limit.name));
+    const names = store.checks.map(({ entries }) => entries.map(({ limit }) => limit.name));
     expect(names).toEqual([['flood'], ['one'], ['late']]);
     await expect(limiter.beforeRoute({ ip: address }, {})).rejects.toMatchObject({ status: 429 });
   });
