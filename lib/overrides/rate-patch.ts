@@ -3,7 +3,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { planMessages } from '../errors/plan-messages.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
-import { wholeCandidate } from '../rules/candidate-options.js';
+import { ownCandidate } from '../rules/candidate-options.js';
 import type { RatePatch } from './override.js';
 
 /** What changes with a rate, of limits of any algorithm. */
@@ -14,7 +14,7 @@ const CHANGEABLE: readonly string[] = ['candidate', 'ceiling', 'lends'];
  * unless the patch brings another one, which is one of the patched limit.
  */
 export function withPatch(definition: LimitDefinition, patch: RatePatch): LimitDefinition {
-  const { candidate = definition.candidate && wholeCandidate(definition, definition.candidate), ...options } = patch;
+  const { candidate = definition.candidate && ownCandidate(definition, definition.candidate), ...options } = patch;
   return { ...definition, ...options, candidate: candidate ?? undefined } as LimitDefinition;
 }
 

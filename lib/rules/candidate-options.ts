@@ -46,6 +46,14 @@ export function wholeCandidate(definition: LimitDefinition, candidate: Candidate
   return Object.assign(whole, Object.fromEntries(given(candidate)), { algo });
 }
 
+/** All options of a candidate but the anchor that a function gives: it counts by the same anchor as its limit, whatever the limit's is. */
+export function ownCandidate(definition: LimitDefinition, candidate: CandidateOptions): CandidateOptions {
+  const whole = wholeCandidate(definition, candidate);
+  if (!asksForAnchor(whole)) return whole;
+  const { anchor: _, ...own } = whole;
+  return own;
+}
+
 function given(candidate: object): [string, unknown][] {
   return Object.entries(candidate).filter(([, value]) => value !== undefined);
 }

@@ -7,6 +7,7 @@ import { RatesApp } from '../overrides/overrides-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 
 const api = { algo: 'gcra', rate: 100, interval: '1h', burst: 8, candidate: { burst: 5 } } as const;
+const plan = { algo: 'calendar-window', rate: 8, period: 'month', anchor: () => null, candidate: { rate: 5 } } as const;
 const plain = { algo: 'gcra', rate: 100, interval: '1h', burst: 8 } as const;
 
 describe.each(['in the process', 'on Redis'])('changes of a limit with a candidate %s', (place) => {
@@ -17,7 +18,7 @@ describe.each(['in the process', 'on Redis'])('changes of a limit with a candida
   beforeEach(async () => {
     redis = await connectRedis();
     const counting = place === 'on Redis' ? { redis, prefix: freshPrefix(), timeout: '5s' } : {};
-    app = await RatesApp.start({ define: { api, plain }, telemetry: false, ...counting });
+    app = await RatesApp.start({ define: { api, plain, plan }, telemetry: false, ...counting });
     events = [];
     app.service.decisions$.subscribe((event) => events.push(event));
   });
@@ -57,6 +58,34 @@ describe.each(['in the process', 'on Redis'])('changes of a limit with a candida
     await app.service.clearRate('api', { key: 'tenant:*' });
     await app.service.clearRate('api');
     expect(await quotas()).toEqual([8, 5]);
+  });
+
+  it('leave the candidate the anchor of its limit, also where a function gives it', async () => {
+    const counted = async () => {
+      await app.service.for('plan').consume('tenant:acme', { anchor: '2026-01-12' });
+      return events.splice(0).map(({ quota, remaining }) => [quota, remaining]);
+    };
+    const { candidate: configured, ...limit } = plan;
+    await counted();
+    await app.service.setRate('plan', { rate: 20 });
+    expect(await counted()).toEqual([
+      [20, 18],
+      [5, 3],
+    ]);
+    expect(await app.service.getRate('plan')).toMatchObject({
+      options: { ...limit, rate: 20 },
+      candidate: { ...limit, ...configured },
+    });
+    // For a key, as for all.
+    await app.service.setRate('plan', { rate: 3 }, { key: 'tenant:*' });
+    expect((await counted()).map(([quota]) => quota)).toEqual([3, 5]);
+    await app.service.clearRate('plan', { key: 'tenant:*' });
+    // A fixed anchor in place of the function holds for both.
+    await app.service.setRate('plan', { anchor: '2026-01-20' });
+    expect(await app.service.getRate('plan')).toMatchObject({
+      options: { ...limit, anchor: '2026-01-20' },
+      candidate: { ...limit, ...configured, anchor: '2026-01-20' },
+    });
   });
 
   it('may give a limit a candidate, and take it away', async () => {
