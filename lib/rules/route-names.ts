@@ -1,4 +1,5 @@
 import { RequestMethod } from '@nestjs/common';
+import { show } from '../errors/wording.js';
 
 /** Where Nest keeps what makes a class or a method a route, in Nest 11 and 12. */
 const CONTROLLER = '__controller__';
@@ -81,7 +82,10 @@ function version(target: object): string | undefined {
 }
 
 function words(...parts: readonly unknown[]): string {
-  return parts.filter((part) => part !== undefined && part !== '').join(' ');
+  return parts
+    .map(shown)
+    .filter((part) => part !== '')
+    .join(' ');
 }
 
 /** One path behind another, with one slash before each. */
@@ -94,7 +98,21 @@ function listed(value: unknown): string {
   return (Array.isArray(value) ? value : [value]).map(shown).join(',');
 }
 
+/** Text of a name, a pattern or a transport. Packages take symbols for them, and anything else. */
 function shown(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return value === undefined || value === null ? '' : JSON.stringify(value);
+  if (value === undefined || value === null) return '';
+  const named = nameOf(value);
+  if (typeof named === 'string') return named;
+  try {
+    return JSON.stringify(named, (_, part: unknown) => nameOf(part));
+  } catch {
+    return show(named);
+  }
+}
+
+/** The name of what JSON leaves out or refuses; all else as it is. */
+function nameOf(value: unknown): unknown {
+  if (typeof value === 'symbol') return value.description || String(value);
+  if (typeof value === 'function') return value.name || 'function';
+  return typeof value === 'bigint' || value instanceof RegExp ? String(value) : value;
 }

@@ -558,3 +558,33 @@ describe('other handlers', () => {
     await expect(startUp(options)).rejects.toThrow(`${place}: option 'perRoute' is true, wants false`);
   });
 });
+
+describe('patterns of any kind have a namespace', () => {
+  const circle: { self?: unknown } = {};
+  circle.self = circle;
+
+  it.each<[string, unknown, string]>([
+    ['a symbol', Symbol.for('say'), 'say'],
+    ['a symbol without a description', Symbol(), 'Symbol()'],
+    ['an object that holds a symbol', { say: Symbol('hello') }, '{"say":"hello"}'],
+    ['a large number', 2n ** 64n, '18446744073709551616'],
+    ['a regular expression', /^say/, '/^say/'],
+    ['a function', function say() {}, 'say'],
+    ['a circle', circle, '<ref *1> { self: [Circular *1] }'],
+  ])('%s', async (_, pattern, shown) => {
+    @Controller('chat')
+    class ChatController {
+      @MessagePattern(pattern as string, Symbol.for('a transport') as unknown as Transport)
+      @RateLimit(counted)
+      one() {}
+
+      @MessagePattern([pattern, 'b'] as string[])
+      @RateLimit(counted)
+      several() {}
+    }
+    expect(await scopesOf({ controllers: [ChatController] }, ChatController)).toEqual({
+      one: [`/chat ${shown} a transport`],
+      several: [`/chat ${shown},b`],
+    });
+  });
+});
