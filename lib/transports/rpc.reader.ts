@@ -2,20 +2,28 @@ import type { ExecutionContext } from '@nestjs/common';
 import { asObject } from '../util/as-object.js';
 import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
-import type { RequestParts, RequestReader } from './request-reader.js';
+import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 
-/** Nest's context of a message over TCP; other transports know no connection of the client's. */
-interface TcpContext {
+/** The context of a message, as far as it knows the client. */
+interface MessageContext {
+  /** Nest's own over TCP: the connection. */
   getSocketRef?(): { readonly netSocket?: ClientSocket };
+  /** That of a strategy whose messages come by HTTP, such as `@rekog/mcp-nest`: the request. Nothing where they come otherwise. */
+  getRawRequest?(): unknown;
 }
 
-/** Messages and events of microservices. Only TCP has an address. */
+/** Messages and events of microservices. TCP has an address, and what came by HTTP has a request; brokers have neither. */
 export const rpcReader: RequestReader = {
   transport: 'rpc',
 
   read(context): RequestParts {
-    const socket = asObject<TcpContext>(context.getArgs()[1])?.getSocketRef?.().netSocket;
-    return socket === undefined ? {} : { request: { ip: socket.remoteAddress, socket } };
+    const message = asObject<MessageContext>(context.getArgs()[1]);
+    const socket = message?.getSocketRef?.().netSocket;
+    if (socket !== undefined) return { request: { ip: socket.remoteAddress, socket } };
+    const behind = asObject<RequestLike>(message?.getRawRequest?.());
+    if (behind === undefined) return {};
+    const { ip = behind.socket?.remoteAddress, headers, user } = behind;
+    return { request: { ip, headers, user, socket: behind.socket } };
   },
 
   // Transports of an app's own may hand one context to all messages; guards and interceptors of one see the same list.

@@ -316,3 +316,57 @@ it('a transport that hands one context to all messages limits each of them', asy
   expect(await Promise.all(slow)).toContain('done');
   expect(await strategy.deliver('slow')).toBe('done');
 });
+
+/** A strategy whose messages come by HTTP, as those of a server of tools do: its context has the request. */
+class RequestServer extends OneContextServer {
+  readonly transportId = Symbol.for('messages by HTTP');
+
+  ask(tool: string, request: object): Promise<unknown> {
+    const handler = this.getHandlerByPattern(JSON.stringify({ tool }))!;
+    const answer = handler({}, { getRawRequest: () => request }) as Promise<Observable<unknown>>;
+    return answer.then((stream) => lastValueFrom(stream)).catch((error: unknown) => error);
+  }
+}
+
+it('a message that came by HTTP counts for the client of its request', async () => {
+  const viaHttp = Symbol.for('messages by HTTP') as unknown as Transport;
+  @Controller()
+  class Tools {
+    @MessagePattern({ tool: 'address' }, viaHttp)
+    @RateLimit('address')
+    byAddress() {
+      return 'done';
+    }
+
+    @MessagePattern({ tool: 'key' }, viaHttp)
+    @RateLimit({ ...minute, rate: 1, key: 'header:x-api-key' })
+    byHeader() {
+      return 'done';
+    }
+
+    @MessagePattern({ tool: 'user' }, viaHttp)
+    @RateLimit({ ...minute, rate: 1, key: 'user' })
+    byUser() {
+      return 'done';
+    }
+  }
+  const imports = [RateLimitModule.forRoot({ define })];
+  const testing = await Test.createTestingModule({ imports, controllers: [Tools] }).compile();
+  testing.useLogger(false);
+  const strategy = new RequestServer();
+  const microservice = testing.createNestMicroservice<CustomStrategy>({ strategy });
+  [client, app] = [undefined, microservice];
+  await microservice.listen();
+  const refused = expect.objectContaining({ statusCode: 429 }) as unknown;
+  const ask = async (tool: string, ...requests: object[]) => {
+    const answers: unknown[] = [];
+    for (const request of requests) answers.push(await strategy.ask(tool, request));
+    return answers;
+  };
+  const [one, other] = [{ ip: '198.51.100.1' }, { socket: { remoteAddress: '198.51.100.2' } }];
+  expect(await ask('address', one, one, one, other)).toEqual(['done', 'done', refused, 'done']);
+  const keys = ['a', 'a', 'b'].map((key) => ({ ...one, headers: { 'x-api-key': key } }));
+  expect(await ask('key', ...keys)).toEqual(['done', refused, 'done']);
+  const users = [1, 1, 2].map((id) => ({ ...one, user: { id } }));
+  expect(await ask('user', ...users)).toEqual(['done', refused, 'done']);
+});
