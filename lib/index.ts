@@ -67,6 +67,7 @@ export type {
   Count,
   PrefetchOptions,
   OnMissingKey,
+  OnMissingReader,
   Outcome,
   Phase,
   Scope,

@@ -10,6 +10,9 @@ import type { ReservedShares } from '../limits/reserve-terms.js';
 /** The handling of a request without a key for a limit. */
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';
 
+/** The handling of a call of a transport that no reader reads. */
+export type OnMissingReader = 'refuse' | 'skip';
+
 /** The moment at which a limit is checked. */
 export type Phase = 'middleware' | 'guard' | 'authenticated';
 

@@ -4,7 +4,7 @@ import type { Duration } from '../algorithms/options.js';
 import type { HeaderOption } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { ListsOptions } from './list-entry.js';
-import type { OnMissingKey } from './common-limit-options.js';
+import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import type { LimitDefaults, LimitDefinition } from './limit-definition.js';
 import type { PolicyOptions } from './policy.js';
 import type { RedisConnection } from '../redis/client.js';
@@ -101,6 +101,13 @@ export interface RateLimitModuleOptions {
    * @default 'ip'
    */
   onMissingKey?: OnMissingKey;
+  /**
+   * For a call of a transport that none of the `readers` reads, where a limit needs one to know whom it counts: `'refuse'` answers
+   * 500, and the log names the transport; `'skip'` does not apply the limit, and a warning says so once. A limit by `'global'` or
+   * by a function that finds a key needs no reader.
+   * @default 'refuse'
+   */
+  onMissingReader?: OnMissingReader;
   /**
    * How many leading bits of an IPv6 address tell clients apart: 1 to 128.
    * @default 64

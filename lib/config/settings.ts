@@ -4,7 +4,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
-import type { OnMissingKey } from './common-limit-options.js';
+import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import { defaultMaxBytes } from '../stores/memory/counter-table.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { OPTION_CHECKS } from './option-checks.js';
@@ -21,6 +21,7 @@ export interface RateLimitSettings {
   readonly onStoreError: OnStoreError;
   readonly localShare: number;
   readonly onMissingKey: OnMissingKey;
+  readonly onMissingReader: OnMissingReader;
   readonly ipv6Prefix: number;
   readonly timeoutMs: number;
   readonly prefix: string;
@@ -34,6 +35,7 @@ export interface RateLimitSettings {
 }
 
 export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
+const ON_MISSING_READER: readonly OnMissingReader[] = ['refuse', 'skip'];
 
 /** The longest check. */
 const MAX_TIMEOUT_MS = 3_600_000;
@@ -57,6 +59,7 @@ const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
   'onStoreError',
   'localShare',
   'onMissingKey',
+  'onMissingReader',
   'ipv6Prefix',
   'prefix',
   'maxKeys',
@@ -101,6 +104,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     onStoreError: storeErrorPolicy(LOCATION, orElse(options.onStoreError, 'local')),
     localShare: orElse(options.localShare, 1),
     onMissingKey: oneOf(LOCATION, 'onMissingKey', orElse(options.onMissingKey, 'ip'), ON_MISSING_KEY),
+    onMissingReader: oneOf(LOCATION, 'onMissingReader', orElse(options.onMissingReader, 'refuse'), ON_MISSING_READER),
     ipv6Prefix: wholeNumber(LOCATION, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
     timeoutMs,
     prefix: orElse(options.prefix, 'sluice'),

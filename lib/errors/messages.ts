@@ -98,6 +98,14 @@ export const messages = {
     messages.unknownName(`@InjectLimiter in ${className}`, name, known),
   noAddress: (name: string) =>
     `limit '${name}' does not apply where a request has neither its key nor an address; give it another 'key' there`,
+  noReader: (name: string, transport: unknown) =>
+    `limit '${name}': no reader reads calls of the transport ${show(transport)}, so nobody knows whom they count for, and they are ` +
+    "refused; add a RequestReader for it to the option 'readers', give the limit a 'key' that is 'global' or a function, or let " +
+    "these calls through with onMissingReader: 'skip'",
+  skipsUnread: (name: string, transport: unknown) =>
+    `limit '${name}' does not apply to calls of the transport ${show(transport)}: no reader reads them, so nobody knows whom they ` +
+    "count for; add a RequestReader for it to the option 'readers', or give the limit a 'key' that is 'global' or a function",
+  uncheckable: () => 'Rate limits cannot be checked here',
   proxyUntrusted: (setting: string) =>
     'a request came with X-Forwarded-For, which is not believed, so limits by address count who connects: behind a proxy, all ' +
     `its clients together. Name the proxies to trust with ${setting}. Without a proxy nothing is wrong: any client may send it`,

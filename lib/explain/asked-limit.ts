@@ -6,7 +6,7 @@ import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
 import type { Rule } from '../rules/rule.js';
-import { costOf } from '../rules/rule-entry.js';
+import { costOf, withoutReader } from '../rules/rule-entry.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { LimitStatus } from './explanation.js';
 import type { Identities } from './identities.js';
@@ -183,6 +183,11 @@ async function identify(rule: Rule, key: BoundKey, context: ExecutionContext, pa
   const { onMissingKey, byAddress } = rule.settings;
   const found: unknown = await key.identify(context, parts);
   if (found !== undefined && found !== null && found !== '') return { identity: textOf(found, rule) };
+  const unread = withoutReader(rule, key, parts);
+  if (unread !== undefined) {
+    const reason = unread === 'skip' ? reasons.unread : reasons.refusesUnread;
+    return { reason: reason(key.noun, context.getType<string>()), refuses: unread === 'refuse' };
+  }
   if (onMissingKey === 'refuse' && !rule.limit.shadow) {
     return { reason: reasons.refusesWithout(key.noun, key.needsUser ? 401 : 400), refuses: true };
   }

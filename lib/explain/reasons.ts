@@ -16,6 +16,10 @@ export const reasons = {
   skips: () => "its 'skip' leaves the request out",
   lacksAndSkips: (noun: string) => `the request has no ${noun}, so the limit does not apply`,
   refusesWithout: (noun: string, status: number) => `the request has no ${noun}, and is answered with ${status}`,
+  unread: (noun: string, transport: unknown) =>
+    `no reader reads the transport ${show(transport)}, so no ${noun} is known, and the limit does not apply`,
+  refusesUnread: (noun: string, transport: unknown) =>
+    `no reader reads the transport ${show(transport)}, so no ${noun} is known, and the call is answered with 500`,
   countsAddress: (noun: string) => `no ${noun}, so the address counts`,
   functionUnasked: () => 'it gives limits by the request',
   sourceFailed: (error: unknown) => `it failed: ${error instanceof Error ? error.message : show(error)}`,

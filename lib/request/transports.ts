@@ -9,12 +9,10 @@ import { graphqlReader } from '../transports/graphql.reader.js';
 import { httpReader } from '../transports/http.reader.js';
 import type { RequestReader } from '../transports/request-reader.js';
 import { rpcReader } from '../transports/rpc.reader.js';
+import { unreadReader } from '../transports/unread.reader.js';
 import { wsReader } from '../transports/ws.reader.js';
 
 const WANTS = 'a list of RequestReaders, each an object or an injectable class with transport and read';
-
-/** Reads the calls of a transport without a reader: nothing is known of them. */
-const unread: RequestReader = { transport: '', read: () => ({}) };
 
 /** Knows the reader of each transport. */
 @Injectable()
@@ -42,9 +40,9 @@ export class Transports {
     }
   }
 
-  /** The reader of a call. */
+  /** The reader of a call; where its transport has none, one that knows nothing. */
   of(context: ExecutionContext): RequestReader {
-    return this.readers.get(context.getType<string>()) ?? unread;
+    return this.readers.get(context.getType<string>()) ?? unreadReader;
   }
 }
 

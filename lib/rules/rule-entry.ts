@@ -1,5 +1,11 @@
-import { BadRequestException, type ExecutionContext, UnauthorizedException } from '@nestjs/common';
-import { RateLimitArgumentError } from '../errors/errors.js';
+import {
+  BadRequestException,
+  type ExecutionContext,
+  InternalServerErrorException,
+  UnauthorizedException,
+} from '@nestjs/common';
+import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
+import type { OnMissingReader } from '../config/common-limit-options.js';
 import { messages } from '../errors/messages.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { ResolvedKey } from '../key-resolvers/key-resolver.js';
@@ -8,6 +14,7 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { assertPriority, type Priority } from '../limits/priority.js';
 import type { RequestParts } from '../transports/request-reader.js';
+import { isUnread } from '../transports/unread.reader.js';
 import { andThen, type Awaitable, isPromise } from '../util/awaitable.js';
 import type { Rule } from './rule.js';
 
@@ -127,6 +134,8 @@ function isMissing(key: ResolvedKey): key is undefined | null | '' {
 /** Whom a request without a key counts for. */
 function identityWithout(rule: Rule, by: BoundKey, context: ExecutionContext, parts: RequestParts): string | undefined {
   const { onMissingKey, byAddress, log } = rule.settings;
+  const unread = withoutReader(rule, by, parts);
+  if (unread !== undefined) return identityUnread(rule, context, unread);
   // A shadow refuses nothing, whatever the reason.
   if (onMissingKey === 'skip' || (onMissingKey === 'refuse' && rule.limit.shadow)) return undefined;
   if (onMissingKey === 'refuse') {
@@ -136,6 +145,37 @@ function identityWithout(rule: Rule, by: BoundKey, context: ExecutionContext, pa
   const identity = byAddress(context, parts);
   if (identity === undefined) log.warn(messages.noAddress(rule.name));
   return identity;
+}
+
+/**
+ * What becomes of a call that has no key since no reader read it, so that it may have one; nothing where that is not the reason. A
+ * function was asked, and needs none: then `onMissingKey` decides, but an address is not known either.
+ */
+export function withoutReader(
+  { settings, limit }: Rule,
+  by: BoundKey,
+  parts: RequestParts,
+): OnMissingReader | undefined {
+  const { onMissingKey, onMissingReader } = settings;
+  if (!isUnread(parts)) return undefined;
+  if (onMissingKey === 'refuse' && !limit.shadow) return undefined;
+  if (onMissingKey !== 'ip' && typeof by.given === 'function') return undefined;
+  return limit.shadow ? 'skip' : onMissingReader;
+}
+
+function identityUnread(
+  { name, settings: { log } }: Rule,
+  context: ExecutionContext,
+  answer: OnMissingReader,
+): undefined {
+  const transport = context.getType<string>();
+  if (answer === 'skip') {
+    log.warn(messages.skipsUnread(name, transport));
+    return undefined;
+  }
+  const text = messages.noReader(name, transport);
+  log.error(text);
+  throw new InternalServerErrorException(messages.uncheckable(), { cause: new RateLimitConfigError(text) });
 }
 
 /** What a rule asks for an identity, as its anchor or its tenant meets the limit. */

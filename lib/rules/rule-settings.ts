@@ -1,4 +1,10 @@
-import type { CommonLimitOptions, Count, OnMissingKey, Phase } from '../config/common-limit-options.js';
+import type {
+  CommonLimitOptions,
+  Count,
+  OnMissingKey,
+  OnMissingReader,
+  Phase,
+} from '../config/common-limit-options.js';
 import type { AnchorFunction } from '../config/limit-definition.js';
 import type { OnceLogger } from '../errors/once-logger.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
@@ -18,6 +24,7 @@ export interface RuleSettings {
   /** Whom it counts if the key finds nobody. */
   readonly byAddress: IdentifyAddress;
   readonly onMissingKey: OnMissingKey;
+  readonly onMissingReader: OnMissingReader;
   readonly phase: Phase;
   readonly cost: NonNullable<CommonLimitOptions['cost']>;
   /** Whether the cost was given, so that a request may turn out to cost something else. */

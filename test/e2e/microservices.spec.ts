@@ -319,7 +319,7 @@ it('a transport that hands one context to all messages limits each of them', asy
 
 /** A strategy whose messages come by HTTP, as those of a server of tools do: its context has the request. */
 class RequestServer extends OneContextServer {
-  readonly transportId = Symbol.for('messages by HTTP');
+  override readonly transportId = Symbol.for('messages by HTTP');
 
   ask(tool: string, request: object): Promise<unknown> {
     const handler = this.getHandlerByPattern(JSON.stringify({ tool }))!;

@@ -569,7 +569,7 @@ describe('patterns of any kind have a namespace', () => {
     ['an object that holds a symbol', { say: Symbol('hello') }, '{"say":"hello"}'],
     ['a large number', 2n ** 64n, '18446744073709551616'],
     ['a regular expression', /^say/, '/^say/'],
-    ['a function', function say() {}, 'say'],
+    ['a function', left, 'left'],
     ['a circle', circle, '<ref *1> { self: [Circular *1] }'],
   ])('%s', async (_, pattern, shown) => {
     @Controller('chat')

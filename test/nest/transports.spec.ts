@@ -83,7 +83,6 @@ describe('transports', () => {
     ['ws', () => [{ id: 'client' }, { some: 'data' }]],
     ['graphql', () => [undefined, {}, {}, {}]],
     ['graphql', () => [undefined, {}, undefined, undefined]],
-    ['telegraf', () => []],
   ])('%s without a request: a limit by address does not apply, and one warning says so', async (type, args) => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const { call } = await start();

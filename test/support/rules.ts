@@ -25,6 +25,7 @@ export function ruleOf(
     key: byGlobal,
     byAddress: () => undefined,
     onMissingKey: 'skip',
+    onMissingReader: 'refuse',
     phase: 'guard',
     cost: 1,
     hasCost: false,
