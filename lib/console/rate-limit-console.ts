@@ -114,7 +114,7 @@ export class RateLimitConsole
     this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
     this.keys = new KeyChanges(this.catalog, service, this.lookups, log, now);
     this.rates = new RateChanges(this.catalog, service, overrides!, names, now);
-    this.lists = new ListChanges(service, names);
+    this.lists = new ListChanges(service, overrides!, names);
     this.changes = new ChangeLog(service, log, names);
   }
 

@@ -41,5 +41,7 @@ export const consoleMessages = {
   otherAlgorithm: (got: string, algo: string) =>
     `has a candidate of '${got}', wants one of '${algo}': another algorithm needs a new configuration`,
   unreachable: (reason: string) => `Redis does not answer, so only this instance is shown: ${reason}`,
+  unread: (reason: string) =>
+    `Redis does not answer, so this is what the instance that answers you knew last: ${reason}`,
   unstored: (reason: string) => `this instance cannot store what it counts, so the others do not show it: ${reason}`,
 } as const;

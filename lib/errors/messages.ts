@@ -127,6 +127,7 @@ export const messages = {
   storeRecovered: () => 'the store answers again',
   wrongCost: (got: unknown) => `cost is ${show(got)}, wants a whole number >= 1`,
   wrongUnits: (got: unknown) => `units is ${show(got)}, wants a whole number >= 1`,
+  wrongStrict: (got: unknown) => `strict is ${show(got)}, wants true or false`,
   wrongKey: (got: unknown) => `key is ${show(got)}, wants a string that is not empty`,
   wrongResolvedKey: (limit: string, got: unknown) =>
     `the key of limit '${limit}' resolved to ${show(got)}, wants a string, a finite number, or nothing`,

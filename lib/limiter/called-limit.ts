@@ -1,14 +1,8 @@
-import { assertKey } from '../limits/arguments.js';
-import {
-  type Asked,
-  type OfTenant,
-  readWhose,
-  readWithinOption,
-  type WithinOptions,
-} from '../limits/consume-options.js';
+import { assertKey, assertUnits } from '../limits/arguments.js';
+import { type Asked, type CorrectionOptions, readCorrection, readWithinOption } from '../limits/consume-options.js';
 import type { Counter } from '../limits/counter.js';
 import type { Rule } from '../rules/rule.js';
-import type { Store } from '../stores/store.js';
+import type { Charge, Store } from '../stores/store.js';
 import { levelCounter, levelsOf } from './levels.js';
 import type { WaitQueues } from './wait-queues.js';
 
@@ -45,20 +39,25 @@ export function ownCounter(limit: CalledLimit, key: string, options: unknown): C
   return isNested(limit, within) ? levelCounter(limit.rule, key, within) : wholeCounter(limit, key);
 }
 
-/** The counters of all levels, as a tenant meets them if one is named. */
-export function levelCounters(
+/** What corrects the counters of all levels by so many units, as a tenant meets them if one is named. */
+export function corrections(
   limit: CalledLimit,
   key: string,
-  of: (OfTenant & WithinOptions) | undefined,
-): readonly Counter[] {
+  units: number,
+  options: CorrectionOptions | undefined,
+): readonly Charge[] {
   assertKey(key);
-  const { share, within } = readWhose(of);
+  const { share, within, strict } = readCorrection(options);
+  assertUnits(units);
   const { rule } = limit;
   if (isNested(limit, within)) {
     return levelsOf(rule, key, within).map((level) => ({
       limit: level.rule.limitFor(level.identity),
       identity: level.identity,
+      units,
+      strict,
     }));
   }
-  return [share === undefined ? wholeCounter(limit, key) : { limit: rule.limitForTenant(key, share), identity: key }];
+  const { limit: own } = share === undefined ? wholeCounter(limit, key) : { limit: rule.limitForTenant(key, share) };
+  return [{ limit: own, identity: key, units, strict }];
 }

@@ -4,14 +4,14 @@ import type { Duration } from '../algorithms/options.js';
 import { MOST_UNITS } from '../algorithms/plan-terms.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
-import { assertHistory, assertUnits, toMs } from '../limits/arguments.js';
-import type { ConsumeOptions, OfTenant, WithinOptions } from '../limits/consume-options.js';
+import { assertHistory, toMs } from '../limits/arguments.js';
+import type { ConsumeOptions, CorrectionOptions, WithinOptions } from '../limits/consume-options.js';
 import { type Counter, withStarts } from '../limits/counter.js';
 import type { Decision } from '../limits/decision.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { acquire, hold } from './acquire.js';
-import { levelCounters, ownCounter, wholeCounter } from './called-limit.js';
+import { corrections, ownCounter, wholeCounter } from './called-limit.js';
 import { consume } from './consume.js';
 import { changeCredits } from './credits.js';
 import type { Lease, LeasedDecision } from './lease.js';
@@ -113,13 +113,12 @@ export class Limiter {
    *
    * @param key the key of the counter
    * @param units units: a whole number >= 1
-   * @param of whose they were, where tenants share them; the keys of what the limit is within
+   * @param options whose they were, where tenants share them; the keys of what the limit is within; whether it has to reach the store
    */
-  async refund(key: string, units: number, of?: OfTenant & WithinOptions): Promise<void> {
-    const counters = levelCounters(this, key, of);
-    assertUnits(units);
-    for (const counter of counters) this.refuseHeld(counter, 'refunded');
-    await Promise.all(counters.map((counter) => this.queues.refund({ ...counter, units })));
+  async refund(key: string, units: number, options?: CorrectionOptions): Promise<void> {
+    const refunds = corrections(this, key, units, options);
+    for (const refund of refunds) this.refuseHeld(refund, 'refunded');
+    await Promise.all(refunds.map((refund) => this.queues.refund(refund)));
   }
 
   /**
@@ -153,13 +152,13 @@ export class Limiter {
    *
    * @param key the key of the counter
    * @param units units: a whole number >= 1
-   * @param of whom they are charged to, where tenants share them; the keys of what the limit is within
+   * @param options whom they are charged to, where tenants share them; the keys of what the limit is within; whether it has to reach
+   * the store
    */
-  async penalize(key: string, units: number, of?: OfTenant & WithinOptions): Promise<void> {
-    const counters = levelCounters(this, key, of);
-    assertUnits(units);
-    for (const counter of counters) this.refuseHeld(counter, 'penalized');
-    await Promise.all(counters.map((counter) => this.store.penalize({ ...counter, units })));
+  async penalize(key: string, units: number, options?: CorrectionOptions): Promise<void> {
+    const charges = corrections(this, key, units, options);
+    for (const charge of charges) this.refuseHeld(charge, 'penalized');
+    await Promise.all(charges.map((charge) => this.store.penalize(charge)));
   }
 
   /**

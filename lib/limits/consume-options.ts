@@ -1,5 +1,6 @@
 import type { Anchor } from '../algorithms/anchor.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages.js';
 import { planMessages } from '../errors/plan-messages.js';
 import { priorityMessages } from '../errors/priority-messages.js';
 import { shareMessages } from '../errors/share-messages.js';
@@ -49,6 +50,16 @@ export interface OfTenant {
   share?: string;
 }
 
+/** What `refund` and `penalize` take besides units. */
+export interface CorrectionOptions extends OfTenant, WithinOptions {
+  /**
+   * Whether the call rejects with `RateLimitStoreError` while the store cannot be reached, whatever `onStoreError` says: for people
+   * who are told that it is done.
+   * @default false: under `'local'` it acts in this process, under `'allow'` it does nothing
+   */
+  strict?: boolean;
+}
+
 /** The options of every call that asks for units. */
 export const CONSUME_OPTIONS = [
   'cost',
@@ -63,9 +74,14 @@ export function readWithinOption(given: unknown): unknown {
   return readMembers<WithinOptions>(given, ['within'], withinMessages.wrongOptions).within;
 }
 
-/** Reads whose units a call gives back or charges. */
-export function readWhose(given: unknown): OfTenant & { readonly within?: unknown } {
-  return readMembers<OfTenant & WithinOptions>(given, ['share', 'within'], shareMessages.notOfTenant);
+/** Reads whose units a call gives back or charges, and whether it has to reach the store. */
+export function readCorrection(given: unknown): OfTenant & { readonly within?: unknown; readonly strict?: boolean } {
+  const read = readMembers<CorrectionOptions>(given, ['share', 'within', 'strict'], shareMessages.notOfTenant);
+  const strict: unknown = read.strict;
+  if (strict !== undefined && typeof strict !== 'boolean') {
+    throw new RateLimitArgumentError(messages.wrongStrict(strict));
+  }
+  return read;
 }
 
 /**

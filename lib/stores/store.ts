@@ -69,6 +69,8 @@ export interface Charge extends Counter {
   readonly units: number;
   /** The source of the decision that it belongs to, if it belongs to one. */
   readonly source?: Decision['source'] | undefined;
+  /** Fail with the store, whatever `onStoreError` of the limit says. */
+  readonly strict?: boolean | undefined;
   /** What the limit's candidate said in that decision, and was charged. */
   readonly candidate?: Pick<StoreDecision, 'allowed' | 'ticket' | 'chargedAt'> | undefined;
 }

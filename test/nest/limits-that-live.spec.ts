@@ -388,6 +388,11 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
       ['a signal', () => limiter.acquire(KEY, { signal: wrong({}) }), 'signal is {}, wants an AbortSignal'],
       ['a longest wait', () => limiter.reserve(KEY, { maxWait: '2y' }), "maxWait is '2y'"],
       ['units to refund', () => limiter.refund(KEY, 1.5), 'units is 1.5, wants a whole number >= 1'],
+      [
+        'whether it has to reach the store',
+        () => limiter.refund(KEY, 1, { strict: wrong('yes') }),
+        "strict is 'yes', wants true or false",
+      ],
       ['units to charge', () => limiter.penalize(KEY, wrong('1')), "units is '1', wants a whole number >= 1"],
       ['a block of nothing', () => limiter.block(KEY, 0), 'duration is 0, wants milliseconds or a duration'],
       ['a block', () => limiter.block(KEY, NaN), 'duration is NaN'],

@@ -9,6 +9,7 @@ import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 
 const KEY = 'user:1';
+const STRICT = { strict: true };
 const define = {
   local: { algo: 'sliding-window', rate: 10, interval: '1h', onStoreError: 'local' },
   allow: { algo: 'sliding-window', rate: 10, interval: '1h', onStoreError: 'allow' },
@@ -28,6 +29,8 @@ const table: [string, (service: LimiterService, name: StoreErrorPolicy) => Promi
   ['check', (service, name) => service.check([{ limit: name, key: KEY }]), 'resolves', 'resolves', 'rejects'],
   ['refund', (service, name) => service.for(name).refund(KEY, 1), 'resolves', 'resolves', 'rejects'],
   ['penalize', (service, name) => service.for(name).penalize(KEY, 1), 'resolves', 'resolves', 'rejects'],
+  ['strict refund', (service, name) => service.for(name).refund(KEY, 1, STRICT), 'rejects', 'rejects', 'rejects'],
+  ['strict penalty', (service, name) => service.for(name).penalize(KEY, 1, STRICT), 'rejects', 'rejects', 'rejects'],
   ['block', (service, name) => service.for(name).block(KEY, '1h'), 'rejects', 'rejects', 'rejects'],
   ['unblock', (service, name) => service.for(name).unblock(KEY), 'rejects', 'rejects', 'rejects'],
   ['reset', (service, name) => service.for(name).reset(KEY), 'rejects', 'rejects', 'rejects'],

@@ -27,6 +27,8 @@ export interface Rates {
   rates: RateInfo[];
   /** The newest change, 0 before the first one; `api/rollback` takes a version before it. `null` if it could not be read. */
   version: number | null;
+  /** Why they could not be read: then these are those that this instance decides by. */
+  problem?: string;
 }
 
 /** Answer of changes that are not of a key. */

@@ -97,4 +97,6 @@ export interface ListItem {
 export interface ListItems {
   entries: ListItem[];
   next?: string;
+  /** Why lists could not be read: then these are those that this instance knew last. */
+  problem?: string;
 }

@@ -181,4 +181,6 @@ export interface TopKeys {
   used: TopKey[];
   /** Since when it is counted, in milliseconds since the epoch; `null` if counting begins now. */
   since: number | null;
+  /** Why the other instances could not be read: then it is of this one alone. */
+  problem?: string;
 }

@@ -3,10 +3,11 @@ import { consoleMessages } from '../../errors/console-messages.js';
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { ListedEntry } from '../../overrides/lists/list.js';
+import type { Overrides } from '../../overrides/overrides.js';
 import type { Changed, ListItems } from '../api.js';
 import type { Fields } from '../fields.js';
 import { entryId, type ShownNames } from '../shown-names.js';
-import { type Cause, tried } from './cause.js';
+import { type Cause, problemOf, tried } from './cause.js';
 import type { Ends } from './rate-changes.js';
 
 /** Entries of one page. */
@@ -24,11 +25,18 @@ interface Listing {
 export class ListChanges {
   constructor(
     private readonly service: LimiterService,
+    private readonly overrides: Overrides,
     private readonly names: ShownNames,
   ) {}
 
   /** A page of all entries. Its cursor is a number, which tells nobody's identity. */
   async page(cursor: number): Promise<ListItems> {
+    const failure = await this.overrides.readIfPossible();
+    const problem = failure && consoleMessages.unread(failure.message);
+    return { ...(await this.known(cursor)), ...(problem !== undefined && { problem }) };
+  }
+
+  private async known(cursor: number): Promise<ListItems> {
     const entries: ListedEntry[] = [];
     let at = 0;
     for await (const entry of this.all()) {
@@ -63,6 +71,8 @@ export class ListChanges {
 
   /** Takes off the entry that a page names. */
   async endById(id: string, cause: Cause): Promise<Changed> {
+    const failure = await this.overrides.readIfPossible();
+    if (failure !== undefined) throw problemOf(failure, 'id');
     for await (const listed of this.all()) {
       if (entryId(listed) !== id) continue;
       return this.end({ entry: listed.entry, limit: listed.limit }, cause);

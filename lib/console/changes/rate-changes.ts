@@ -8,7 +8,7 @@ import type { Fields } from '../fields.js';
 import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog.js';
 import { wrongFields } from '../problem.js';
 import type { ShownNames } from '../shown-names.js';
-import { type Cause, tried } from './cause.js';
+import { type Cause, problemOf, tried } from './cause.js';
 
 /** Shows and changes rates, modes and candidates. */
 export class RateChanges {
@@ -31,10 +31,14 @@ export class RateChanges {
   }
 
   async all(lastHour: Record<string, LimitTotals>): Promise<Rates> {
-    await this.overrides.readIfPossible();
+    const failure = await this.overrides.readIfPossible();
     const rates = this.catalog.entries().flatMap((entry) => this.info(entry, lastHour) ?? []);
     const changes = await this.service.changes({ last: 1 }).catch(() => undefined);
-    return { rates, version: changes === undefined ? null : (changes[0]?.version ?? 0) };
+    return {
+      rates,
+      version: changes === undefined ? null : (changes[0]?.version ?? 0),
+      ...(failure && { problem: consoleMessages.unread(failure.message) }),
+    };
   }
 
   async set(entry: CatalogEntry, patch: Record<string, unknown>, ends: Ends, cause: Cause): Promise<Changed> {
@@ -88,6 +92,8 @@ export class RateChanges {
 
   /** What holds for the limit now, and until when. */
   private async current({ rule }: CatalogEntry) {
+    const failure = await this.overrides.readIfPossible();
+    if (failure !== undefined) throw problemOf(failure, 'limit');
     const { options, candidate, override } = await tried('limit', () => this.service.getRate(rule.name));
     const patch: RatePatch & Record<string, unknown> = override === undefined ? {} : { ...override.patch };
     const left =

@@ -175,7 +175,8 @@ export abstract class WriteController {
     const units = fields.whole('units', 1);
     fields.check();
     const change = this.console.keys.act(target(), action, `${units} units`, await cause(), (limiter, key, options) =>
-      limiter[action](key, units, options),
+      // Whoever is told that it is done relies on it.
+      limiter[action](key, units, { ...options, strict: true }),
     );
     exchange.json(await change);
   }

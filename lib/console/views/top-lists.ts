@@ -1,3 +1,5 @@
+import { consoleMessages } from '../../errors/console-messages.js';
+import { reasonOf } from '../../util/reason-of.js';
 import type { TopKey, TopKeys } from '../api.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';
 import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
@@ -27,8 +29,8 @@ export class TopLists {
   async of(label: string): Promise<TopKeys> {
     const now = this.clock.now();
     this.limits.watch(label, now + WATCH_MS);
-    const told = [this.limits.told(), ...(await this.others(label, now))];
-    const { refused, used, since, identities } = readTold(told, label);
+    const { told: others, problem } = await this.others(label, now);
+    const { refused, used, since, identities } = readTold([this.limits.told(), ...others], label);
     const listed = (summaries: readonly Summary[]) =>
       mergeFrequent(summaries, SHOWN).map((key) => this.shown(key, identities));
     return {
@@ -36,12 +38,13 @@ export class TopLists {
       refused: listed(refused),
       used: listed(used),
       since: since === null ? null : Math.round(since),
+      ...(problem !== undefined && { problem }),
     };
   }
 
-  private async others(label: string, now: number): Promise<ToldLimits[]> {
+  private async others(label: string, now: number): Promise<{ told: ToldLimits[]; problem?: string }> {
     const { redis } = this;
-    if (redis === undefined) return [];
+    if (redis === undefined) return { told: [] };
     const { watched } = redis.keys;
     try {
       const commands: Command[] = [
@@ -54,10 +57,10 @@ export class TopLists {
       for await (const { reply } of this.instances.others(HEARD_MS, VALUES, (id, { keys }) => ['get', keys.top(id)])) {
         told.push(...(readLimits(reply) ?? []));
       }
-      return told;
-    } catch {
-      // The overview says that Redis fails.
-      return [];
+      return { told };
+    } catch (error) {
+      // A part of the instances would look like all of them.
+      return { told: [], problem: consoleMessages.unreachable(reasonOf(error)) };
     }
   }
 

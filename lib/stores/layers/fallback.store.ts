@@ -1,6 +1,6 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CompiledLimit, StoreErrorPolicy } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import type { NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { answerWith, decide, decided } from '../decide.js';
@@ -126,7 +126,7 @@ export class FallbackStore extends StoreLayer {
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
       // What Redis charged can be given back there only.
-      const policies = rest.map((refund) => (refund.source === undefined ? this.policies.of(refund, error) : 'deny'));
+      const policies = rest.map((refund) => (refund.source === undefined ? this.without(refund, error) : 'deny'));
       const counted = rest.filter((_, index) => policies[index] === 'local');
       if (counted.length > 0) await this.local.refund(counted.map((refund) => this.share(refund)));
       if (policies.includes('deny')) throw error;
@@ -139,7 +139,7 @@ export class FallbackStore extends StoreLayer {
       await this.circuits.ask([charge], () => this.inner.penalize(charge));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
-      const policy = this.policies.of(charge, error);
+      const policy = this.without(charge, error);
       if (policy === 'deny') throw error;
       if (policy === 'local') await this.local.penalize(this.share(charge));
     }
@@ -189,6 +189,11 @@ export class FallbackStore extends StoreLayer {
   protected override innerOf(counter: Counter): Pick<Store, 'blockedFor'> {
     const ask = () => this.inner.blockedFor!(counter);
     return { blockedFor: () => this.circuits.ask([counter], ask) };
+  }
+
+  /** What becomes of units that the first store could not be told of. */
+  private without(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+    return charge.strict === true ? 'deny' : this.policies.of(charge, error);
   }
 
   /** Decides a check that got no answer, as the limits say. */

@@ -38,7 +38,24 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     await unread.getByText('not known').first().waitFor();
     expect(await unread.getByText('now', { exact: true }).count()).toBe(0);
     expect(await page.getByText('free', { exact: true }).count()).toBe(0);
+    await unread.getByRole('button', { name: 'Refund', exact: true }).click();
+    await opened.dialog.getByLabel('Reason').fill('A wrong charge');
+    await opened.dialog.getByRole('button', { name: 'Refund', exact: true }).click();
+    await opened.dialog.getByRole('alert').first().waitFor();
+    expect(await page.getByText(/got units back/).count()).toBe(0);
+    await opened.dialog.getByRole('button', { name: 'Cancel' }).click();
+    await opened.show('changes');
+    await page.getByText('The log could not be loaded').waitFor();
+    expect(await page.getByText('Nothing was changed yet').count()).toBe(0);
+    await opened.show('lists');
+    await page.getByText('The lists could not be loaded').waitFor();
+    expect(await page.getByText('Nobody is on a list').count()).toBe(0);
+    await opened.show('limit/things');
+    await page.getByText('What the others counted could not be read').first().waitFor();
+    expect(await page.getByText('Nobody was refused').count()).toBe(0);
     await opened.show('overview');
+    await page.getByText(/in the instance that answers you; the others could not be read/).waitFor();
+    expect(await page.getByText(/all instances together/).count()).toBe(0);
 
     await redis.start();
     await banner.waitFor({ state: 'detached' });

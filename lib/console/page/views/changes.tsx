@@ -32,6 +32,8 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Changes>(`api/changes${query}`, 10_000);
   const { canWrite } = useStore(session);
   const [action, setAction] = useState<Action>();
+  // What could not be read is not empty.
+  const isRead = data !== undefined && (data.problem === undefined || data.changes.length > 0);
   const done = (): void => {
     reload();
     void loadSession();
@@ -59,9 +61,9 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
       >
         What was changed here and by code, the newest first. Rates, modes and lists can be rolled back.
       </ViewHead>
-      {data?.problem !== undefined && <Note danger>{data.problem}</Note>}
-      {data === undefined ? (
-        <Waiting error={error} what="log" onRetry={reload} />
+      {isRead && data.problem !== undefined && <Note danger>{data.problem}</Note>}
+      {!isRead ? (
+        <Waiting error={data?.problem ?? error} what="log" onRetry={reload} />
       ) : (
         <Panel id="log" title="Log" bare>
           {data.changes.length === 0 ? (

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { InstanceInfo, LimitInfo, LimitTotals, Range } from '../../api.js';
+import type { LimitInfo, LimitTotals, Overview, Range } from '../../api.js';
+import { isAlone } from '../data/alone.js';
 import { percent, plural, whole } from '../data/format.js';
 import { hrefOf } from '../data/route.js';
 import { ofLimit, sum } from '../data/series.js';
@@ -96,7 +97,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
               />
             )}
             {limit.algo === 'adaptive' ? (
-              <AdaptiveTile limit={limit} instances={data.instances} />
+              <AdaptiveTile limit={limit} overview={data} />
             ) : (
               <Tile name="Quota" value={whole(limit.quota)} note="units at once, at most" />
             )}
@@ -142,10 +143,13 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
 }
 
 /** What an adaptive limit lets in now: it learns so in each instance by itself. */
-function AdaptiveTile({ limit, instances }: { limit: LimitInfo; instances: readonly InstanceInfo[] }): JSX.Element {
-  const known = instances.flatMap(({ adaptive }) => adaptive?.[limit.name] ?? []);
+function AdaptiveTile({ limit, overview }: { limit: LimitInfo; overview: Omit<Overview, 'range'> }): JSX.Element {
+  const known = overview.instances.flatMap(({ adaptive }) => adaptive?.[limit.name] ?? []);
   const most = `at most ${whole(limit.quota)} in each`;
-  if (known.length === 0) return <Tile name="Lets in now" value="not asked yet" text note={most} />;
+  if (known.length === 0) {
+    const value = isAlone(overview) ? 'not known' : 'not asked yet';
+    return <Tile name="Lets in now" value={value} text note={most} />;
+  }
   return (
     <Tile
       name="Lets in now"

@@ -11,7 +11,7 @@ import { identityOf } from '../data/subject.js';
 import { say } from '../data/toasts.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
-import { Badge, Empty, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { Badge, Empty, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
 import { EXPIRY } from './key-actions.js';
 import type { ViewProps } from './view.js';
 
@@ -36,6 +36,8 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
     }
   };
 
+  // What could not be read is not empty.
+  const isRead = data !== undefined && (data.problem === undefined || data.entries.length > 0);
   const entries = [...(data?.entries ?? []), ...(further?.entries ?? [])];
   return (
     <>
@@ -52,8 +54,9 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
       >
         The allow list exempts from limits, the deny list refuses. Both hold for one limit or for all.
       </ViewHead>
-      {data === undefined ? (
-        <Waiting error={error} what="lists" onRetry={reload} />
+      {isRead && data.problem !== undefined && <Note danger>{data.problem}</Note>}
+      {!isRead ? (
+        <Waiting error={data?.problem ?? error} what="lists" onRetry={reload} />
       ) : (
         <Panel id="entries" title="Entries" bare>
           {entries.length === 0 ? (

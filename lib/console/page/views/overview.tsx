@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { Overview, Range } from '../../api.js';
+import { isAlone } from '../data/alone.js';
 import { connection } from '../data/connection.js';
 import { live } from '../data/live.js';
 import { useResource } from '../data/resource.js';
@@ -62,7 +63,12 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
         }
       >
         What the limits did in {SPANS[range]},{' '}
-        {session.storage === 'redis' ? 'all instances together' : 'in the instance that answers you'}.
+        {session.storage !== 'redis'
+          ? 'in the instance that answers you'
+          : data && isAlone(data)
+            ? 'in the instance that answers you; the others could not be read'
+            : 'all instances together'}
+        .
       </ViewHead>
       {data ? (
         <>

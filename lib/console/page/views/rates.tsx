@@ -6,7 +6,7 @@ import { hrefOf } from '../data/route.js';
 import { loadSession, session } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
-import { Empty, ViewHead, Waiting } from '../parts/small.js';
+import { Empty, Note, ViewHead, Waiting } from '../parts/small.js';
 import { RateCard } from './rate-card.js';
 import type { ViewProps } from './view.js';
 
@@ -40,6 +40,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
         Changes hold for all instances within a second, and no deployment is needed. Try a rate as a candidate first: it
         is counted beside the limit and refuses nobody. Limits of routes that were not defined by a name are not here.
       </ViewHead>
+      {data?.problem !== undefined && <Note danger>{data.problem}</Note>}
       {data === undefined ? (
         <Waiting error={error} what="rates" onRetry={reload} />
       ) : data.rates.length === 0 ? (

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import type { InstanceInfo, Overview } from '../../api.js';
+import { isAlone } from '../data/alone.js';
 import { milliseconds, percent, perSecond, plural, whole } from '../data/format.js';
 import { lastKnown, lately, sum, summed } from '../data/series.js';
 
@@ -51,7 +52,13 @@ export function Tiles({
       <Tile
         name="Instances"
         value={whole(instances.length)}
-        note={open === 0 ? 'no circuit is open' : `${plural(open, 'circuit')} open`}
+        note={
+          isAlone({ ...overview, instances })
+            ? 'the others could not be read'
+            : open === 0
+              ? 'no circuit is open'
+              : `${plural(open, 'circuit')} open`
+        }
       />
     </dl>
   );

@@ -18,14 +18,16 @@ export function TopKeysPanel({ limit, always }: { limit: string; always: boolean
   if (!top) return <Waiting error={error} what="top keys" onRetry={reload} />;
   const since = top.since === null ? 'Counting begins now' : `Counted since ${clock(top.since)}`;
   const hashed = [...top.refused, ...top.used].some(({ identity }) => identity === undefined);
+  const isRead = top.problem === undefined;
   return (
     <>
+      {!isRead && <Note danger>{top.problem}</Note>}
       <div class="columns">
         <Panel id="top-refused" title="Refused most" note={`${since}${always ? '' : ', while somebody looks'}.`}>
-          <Ranked keys={top.refused} kind="refused" />
+          <Ranked keys={top.refused} kind="refused" isRead={isRead} />
         </Panel>
         <Panel id="top-used" title="Uses most" note="By the units that were allowed.">
-          <Ranked keys={top.used} kind="used" />
+          <Ranked keys={top.used} kind="used" isRead={isRead} />
         </Panel>
       </div>
       {hashed && (
@@ -38,8 +40,24 @@ export function TopKeysPanel({ limit, always }: { limit: string; always: boolean
   );
 }
 
-function Ranked({ keys, kind }: { keys: readonly TopKey[]; kind: 'refused' | 'used' }): JSX.Element {
+function Ranked({
+  keys,
+  kind,
+  isRead,
+}: {
+  keys: readonly TopKey[];
+  kind: 'refused' | 'used';
+  /** Whether these are of all instances. */
+  isRead: boolean;
+}): JSX.Element {
   const most = keys[0]?.count ?? 0;
+  if (most === 0 && !isRead) {
+    return (
+      <Empty icon="alert" title="Not known">
+        The instance that answers you counted nobody. What the others counted could not be read.
+      </Empty>
+    );
+  }
   if (most === 0) {
     return (
       <Empty

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Overview } from '../../api.js';
+import { isAlone } from '../data/alone.js';
 import { perSecond } from '../data/format.js';
 import { sum, summed } from '../data/series.js';
 import { Chart, type ChartLine } from '../parts/chart.js';
@@ -24,6 +25,13 @@ export function Traffic({ overview, limit }: { overview: Omit<Overview, 'range'>
     return all;
   }, [series, stepMs, limit]);
   if (lines.every(({ values }) => values.every((value) => value === 0))) {
+    if (isAlone(overview)) {
+      return (
+        <Empty icon="alert" title="Not known">
+          The instance that answers you counted no request. What the others counted could not be read.
+        </Empty>
+      );
+    }
     return (
       <Empty icon="overview" title="No request was counted">
         {limit === undefined
