@@ -76,8 +76,13 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   defaultName(options: O): string;
   /** The options of a limit that allows a part of this one, at least one unit: what one of several instances may allow. */
   share(options: O, part: number): O;
-  /** The length of its window at `now`, for the response headers. */
+  /** The length of its window at `now`. */
   window(parameters: P, now: number): number;
+  /**
+   * The shortest time in which its quota always fits: requests of no more units in any stretch that long are all allowed. Its window
+   * unless given.
+   */
+  pace?(parameters: P): number;
   /** The numbers that the script needs, in the order in which its fragment reads them. */
   scriptParameters(parameters: P, now: number): number[];
   /** How much a check asks of the script, in checks of a plain counter: 1 unless given. */

@@ -10,7 +10,7 @@ import {
   scaleArrival,
 } from './arrival-time.js';
 import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
-import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
+import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfRate, wholeShare } from './share.js';
 
 /**
@@ -81,6 +81,7 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
     queue: wholeShare(options.queue ?? options.rate, part),
   }),
   window: ({ scale }) => scale.interval * scale.tick,
+  pace: ({ scale, quota }) => timeFor(scale, quota),
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
   open(parameters, stored, now) {

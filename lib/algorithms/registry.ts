@@ -31,6 +31,7 @@ const ABSENT: OptionalParts = {
   following: undefined,
   scriptPrefix: undefined,
   work: undefined,
+  pace: undefined,
   reopen: undefined,
   bytes: undefined,
   withQuota: undefined,

@@ -89,6 +89,11 @@ export function ticksFor({ unit, speed }: Scale, units: number): number {
   return Math.max(0, Math.ceil((units * unit) / speed));
 }
 
+/** The microseconds in which so many units flow, whenever they begin. */
+export function timeFor(scale: Scale, units: number): number {
+  return Math.ceil(ticksFor(scale, units) / scale.step) * scale.step * scale.tick;
+}
+
 /** The tick that comes so many ticks after `now`, and its time. */
 export function ticketAfter(scale: Scale, now: number, ticks: number): { ticket: number; time: number } {
   const ticket = Math.floor(now / scale.tick) + ticks;

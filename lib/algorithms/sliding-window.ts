@@ -65,6 +65,8 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,
   window: ({ interval }) => interval,
+  // The oldest slice counts whole until all of it has left the interval.
+  pace: ({ interval, length }) => interval + length,
   scriptParameters: ({ interval, slices, length }) => [interval, slices, length],
   work: ({ slices }) => 1 + Math.ceil(slices / 10),
 

@@ -8,7 +8,7 @@ import {
   sharingOfArrival,
 } from './arrival-time.js';
 import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
-import { ticketAfter, scaleOf, ticksFor, unitsUntil } from './scale.js';
+import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
 import type { WarmUpOptions } from './warm-up.js';
 import { warming } from './warming.js';
@@ -79,6 +79,7 @@ const steady = {
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfBurst,
   window: ({ scale }) => scale.interval * scale.tick,
+  pace: ({ scale, quota }) => timeFor(scale, quota),
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval, scale.step],
 
   ...counting,

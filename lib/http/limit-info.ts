@@ -11,7 +11,10 @@ export interface LimitInfo {
   readonly quota: number;
   /** What its units are: requests, or those that run at once. */
   readonly quotaUnit: 'requests' | 'concurrent-requests';
-  /** The length of its window or interval, in milliseconds. That of a calendar window is the running one's. */
+  /**
+   * The milliseconds in which `quota` units always fit again: a client that sends no more in any stretch that long is never refused.
+   * That of a calendar window is the length of the running one.
+   */
   readonly windowMs: number;
   /** Whether it only reports. */
   readonly shadow: boolean;
@@ -25,7 +28,7 @@ export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
   const known = cache.get(limit);
   if (known?.second === second) return known.info;
   const { name, quota, shadow, algorithm } = limit;
-  const windowMs = limit.windowMs(nowMs);
+  const windowMs = limit.paceMs(nowMs);
   // The same object as long as nothing changed, so that what is made of it can be kept, too.
   const quotaUnit: LimitInfo['quotaUnit'] = algorithm.holding === undefined ? 'requests' : 'concurrent-requests';
   const isSame = known?.info.windowMs === windowMs;

@@ -178,4 +178,10 @@ export abstract class LimitTerms {
   windowMs(nowMs: number): number {
     return this.algorithm.window(this.declared, nowMs * 1000) / 1000;
   }
+
+  /** Milliseconds in which the quota always fits again: a client that asks for no more in any stretch that long is never refused. */
+  paceMs(nowMs: number): number {
+    const { algorithm, declared } = this;
+    return algorithm.pace === undefined ? this.windowMs(nowMs) : algorithm.pace(declared) / 1000;
+  }
 }

@@ -7,7 +7,7 @@ describe('what an answer tells of its limits', () => {
   it('is read from both headers', () => {
     const headers = {
       RateLimit: '"burst";r=38;t=1, "token-bucket:2/10s";r=0;t=5',
-      'RateLimit-Policy': '"burst";q=40;w=1, "token-bucket:2/10s";q=2;w=10',
+      'RateLimit-Policy': '"burst";q=40;w=2, "token-bucket:2/10s";q=2;w=10',
     };
     expect(told(headers)).toEqual([
       { limit: 'burst', quota: 40, left: 38, wait: 1 },
