@@ -43,6 +43,12 @@ export interface HoldingCapability<P, S> {
   renew(parameters: P, state: S, units: number, ticket: number): boolean;
 }
 
+/** What is held of a counter. */
+export interface LapsingHolds {
+  /** The units, not given back yet, that were charged in a window and come back before it ends, by limits of the same `HoldTerms.windows`. */
+  unitsWithin(window: { readonly start: number; readonly end: number }, windows: number): number;
+}
+
 /** Units can be reserved at an estimate: they count at once, and what was really used is settled later, where they were charged. */
 export interface HoldsCapability<P, S> {
   /** Whether units that were charged at a time still count at another one, now or later. */
@@ -53,6 +59,10 @@ export interface HoldsCapability<P, S> {
   correct?(parameters: P, state: S, chargedAt: number, difference: number): void;
   /** Takes units that were used beyond those held, where that differs from what a check takes. */
   take?(parameters: P, state: S, units: number): void;
+  /** A stored state with the units that came back before its window ended, if that is over. */
+  ended?(parameters: P, stored: S, now: number, holds: LapsingHolds): S;
+  /** How long a state has to be kept because of what is held, where that is longer than else. */
+  keepFor?(parameters: P, state: S, holds: LapsingHolds): number;
 }
 
 /** Units can be shared among tenants. */

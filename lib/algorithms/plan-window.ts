@@ -22,6 +22,8 @@ export interface PlanState extends CalendarWindowState {
   taken: number;
   /** Windows since it was charged or changed, 0 to 2; nothing if nobody knows the key. */
   age: number | undefined;
+  /** Of a stored one: units of holds that lapsed before its window ended, and that nobody asked for until then. */
+  returned: number;
 }
 
 /** The windows before and after another one: what moves depends on when the last ones began, and a wait on when the next ones end. */
@@ -39,6 +41,9 @@ type Windows = Pick<Algorithm<never, PlanParameters, CalendarWindowState>, 'open
 
 /** What a share is a part of. */
 const MILLION = 1_000_000;
+
+/** As long as credits are kept on Redis: ten years. */
+const CREDITS_KEPT_FOR = 10 * 366 * 86_400 * 1e6;
 
 const arounds = new WeakMap<PlanParameters['plan'], Around>();
 
@@ -94,6 +99,7 @@ function open(base: Windows, parameters: PlanParameters, stored: PlanState | und
     gross: 0,
     taken: 0,
     age: undefined,
+    returned: 0,
   };
   if (stored === undefined) return state;
   if (now < stored.end) {
@@ -108,11 +114,15 @@ function open(base: Windows, parameters: PlanParameters, stored: PlanState | und
     state.age = 0;
     return state;
   }
+  const { moved } = stored;
+  const count = Math.max(0, stored.count - stored.returned);
+  // Credits that came back with these are still off the balance.
+  state.taken = stored.spent - Math.max(0, Math.min(stored.spent, count - stored.rate - moved));
   if (plan.rollover === 0) return state;
   const { before, earlier } = aroundOf(parameters, now);
   const rate = wholeOf(parameters);
   if (stored.end > before) {
-    state.moved = moving(parameters, leftOf(Math.min(rate, stored.rate), stored));
+    state.moved = moving(parameters, leftOf(Math.min(rate, stored.rate), { count, moved }));
     state.age = 1;
   } else if (stored.end > earlier) {
     state.moved = moving(parameters, rate);
@@ -165,7 +175,17 @@ export function planned<O extends PlanOptions>(
       takeSettled(parameters, state, cost);
       state.rate = wholeOf(parameters);
     },
-    ...(base.holds && { holds: { ...base.holds, take: takeSettled } }),
+    ...(base.holds && {
+      holds: {
+        ...base.holds,
+        take: takeSettled,
+        ended: ({ hold }, stored, now, holds) =>
+          now < stored.end ? stored : { ...stored, returned: holds.unitsWithin(stored, hold!.windows) },
+        // Whenever somebody asks next, the credits of these come back.
+        keepFor: ({ hold }, state, holds) =>
+          spentUnder(state.rate, state) > 0 && holds.unitsWithin(state, hold!.windows) > 0 ? CREDITS_KEPT_FOR : 0,
+      },
+    }),
     save: (_, state) => ({ ...state, spent: spentUnder(state.rate, state) }),
     remaining: (parameters, state) => capacityOf(parameters, state) - state.count,
     retryAfter(parameters, state, cost) {

@@ -5,7 +5,8 @@
 -- The credits that are left stand in a key of their own, which is in KEYS, too: that of the counter in all generations .. ':credits'.
 -- A state's `gross` is what is left and what is used in this window; the `taken` part of it is off the balance already. Its `age` is the
 -- number of windows since it was charged or changed, nothing where nobody knows the key. Its `rate` is the one under which it was charged
--- last: whoever gives units back may know an older one, and must not reckon credits anew by that.
+-- last: whoever gives units back may know an older one, and must not reckon credits anew by that. Its `returned` units are of holds that
+-- lapsed before the stored window ended, and that nobody asked for until then.
 --
 -- Uses: in_proportion, make_algorithm, time_to_live
 
@@ -53,10 +54,13 @@ function plan.open(limit, stored, now, key, state)
   state.moved, state.gross, state.taken, state.age, state.rate = 0, 0, 0, nil, whole_of(limit)
   if stored and now < window_end then
     state.moved, state.taken, state.age, state.rate = moved, spent, 0, rate
-  elseif stored and limit.rollover > 0 then
-    if window_end > limit.before then
+  elseif stored then
+    count = max(0, count - (state.returned or 0))
+    -- Credits that came back with these are still off the balance.
+    state.taken = spent - max(0, min(spent, count - rate - moved))
+    if limit.rollover > 0 and window_end > limit.before then
       state.moved, state.age = moving(limit, left_of(min(whole_of(limit), rate), count, moved)), 1
-    elseif window_end > limit.earlier then
+    elseif limit.rollover > 0 and window_end > limit.earlier then
       state.moved, state.age = moving(limit, whole_of(limit)), 2
     end
   end
@@ -64,6 +68,18 @@ function plan.open(limit, stored, now, key, state)
     state.balance = tonumber(redis.call('MGET', credits_key(key))[1] or 0) or 0
     state.gross = state.balance + state.taken
   end
+end
+
+function plan.ended(limit, state, stored, now, units_within)
+  local window_start, window_end = unpack_doubles('<dd', stored)
+  if now >= window_end then state.returned = units_within(limit, state, window_start, window_end) end
+end
+
+-- Whenever somebody asks next, the credits of what is held come back.
+function plan.held_for(limit, state, units_within)
+  if limit.has_credits ~= 1 then return 0 end
+  local come_back = spent_under(state.rate, state) > 0 and units_within(limit, state, state.start, state.window_end) > 0
+  return come_back and CREDITS_KEPT_FOR or 0, state.window_end - state.now
 end
 
 function plan.fits(limit, state, cost) return state.count + cost <= capacity_of(limit, state) end

@@ -30,6 +30,7 @@ local function save(limit, state, reset_after, changed)
   if not changed then return end
   local algorithm, key, keep_for = limit.algorithm, KEYS[state.number], reset_after
   if algorithm.keep_for then keep_for = max(keep_for, algorithm.keep_for(limit, state, reset_after)) end
+  if is_varied and limit.hold then keep_for = holds.save(limit, state, keep_for) end
   if state.envelope then
     write_wrapped(limit, state, keep_for)
   elseif algorithm.encode then
@@ -40,7 +41,6 @@ local function save(limit, state, reset_after, changed)
     end
   end
   if algorithm.save then algorithm.save(limit, state, key) end
-  if is_varied and limit.hold then holds.save(limit, state) end
   if records_usage and state.usage then usage.save(limit, state) end
 end
 
@@ -58,6 +58,7 @@ local function read(limit, number, state)
   local blocked_until, blocked_for, carried_to
   if value then value, blocked_until, blocked_for, carried_to = unwrap(value, algorithm) end
   if value and size and #value ~= size then value = nil end
+  if is_varied and limit.hold and value and algorithm.ended then algorithm.ended(limit, state, value, now, holds.units_within) end
   local quota = carried_to or limit.quota_before
   if limit.carry == NO_CARRY or quota == limit.quota or not (value or algorithm.own_type) then
     of_another_time = algorithm.open(limit, value, now, key, state)

@@ -85,12 +85,30 @@ if is_varied then
     state.lapsed = nil
   end
 
-  local function save(limit, state)
+  -- The units, not given back yet, that were charged from a time on and come back before another.
+  local function units_within(limit, state, first, last)
+    local sum = 0
+    for _, member in ipairs(ask_holds('ZRANGEBYSCORE', state, '(0', '(' .. as_text(last))) do
+      local units, time = read_member(limit, member)
+      if time >= first then sum = sum + units end
+    end
+    return sum
+  end
+
+  -- Returns the microseconds for which the counter has to be kept.
+  local function save(limit, state, keep_for)
+    local algorithm = limit.algorithm
     forget_others(limit, state)
-    if not state.lapsed then return end
-    -- Those that were settled meanwhile are gone.
-    for member, lapses in pairs(state.lapsed) do ask_holds('ZADD', state, 'XX', as_text(lapses - RELEASED), member) end
-    state.lapsed = nil
+    if state.lapsed then
+      -- Those that were settled meanwhile are gone.
+      for member, lapses in pairs(state.lapsed) do ask_holds('ZADD', state, 'XX', as_text(lapses - RELEASED), member) end
+      state.lapsed = nil
+    end
+    if not algorithm.held_for then return keep_for end
+    local needed, known = algorithm.held_for(limit, state, units_within)
+    keep_for = max(keep_for, needed)
+    if known then ask_holds('PEXPIRE', state, time_to_live(max(keep_for, known, limit.hold_known))) end
+    return keep_for
   end
 
   -- Holds what was charged, and returns the identifier of the hold.
@@ -145,6 +163,7 @@ if is_varied then
     release_lapsed = release_lapsed,
     save = save,
     settle = settle,
+    units_within = units_within,
     until_lapsed = until_lapsed,
   }
 end

@@ -5,7 +5,7 @@ import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Store } from '../../lib/stores/store.js';
+import type { Refund, Store } from '../../lib/stores/store.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
@@ -253,6 +253,8 @@ const steps = fc.array(
       'withdraw',
       'history',
       'hold',
+      'hold',
+      'settle',
       'reset',
     ),
   }),
@@ -265,7 +267,7 @@ const options = fc.record({
   credits: fc.constantFrom(true, true, undefined),
   period: fc.constantFrom('day', 'day', 'week', 'month'),
   retain: fc.constantFrom('3d', undefined, undefined),
-  hold: fc.constantFrom('6h', undefined),
+  held: fc.constantFrom({ hold: '6h' }, { hold: '6h', onLapse: 'release' }, { hold: '2d', onLapse: 'release' }, {}),
   otherRate: fc.integer({ min: 1, max: 20 }),
   byRequest: fc.boolean(),
   keeps: fc.boolean(),
@@ -275,45 +277,66 @@ const anchors = [undefined, null, '2026-01-31T13:00', '2026-01-05'];
 
 describe('plans', () => {
   it('are counted alike by both stores', async () => {
-    const property = fc.asyncProperty(options, steps, async ({ otherRate, byRequest, keeps, ...own }, history) => {
-      const rollover = own.rollover ?? (own.credits === undefined ? 0.5 : undefined);
-      const settings = keeps ? { reserveFor: { critical: 0.3 } } : {};
-      const anchor = byRequest ? { anchor: () => null } : {};
-      const limits = [own.rate, otherRate].map((rate) => plan({ ...own, rollover, rate, ...anchor }, settings));
-      const clock = new ManualClock();
-      const prefix = freshPrefix();
-      const stores = Object.values(storeKinds).map((make) => make(clock, redis, prefix));
-      const both = async (call: (store: Store) => Promise<unknown>) => {
-        const [one, other] = await Promise.all(stores.map(call));
-        expectEqual(one, other);
-      };
-      for (const { clock: hours, cost, other, anchor, priority, operation } of history) {
-        clock.advanceMs(hours * 3_600_000);
-        const base = limits[other ? 1 : 0]!;
-        const given = anchors[anchor];
-        const limit = (given === undefined ? base : base.forAnchor(given)).forPriority(priority);
-        const counter = { limit, identity };
-        const chargedAt = clock.micros - (operation === 'late refund' ? DAY * 1000 : 0);
-        const checked = (more: object) => async (store: Store) => {
-          const [decisions] = comparable(await store.check([{ entries: [{ ...counter, cost }], ...more }]));
-          return decisions!.map(({ ticket: _, ...decision }) => decision);
+    const property = fc.asyncProperty(
+      options,
+      steps,
+      async ({ otherRate, byRequest, keeps, held, ...own }, history) => {
+        const rollover = own.rollover ?? (own.credits === undefined ? 0.5 : undefined);
+        const settings = keeps ? { reserveFor: { critical: 0.3 } } : {};
+        const anchor = byRequest ? { anchor: () => null } : {};
+        const limits = [own.rate, otherRate].map((rate) =>
+          plan({ ...own, ...held, rollover, rate, ...anchor }, settings),
+        );
+        const clock = new ManualClock();
+        const prefix = freshPrefix();
+        const stores = Object.values(storeKinds).map((make) => make(clock, redis, prefix));
+        const both = async (call: (store: Store) => Promise<unknown>) => {
+          const [one, other] = await Promise.all(stores.map(call));
+          expectEqual(one, other);
         };
-        const credit = (units: number, id?: string) => (store: Store) => store.credit!({ ...counter, units, id });
-        const takes = own.credits === true;
-        if (operation === 'peek' || (operation === 'credit' && !takes)) await both(checked({ peek: true }));
-        else if (operation === 'hold') await both(checked({ hold: true, refundable: true }));
-        else if (operation === 'history') await both((store) => store.history(counter));
-        else if (operation === 'penalize') await both((store) => store.penalize({ ...counter, units: cost }));
-        else if (operation === 'reset') await both((store) => store.reset([counter]));
-        else if (operation === 'credit') await both(credit(cost, cost > 6 ? `p${cost}` : undefined));
-        else if (operation === 'withdraw' && takes) await both(credit(-cost));
-        else if (operation.endsWith('refund')) {
-          await both((store) => store.refund([{ ...counter, units: cost, chargedAt }]));
-        } else await both(checked({}));
-        await both((store) => store.check([{ entries: [{ ...counter, cost: 1 }], peek: true }]).then(comparable));
-      }
-      await Promise.all(stores.map((store) => store.close()));
-    });
+        const reserved = new Map(stores.map((store) => [store, [] as Refund[]]));
+        for (const { clock: hours, cost, other, anchor, priority, operation } of history) {
+          clock.advanceMs(hours * 3_600_000);
+          const base = limits[other ? 1 : 0]!;
+          const given = anchors[anchor];
+          const limit = (given === undefined ? base : base.forAnchor(given)).forPriority(priority);
+          const counter = { limit, identity };
+          const chargedAt = clock.micros - (operation === 'late refund' ? DAY * 1000 : 0);
+          const checked = (more: object) => async (store: Store) => {
+            const [decisions] = comparable(await store.check([{ entries: [{ ...counter, cost }], ...more }]));
+            return decisions!.map(({ ticket: _, ...decision }) => decision);
+          };
+          const credit = (units: number, id?: string) => (store: Store) => store.credit!({ ...counter, units, id });
+          const takes = own.credits === true;
+          if (operation === 'peek' || (operation === 'credit' && !takes)) await both(checked({ peek: true }));
+          else if (operation === 'hold') {
+            await both(async (store) => {
+              const [decisions] = await store.check([
+                { entries: [{ ...counter, cost }], hold: true, refundable: true },
+              ]);
+              const { ticket: _, source: _source, ...decision } = decisions![0]!;
+              if (decision.allowed) reserved.get(store)!.push(refundOf({ ...counter, units: cost }, decisions![0]!));
+              return decision;
+            });
+          } else if (operation === 'settle') {
+            // It is settled by whoever knows the hold, and not always the last one.
+            await both((store) => {
+              const refund = reserved.get(store)!.at(-1 - (cost % 3));
+              return store.refund(refund?.ticket === undefined ? [] : [{ ...refund, limit: base, actual: cost }]);
+            });
+          } else if (operation === 'history') await both((store) => store.history(counter));
+          else if (operation === 'penalize') await both((store) => store.penalize({ ...counter, units: cost }));
+          else if (operation === 'reset') await both((store) => store.reset([counter]));
+          else if (operation === 'credit') await both(credit(cost, cost > 6 ? `p${cost}` : undefined));
+          else if (operation === 'withdraw' && takes) await both(credit(-cost));
+          else if (operation.endsWith('refund')) {
+            await both((store) => store.refund([{ ...counter, units: cost, chargedAt }]));
+          } else await both(checked({}));
+          await both((store) => store.check([{ entries: [{ ...counter, cost: 1 }], peek: true }]).then(comparable));
+        }
+        await Promise.all(stores.map((store) => store.close()));
+      },
+    );
     await assertSideBySide(property, propertyRuns(200));
   });
 

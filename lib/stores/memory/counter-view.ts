@@ -87,13 +87,19 @@ export function takeOver(view: View, stored: Block, now: number): void {
   else view.past = block;
 }
 
+/** What is stored, with what came back before its window ended, if that is over. */
+function endedState({ algorithm, parameters, hold }: CompiledLimit, { state, holds }: Entry, now: number) {
+  if (state === undefined || holds === undefined || hold === undefined) return state;
+  return algorithm.holds?.ended?.(parameters, state, now, holds) ?? state;
+}
+
 /** The state as of now, with what was left of a smaller quota carried over. */
 function open(limit: CompiledLimit, stored: Entry | undefined, now: number, counters: LimitCounters): State {
   const { algorithm, parameters, carry, quota } = limit;
   const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
   // A smaller quota makes no debt smaller: instances that still decide by the larger one would find it as room.
   if (before === undefined || before >= quota || algorithm.holding) {
-    return counters.open(limit, stored?.state, now);
+    return counters.open(limit, stored?.holds === undefined ? stored?.state : endedState(limit, stored, now), now);
   }
   const old = withQuota(algorithm, parameters, before);
   const state = algorithm.open(old, stored?.state, now);

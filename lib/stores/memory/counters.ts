@@ -117,12 +117,13 @@ export class Counters {
     if (limit.takesCredits) {
       this.table.credits.set(lineageId(limit, view.identity), algorithm.varying!.balance(state));
     }
-    const needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
-    let lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);
+    let needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
     if (holds !== undefined) {
-      lives = Math.max(lives, holds.until + this.slackMs * 1000 - state.now);
       holds.release(view.lapsed);
+      needed = Math.max(needed, algorithm.holds?.keepFor?.(parameters, state, holds) ?? 0);
     }
+    let lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);
+    if (holds !== undefined) lives = Math.max(lives, holds.until + this.slackMs * 1000 - state.now);
     if (lives <= 0) {
       if (reused !== undefined) this.table.delete(reused);
       return;

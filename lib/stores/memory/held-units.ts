@@ -74,6 +74,16 @@ export class Holds {
     return this.charged.slice(first, first + MOST_AT_ONCE);
   }
 
+  /** The units, not given back yet, that were charged in a window and come back before it ends. */
+  unitsWithin({ start, end }: { readonly start: number; readonly end: number }, windows: number): number {
+    let sum = 0;
+    for (const hold of this.charged) {
+      if (hold.end >= end) break;
+      if (hold.releases && hold.windows === windows && hold.chargedAt >= start) sum += hold.units;
+    }
+    return sum;
+  }
+
   /** The units of these were given back; those that were settled meanwhile are gone. */
   release(lapsed: readonly HeldUnits[]): void {
     for (const hold of lapsed) if (take(this.charged, hold)) insert(this.released, hold);

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { holdsKeyOf, keyOf } from '../../lib/stores/redis/keys.js';
+import { refundOf } from '../../lib/stores/store-decision.js';
+import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+
+const identity = 'user:42';
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+let redis: Redis;
+beforeAll(async () => {
+  redis = await connectRedis();
+});
+afterAll(() => redis.quit());
+
+const plan = (others: object = {}, settings: object = {}) =>
+  new CompiledLimit(
+    { algo: 'calendar-window', rate: 100, period: 'day', hold: '1h', onLapse: 'release', ...others },
+    { location: 'test', name: 'plan', ...settings },
+  );
+
+describe.each(Object.entries(storeKinds))('holds of a plan that lapse unseen, in %s', (kind, make) => {
+  const stage = () => {
+    const clock = new ManualClock();
+    clock.micros = Date.UTC(2026, 8, 21, 12) * 1000;
+    const prefix = freshPrefix();
+    const store = make(clock, redis, prefix);
+    const consume = (limit: CompiledLimit, cost = 1) => ask(store, limit, { identity, cost });
+    const peek = (limit: CompiledLimit) => ask(store, limit, { identity, peek: true });
+    const credit = (limit: CompiledLimit, units: number) => store.credit!({ limit, identity, units });
+    const hours = (by: number) => clock.advanceMs(by * HOUR);
+    const reserve = async (limit: CompiledLimit, cost: number) => {
+      const entries = [{ limit, identity, cost }];
+      const [decisions] = await store.check([{ entries, hold: true, refundable: true }]);
+      expect(decisions![0]!.allowed).toBe(true);
+      return refundOf({ limit, identity, units: cost }, decisions![0]!);
+    };
+    return { clock, store, prefix, consume, peek, credit, hours, reserve };
+  };
+
+  it('give their credits back, whenever somebody asks next', async () => {
+    for (const days of [1, 2, 400]) {
+      const { credit, hours, reserve, peek, consume } = stage();
+      const limit = plan({ credits: true });
+      await credit(limit, 900);
+      await reserve(limit, 1000);
+      expect(await peek(limit)).toMatchObject({ remaining: 0, credits: 0 });
+      hours(24 * days);
+      expect(await peek(limit)).toMatchObject({ remaining: 1000, credits: 900 });
+      expect(await consume(limit, 300)).toMatchObject({ remaining: 700, credits: 700 });
+      hours(24);
+      expect(await peek(limit)).toMatchObject({ remaining: 800, credits: 700 });
+    }
+  });
+
+  it('give none back if they lapse after the end of their window', async () => {
+    const { credit, hours, reserve, peek } = stage();
+    const limit = plan({ credits: true });
+    await credit(limit, 900);
+    hours(11);
+    await reserve(limit, 1000);
+    hours(1);
+    expect(await peek(limit)).toMatchObject({ credits: 0 });
+    hours(24);
+    expect(await peek(limit)).toMatchObject({ credits: 0 });
+  });
+
+  it('give back what was taken beyond the rate, once, and what was settled is theirs no more', async () => {
+    const { store, credit, hours, reserve, peek } = stage();
+    const limit = plan({ credits: true });
+    await credit(limit, 900);
+    const settled = await reserve(limit, 80);
+    const lapsing = await reserve(limit, 40);
+    await reserve(limit, 10);
+    await store.refund([{ ...settled, actual: 90 }]);
+    expect(await peek(limit)).toMatchObject({ credits: 860 });
+    hours(24);
+    expect(await credit(limit, 5)).toBe(905);
+    expect(await credit(limit, 5)).toBe(910);
+    // It is settled too late: the window is over.
+    await store.refund([{ ...lapsing, actual: 40 }]);
+    expect(await peek(limit)).toMatchObject({ credits: 910, remaining: 1010 });
+  });
+
+  it('leave as much as they gave back to move on', async () => {
+    const { consume, hours, reserve, peek } = stage();
+    const limit = plan({ rollover: 0.5 });
+    await consume(limit, 10);
+    await reserve(limit, 40);
+    hours(24);
+    expect(await peek(limit)).toMatchObject({ quota: 145, remaining: 145 });
+    await consume(limit, 1);
+    expect(await peek(limit)).toMatchObject({ quota: 145, remaining: 144 });
+  });
+
+  it('leave what lapses after the end of its window used', async () => {
+    const { consume, hours, reserve, peek } = stage();
+    const limit = plan({ rollover: 0.5 });
+    await consume(limit, 10);
+    hours(11.5);
+    await reserve(limit, 40);
+    hours(2);
+    expect(await peek(limit)).toMatchObject({ quota: 125 });
+  });
+
+  it('are all of their window, however many there are', async () => {
+    const { store, credit, hours, peek, consume } = stage();
+    const limit = plan({ credits: true, rollover: 1 });
+    await credit(limit, 900);
+    const entry = { limit, identity, cost: 1 };
+    await store.check(Array.from({ length: 700 }, () => ({ entries: [entry], hold: true, refundable: true })));
+    hours(24);
+    expect(await peek(limit)).toMatchObject({ quota: 1100, credits: 900 });
+    for (let i = 0; i < 3; i++) await consume(limit);
+    expect(await peek(limit)).toMatchObject({ quota: 1100, credits: 900, remaining: 1097 });
+  });
+
+  it('are corrected in the history once', async () => {
+    const { store, hours, consume, reserve } = stage();
+    const limit = plan({ rollover: 1, credits: true, retain: '7d' });
+    const counts = async () => (await store.history({ limit, identity })).map(({ count }) => count);
+    await reserve(limit, 30);
+    await consume(limit, 5);
+    hours(24);
+    expect(await counts()).toEqual([5]);
+    await consume(limit, 1);
+    await consume(limit, 1);
+    expect(await counts()).toEqual([2, 5]);
+  });
+
+  if (kind === 'RedisStore') {
+    it('are kept as long as the credits that they give back', async () => {
+      const { prefix, store, credit, reserve, hours, consume } = stage();
+      const limit = plan({ credits: true });
+      const key = keyOf(prefix, { limit, identity });
+      const ttls = () => Promise.all([key, holdsKeyOf(key)].map((each) => redis.pttl(each)));
+      await credit(limit, 900);
+      const held = await reserve(limit, 50);
+      for (const ttl of await ttls()) expect(ttl).toBeLessThan(2 * DAY);
+      // This takes the credits that the hold gives back.
+      await consume(limit, 60);
+      for (const ttl of await ttls()) expect(ttl).toBeGreaterThan(3650 * DAY);
+      await store.refund([{ ...held, actual: 50 }]);
+      expect((await ttls())[0]).toBeLessThan(2 * DAY);
+      await reserve(limit, 50);
+      for (const ttl of await ttls()) expect(ttl).toBeGreaterThan(3650 * DAY);
+      hours(2);
+      await consume(limit);
+      for (const ttl of await ttls()) expect(ttl).toBeLessThan(2 * DAY);
+    });
+  }
+});
