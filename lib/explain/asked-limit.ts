@@ -1,15 +1,15 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { assertCost } from '../limits/arguments.js';
 import { assertPriority, type Priority } from '../limits/priority.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
 import type { Rule } from '../rules/rule.js';
-import { costOf, withoutReader } from '../rules/rule-entry.js';
+import { withoutReader } from '../rules/rule-entry.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { LimitStatus } from './explanation.js';
 import type { Identities } from './identities.js';
+import { costOfRoute, type RequestCosts } from './level-cost.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { RouteQuery } from './question.js';
 import { reasons } from './reasons.js';
@@ -67,7 +67,7 @@ export function askedOfRoute(
     isKnown && own !== undefined ? rule.identityAmong((level) => identities.of(level)?.identity) : undefined;
   const decides = identity === undefined ? rule.limit : rule.limitFor(identity);
   const { limit, failure } = ofTenant(rule, decides.forPriority(rule.fixedPriority), share);
-  const units = costAmong(rule, rules, (each) => (typeof each.settings.cost === 'number' ? each.settings.cost : given));
+  const units = costOfRoute(rule, rules, identities, given);
   const known = { limit, identity, note, cost: units, priority: rule.fixedPriority };
   if (limit.off) return { status: 'off', ...known, reason: reasons.isOff() };
   if (failure !== undefined) return { status: 'fails', ...known, reason: failure };
@@ -76,7 +76,7 @@ export function askedOfRoute(
     ...(own === undefined ? [reasons.keyNotGiven(key.noun)] : []),
     ...(own !== undefined && !isKnown ? [reasons.keysAboveNotGiven(namesAbove(rule))] : []),
     ...(sharedBy === undefined || sharedBy.given === 'global' ? [] : [reasons.tenantNotGiven(sharedBy.noun)]),
-    ...(units === undefined ? [reasons.isFunction('cost')] : []),
+    ...(units === undefined ? [costUnknown(rule)] : []),
     ...(typeof priority === 'function' ? [reasons.isFunction('priority')] : []),
     ...(skip === undefined ? [] : [reasons.isFunction('skip')]),
   ];
@@ -89,7 +89,7 @@ export async function askedOfRequest(
   rule: Rule,
   context: ExecutionContext,
   parts: RequestParts,
-  rules: readonly Rule[],
+  costs: RequestCosts,
 ): Promise<AskedLimit> {
   const { skip, priority, anchor } = rule.settings;
   let at = 'skip';
@@ -117,8 +117,7 @@ export async function askedOfRequest(
     if (typeof priority === 'function') assertPriority(found);
     const limit = shared.forPriority(found);
     at = 'cost';
-    const units = await costOfRequest(rule, rules, context);
-    assertCost(units);
+    const units = await costs.of(rule);
     return { status: 'asked', limit, identity, note, cost: units, priority: found };
   } catch (error) {
     return { status: 'fails', limit: rule.limit, reason: reasons.functionFailed(at, error) };
@@ -140,23 +139,14 @@ function ofTenant(
   }
 }
 
-/** What a call costs, at a level that may have no cost of its own. */
-export function fixedCostOf(rule: Rule, rules: readonly Rule[]): number {
-  return costAmong(rule, rules, ({ fixedCost }) => fixedCost)!;
+/** Why nobody knows what a route's request costs a limit. */
+function costUnknown({ hasCost }: Rule): string {
+  return hasCost ? reasons.isFunction('cost') : reasons.costsWhatIsWithin();
 }
 
-/** The cost of a level: its own, else the largest one of those directly within it. */
-function costAmong(rule: Rule, rules: readonly Rule[], own: (rule: Rule) => number | undefined): number | undefined {
-  const within = rule.hasCost ? [] : rules.filter(({ ancestors }) => ancestors[0] === rule);
-  if (within.length === 0) return own(rule);
-  const costs = within.map((each) => costAmong(each, rules, own));
-  return costs.some((cost) => cost === undefined) ? undefined : Math.max(...(costs as number[]));
-}
-
-async function costOfRequest(rule: Rule, rules: readonly Rule[], context: ExecutionContext): Promise<number> {
-  const within = rule.hasCost ? [] : rules.filter(({ ancestors }) => ancestors[0] === rule);
-  if (within.length === 0) return costOf(rule, context);
-  return Math.max(...(await Promise.all(within.map((each) => costOfRequest(each, rules, context)))));
+/** Whether the key of a limit finds somebody to count. */
+export async function finds(rule: Rule, context: ExecutionContext, parts: RequestParts): Promise<boolean> {
+  return (await identify(rule, rule.settings.key, context, parts)).identity !== undefined;
 }
 
 /** The identity of a request within those that its other levels find. */

@@ -5,7 +5,7 @@ import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { shareMessages } from '../errors/share-messages.js';
-import { levelsOf } from '../limiter/levels.js';
+import { levelCosts, levelsOf } from '../limiter/levels.js';
 import { identityOfShown } from '../limits/hierarchy.js';
 import { findEarly } from '../request/requests.js';
 import { Transports } from '../request/transports.js';
@@ -16,11 +16,12 @@ import type { Plan } from '../rules/plan.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
 import type { Rule } from '../rules/rule.js';
 import { addressOf, partsOf } from '../transports/read-request.js';
-import { type AskedLimit, askedFromCode, askedOfRequest, askedOfRoute, fixedCostOf } from './asked-limit.js';
+import { type AskedLimit, askedFromCode, askedOfRequest, askedOfRoute, finds } from './asked-limit.js';
 import type { ExplainedFunction, ExplainedSubject } from './explanation.js';
 import { findRoute } from './find-route.js';
 import { type Group, groupsOf } from './groups.js';
 import { Identities } from './identities.js';
+import { RequestCosts } from './level-cost.js';
 import { askSources, unaskedSources } from './limit-functions.js';
 import { type AskingClient, CODE } from './list-decisions.js';
 import { Origins } from './origins.js';
@@ -64,7 +65,8 @@ export class LimitsInQuestion {
   /** What is found of a limit whose rule is known. A key within others is written as it is shown: 'o1/t1/u1'. */
   ofRule(rule: Rule, key: string, ip: string | undefined): Findings {
     const identity = rule.isNested ? identityOfShown(key, rule.ancestors.length) : key;
-    return this.ofRules([rule], () => identity, { cost: rule.fixedCost, ip });
+    const costs = new Map([[rule, rule.fixedCost]]);
+    return this.ofRules([rule], () => identity, { costs, ip });
   }
 
   private ofLimit({ limit, key, within, cost, share, ip }: LimitQuery): Findings {
@@ -72,15 +74,29 @@ export class LimitsInQuestion {
     if (share !== undefined && !rules.some((rule) => rule.settings.share)) {
       throw new RateLimitConfigError(shareMessages.notShared(rules[0]!.name));
     }
-    const levels = rules.flatMap((rule) => levelsOf(rule, key, within));
-    const identities = new Map(levels.map(({ rule, identity }) => [rule, identity]));
-    return this.ofRules([...identities.keys()], (rule) => identities.get(rule), { cost, share, ip });
+    const identities = new Map<Rule, string>();
+    const costs = new Map<Rule, number>();
+    for (const each of rules) {
+      const levels = levelsOf(each, key, within);
+      const asked = levelCosts(levels, { cost: cost ?? each.fixedCost, hasCost: cost !== undefined });
+      for (const [index, { rule, identity }] of levels.entries()) {
+        identities.set(rule, identity);
+        costs.set(rule, asked[index]!);
+      }
+    }
+    return this.ofRules([...identities.keys()], (rule) => identities.get(rule), { costs, share, ip });
   }
 
   private ofRules(
     rules: readonly Rule[],
     identityOf: (rule: Rule) => string | undefined,
-    { cost, share, ip }: Partial<Record<'share' | 'ip', string | undefined>> & { readonly cost: number | undefined },
+    {
+      costs,
+      share,
+      ip,
+    }: Partial<Record<'share' | 'ip', string | undefined>> & {
+      readonly costs: ReadonlyMap<Rule, number>;
+    },
   ): Findings {
     const group = rules.map((rule) => ({ rule, origin: this.origins.ofNamed(rule, LOCATION), replaces: [] }));
     return {
@@ -89,7 +105,7 @@ export class LimitsInQuestion {
       leftOut: [],
       functions: [],
       client: ip === undefined ? CODE : { address: ip, isChecked: true },
-      ask: (rule) => askedFromCode(rule, identityOf(rule), cost ?? fixedCostOf(rule, rules), share),
+      ask: (rule) => askedFromCode(rule, identityOf(rule), costs.get(rule)!, share),
     };
   }
 
@@ -99,15 +115,16 @@ export class LimitsInQuestion {
     const traced = trace(plan.declared, new Map(), this.origins);
     const { leftOut } = traced;
     const inForce = this.withLevels(traced.inForce);
-    const rules = inForce.map(({ rule }) => rule);
     const identities = new Identities(query.key, this.settings.ipv6Prefix);
     if (!plan.hasSources) identities.refuseOthers(inForce.map(({ rule }) => rule.name));
+    const grouped = groupsOf(plan, { inForce, leftOut }, {});
+    const besides = rulesBeside(grouped.groups);
     return {
       subject: { kind: 'route', controller: classNameOf(type), handler: query.handler },
-      ...groupsOf(plan, { inForce, leftOut }, {}),
+      ...grouped,
       functions: unaskedSources(plan),
       client: { address: identities.address, isChecked: looksAtAddresses(plan) },
-      ask: (rule) => askedOfRoute(rule, identities, query, rules),
+      ask: (rule) => askedOfRoute(rule, identities, query, besides(rule)),
     };
   }
 
@@ -119,21 +136,25 @@ export class LimitsInQuestion {
     const { answers, functions } = await askSources(plan, context);
     const { leftOut, inForce: found } = trace(plan.declared, answers, this.origins);
     const traced = { leftOut, inForce: this.withLevels(found) };
-    const rules = traced.inForce.map(({ rule }) => rule);
     const asksLater = plan.hasSources && plan.asksLater(parts);
     const wasEarly = findEarly(parts.request) !== undefined;
     const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0] ?? handler.name;
     const subject = { kind: 'request', controller: classNameOf(type), handler: method } as const;
+    const failure = functions.find(({ reason }) => reason !== undefined)?.reason;
+    const grouped = groupsOf(plan, traced, { asksLater, wasEarly, failure });
+    const besides = rulesBeside(grouped.groups);
+    const costs = new Map<readonly Rule[], RequestCosts>();
+    const costsOf = (rules: readonly Rule[]) => {
+      const known = costs.get(rules) ?? new RequestCosts(rules, context, (rule) => finds(rule, context, parts));
+      costs.set(rules, known);
+      return known;
+    };
     return {
       subject: { ...subject, transport: context.getType<string>() },
-      ...groupsOf(plan, traced, {
-        asksLater,
-        wasEarly,
-        failure: functions.find(({ reason }) => reason !== undefined)?.reason,
-      }),
+      ...grouped,
       functions,
       client: { address: addressOf(parts), isChecked: wasEarly || looksAtAddresses(plan) },
-      ask: (rule) => askedOfRequest(rule, context, parts, rules),
+      ask: (rule) => askedOfRequest(rule, context, parts, costsOf(besides(rule))),
     };
   }
 
@@ -164,4 +185,14 @@ export class LimitsInQuestion {
 /** Whether the guard looks at addresses, which `@SkipRateLimit()` exempts a route from. */
 function looksAtAddresses({ isEmpty, skipsAll }: Plan): boolean {
   return !isEmpty || !skipsAll;
+}
+
+/** The rules that are checked together with one. */
+function rulesBeside(groups: readonly Group[]): (rule: Rule) => readonly Rule[] {
+  const groupOf = new Map<Rule, readonly Rule[]>();
+  for (const group of groups) {
+    const rules = group.rules.map(({ rule }) => rule);
+    for (const rule of rules) groupOf.set(rule, rules);
+  }
+  return (rule) => groupOf.get(rule)!;
 }

@@ -11,6 +11,7 @@ export const reasons = {
       'and',
     )}, of which no key is given`,
   isFunction: (option: string) => `its '${option}' is a function, which only a request can be put to`,
+  costsWhatIsWithin: () => 'it is charged what is charged within it, which depends on the request',
   functionFailed: (option: string, error: unknown) =>
     `the function '${option}' failed: ${error instanceof Error ? error.message : show(error)}`,
   skips: () => "its 'skip' leaves the request out",

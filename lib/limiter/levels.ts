@@ -3,6 +3,7 @@ import { withinMessages } from '../errors/within-messages.js';
 import { assertKey } from '../limits/arguments.js';
 import type { Asked, WithinOptions } from '../limits/consume-options.js';
 import { type CheckEntry, type Counter, counterId } from '../limits/counter.js';
+import { costOfCall } from '../rules/level-costs.js';
 import type { Rule } from '../rules/rule.js';
 
 /** A limit, or one that it is within, with the identity of its counter. */
@@ -54,10 +55,16 @@ export function keysOfShown(
 /** What a call asks of each level: of those without a `cost` of their own what it asks of the one within them. */
 export function levelEntries(levels: readonly Level[], asked: Asked): CheckEntry[] {
   let { cost } = asked;
-  return levels.map(({ rule, identity }, index) => {
-    if (index > 0 && !asked.hasCost && rule.hasCost) cost = rule.fixedCost;
-    return entryOf({ rule, identity }, cost, asked);
+  return levels.map((level, index) => {
+    if (index > 0) cost = costOfCall(level.rule, cost, asked);
+    return entryOf(level, cost, asked);
   });
+}
+
+/** The cost of each level that such a call has. */
+export function levelCosts(levels: readonly Level[], asked: Pick<Asked, 'cost' | 'hasCost'>): number[] {
+  let { cost } = asked;
+  return levels.map(({ rule }, index) => (index > 0 ? (cost = costOfCall(rule, cost, asked)) : cost));
 }
 
 function entryOf(
@@ -110,10 +117,9 @@ export function mergedEntries(checks: readonly LevelCheck[]): CheckEntry[] {
 }
 
 function costOf({ cost, within, rule, asked }: Node): number {
-  if (cost === 0 && !asked.hasCost && rule.hasCost) return rule.fixedCost;
   let below = 0;
   for (const each of within) below += costOf(each);
-  return Math.max(cost, below);
+  return cost === 0 ? costOfCall(rule, below, asked) : Math.max(cost, below);
 }
 
 function readWithin(rule: Rule, ancestors: readonly Rule[], within: unknown): Readonly<Record<string, string>> {

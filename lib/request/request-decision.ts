@@ -42,11 +42,13 @@ export class RequestDecision implements CheckResult {
    */
   async settle(actual: number, name?: string): Promise<void> {
     assertActual(actual);
-    const { applicable } = this.#request;
+    const { applicable, entries } = this.#request;
     const isNamed = (rule: Rule) =>
       rule.limit.algorithm.holding === undefined && (name === undefined ? rule.hasCost : rule.name === name);
-    // Levels without a cost of their own were charged what the limits within them were.
-    const levels = new Set(applicable.filter(isNamed).flatMap((rule) => rule.ancestorsOfSameCost));
+    // Levels without a cost of their own were charged what the limits within them cost, unless these left the request out.
+    const passesOn = (rule: Rule) => rule.limit.off || entries.some((entry) => entry.rule === rule);
+    const costly = applicable.filter((rule) => isNamed(rule) && passesOn(rule));
+    const levels = new Set(costly.flatMap((rule) => rule.ancestorsOfSameCost));
     const meant = (rule: Rule) => isNamed(rule) || (levels.has(rule) && rule.limit.algorithm.holding === undefined);
     if (!applicable.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
     const open = this.#request.charges.filter(({ rule, settled }) => !settled && meant(rule));
