@@ -28,7 +28,7 @@ if borrows then
     if limit.shadow then return lending, math.huge, lending < alone, false end
     local own, lends_own, borrowing, lends_borrowing = max(alone, wait_for(limit, state, cost + above)), false, math.huge, false
     if lending < alone then
-      local wait = max(lending, wait_for(limit, state, cost + above + kept))
+      local wait = max(lending, wait_for(limit, state, cost + max(above, kept)))
       lends_own = wait < own
       own = min(own, wait)
     end
@@ -62,7 +62,7 @@ if borrows then
       local is_borrowed = (parent == 0 or lends[parent]) and borrowing[i] < own[i]
       if is_borrowed then lends[i], above = lends_borrowing[i], 0 else lends[i] = lends_own[i] end
       if not limit.shadow then
-        met[i] = above + (lends[i] and link_kept[each] or 0)
+        met[i] = max(above, lends[i] and link_kept[each] or 0)
         fitting[i] = wait_for(limit, found[i], entry_costs[i] + met[i]) == 0
       end
     end

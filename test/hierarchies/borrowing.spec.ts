@@ -70,6 +70,22 @@ describe.each(Object.entries(storeKinds))('what is borrowed, on %s', (_, make) =
     expect(await allowed(['o', 's', 'u'], 4)).toBe(true);
   });
 
+  it('is not taken of the level above while the lender is within its own rate', async () => {
+    const { ask, allowed } = start([
+      { options: windowOptions('fixed-window', 20), lends: 0 },
+      { options: windowOptions('fixed-window', 6), ceiling: 9, lends: 0.5 },
+      { options: windowOptions('fixed-window', 2), ceiling: 7 },
+    ]);
+    // Of the ceiling of 9 the team keeps 3 units, and lends up to its own rate of 6, since nothing can be borrowed above.
+    expect(await allowed(['o', 't', 'u'], 6)).toBe(true);
+    expect(await ask(['o', 't', 'u'], 1, true)).toMatchObject([
+      { allowed: false, retryAfterMs: 1000, remaining: 0 },
+      { allowed: false },
+      { allowed: true },
+    ]);
+    expect(await allowed(['o', 't', 'v'], 1)).toBe(false);
+  });
+
   it('is nothing where all is kept, and all where nothing is', async () => {
     const none = start([{ options: windowOptions('sliding-log', 10), lends: 0 }, teams[1]!]);
     expect([await none.allowed(['o', 'a'], 4), await none.allowed(['o', 'a'])]).toEqual([true, false]);
@@ -106,8 +122,8 @@ class Model {
     for (const [index, place] of places.entries()) {
       const { rate, ceiling, lends } = this.levels[path.length - 1 - index]!;
       const kept: number = borrows ? Math.ceil(Number(((1 - lends) * rate).toPrecision(12))) : 0;
-      const total: number = (this.used.get(place) ?? 0) + cost + kept;
-      if (total > ceiling) return false;
+      const total: number = (this.used.get(place) ?? 0) + cost;
+      if (total + kept > ceiling) return false;
       borrows = total > rate;
     }
     if (borrows) return false;

@@ -48,7 +48,7 @@ export function borrow(views: readonly View[], links: readonly Link[]): void {
     if (lendsHere) lends.add(entry);
     const { shadow, above, kept } = view.limit;
     if (shadow) continue;
-    view.met = (borrows ? 0 : above) + (lendsHere ? kept : 0);
+    view.met = Math.max(borrows ? 0 : above, lendsHere ? kept : 0);
     view.allowed = waitFor(view, view.cost + view.met) === 0;
   }
 }
@@ -65,7 +65,8 @@ function weigh(view: View, waits: Waits): void {
   }
   waits.own = Math.max(alone, waitFor(view, cost + above));
   if (lending < alone) {
-    const wait = Math.max(lending, waitFor(view, cost + above + kept));
+    // What it keeps, and what its ceiling is above its rate, overlap: the larger one is out of reach.
+    const wait = Math.max(lending, waitFor(view, cost + Math.max(above, kept)));
     waits.lendsOwn = wait < waits.own;
     waits.own = Math.min(waits.own, wait);
   }
