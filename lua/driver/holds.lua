@@ -3,7 +3,7 @@
 -- Stored at key .. ':holds', which is in KEYS, too: a sorted set with a member `id:units:time:terms` for each hold, by when it lapses; once
 -- it was looked at after that, by that less 2^53. Its terms are twice the windows of the limit that reserved it, and 1 if its units are
 -- given back then. All are of the same windows: a counter that is written under others may have lost their units, and forgets them. A
--- state holds `lapsed` until it is saved: those whose units it counts no longer; and whether it `holds_own`, so that this was looked at.
+-- state holds `lapsed` until it is saved: those whose units it counts no longer; whether there are `more_lapsed`; and whether it `holds_own`, so that this was looked at.
 --
 -- Uses: is_varied, now, records_usage, time_to_live, usage
 -- Leaves: holds
@@ -11,8 +11,8 @@
 local holds
 
 if is_varied then
-  -- So many that have lapsed are released in one step, and so many are looked at for a wait.
-  local MOST_AT_ONCE = 256
+  -- So many that have lapsed are released in one step, and so many are looked at for a wait, some of them at a time.
+  local MOST_AT_ONCE, PAGE = 1024, 256
   -- So many that have lapsed are kept, so that they can still be settled; the oldest are forgotten first.
   local MOST_LAPSED = 1000
   local RELEASED = 2 ^ 53
@@ -71,7 +71,7 @@ if is_varied then
       if units > 0 then change(limit, state, -units, time) end
     end
     -- Those behind them are next.
-    if #lapsed == 2 * MOST_AT_ONCE then state.migrated = true end
+    if #lapsed == 2 * MOST_AT_ONCE then state.migrated, state.more_lapsed = true, true end
   end
 
   -- What is held of other windows is settled no more: the counter is written under these.
@@ -117,7 +117,8 @@ if is_varied then
     limit.next_hold = id + 1
     forget_others(limit, state)
     ask_holds('ZADD', state, as_text(now + limit.hold), member_of(limit, id, units, now, limit.releases))
-    local excess = ask_holds('ZCOUNT', state, '-inf', as_text(now)) - MOST_LAPSED
+    -- What is still to be given back is not forgotten.
+    local excess = ask_holds('ZCOUNT', state, '-inf', limit.releases == 1 and '(0' or as_text(now)) - MOST_LAPSED
     if excess > 0 then ask_holds('ZREMRANGEBYRANK', state, '0', as_text(excess - 1)) end
     local micros = algorithm.reset_after(limit, state)
     if algorithm.keep_for then micros = max(micros, algorithm.keep_for(limit, state, micros)) end
@@ -144,18 +145,24 @@ if is_varied then
     return true
   end
 
-  -- Microseconds until so many holds have lapsed that a cost fits.
+  -- Microseconds until so many holds have lapsed that a cost fits; or, of too many, that the last lapses of those that were looked at.
   local function until_lapsed(limit, state, cost)
+    if state.more_lapsed then return 1 end
     local algorithm = limit.algorithm
-    local excess = cost - algorithm.remaining(limit, state)
-    local running = ask_holds('ZRANGEBYSCORE', state, '(' .. as_text(now), '+inf', 'WITHSCORES', 'LIMIT', '0', tostring(MOST_AT_ONCE))
-    for i = 1, #running, 2 do
-      local units, time = read_member(limit, running[i])
-      local lapses = tonumber(running[i + 1])
-      if algorithm.counts(limit, state, time, lapses) then excess = excess - units end
-      if excess <= 0 then return lapses - now end
+    local excess, lapses = cost - algorithm.remaining(limit, state), now
+    for first = 0, MOST_AT_ONCE - PAGE, PAGE do
+      local running = ask_holds(
+        'ZRANGEBYSCORE', state, '(' .. as_text(now), '+inf', 'WITHSCORES', 'LIMIT', tostring(first), tostring(PAGE)
+      )
+      for i = 1, #running, 2 do
+        local units, time = read_member(limit, running[i])
+        lapses = tonumber(running[i + 1])
+        if algorithm.counts(limit, state, time, lapses) then excess = excess - units end
+        if excess <= 0 then return lapses - now end
+      end
+      if #running < 2 * PAGE then return math.huge end
     end
-    return math.huge
+    return lapses - now
   end
 
   holds = {

@@ -11,7 +11,7 @@ export interface HeldUnits {
 }
 
 /** How many holds that have lapsed are released in one step, and are looked at for a wait, as in the script. */
-export const MOST_AT_ONCE = 256;
+export const MOST_AT_ONCE = 1024;
 /** How many that have lapsed a counter keeps, so that they can still be settled; the oldest are forgotten first. */
 const MOST_LAPSED = 1000;
 /** What one takes, in bytes, as it was measured. */
@@ -36,10 +36,12 @@ export class Holds {
     return first === undefined || first.windows === windows;
   }
 
-  add(hold: HeldUnits, now: number, until: number): void {
+  /** `releases` says whether those that lapse are to be given back: until then they are not forgotten. */
+  add(hold: HeldUnits, now: number, until: number, releases: boolean): void {
     insert(this.charged, hold);
     this.until = Math.max(this.until, until);
-    let excess = this.released.length + firstAfter(this.charged, now) - MOST_LAPSED;
+    const lapsed = releases ? 0 : firstAfter(this.charged, now);
+    let excess = this.released.length + lapsed - MOST_LAPSED;
     if (excess <= 0) return;
     excess -= this.released.splice(0, excess).length;
     this.charged.splice(0, excess);

@@ -49,6 +49,7 @@ export function holdUnits(view: View): number {
     { id, units: cost, windows, releases, chargedAt: now, end: now + duration },
     now,
     now + Math.max(needed, known),
+    releases,
   );
   return id;
 }
@@ -65,18 +66,20 @@ export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }:
   return true;
 }
 
-/** The wait until so many holds have lapsed that a cost fits. */
+/** The wait until so many holds have lapsed that a cost fits; or, of too many, that the last lapses of those that were looked at. */
 export function untilLapsed(view: View, cost: number): number {
-  const { limit, state, holds } = view;
+  const { limit, state, holds, lapsed } = view;
   const { algorithm, parameters } = limit;
   if (holds === undefined || limit.hold?.releases !== true) return Infinity;
+  if (lapsed.length === MOST_AT_ONCE) return 1;
   let excess = cost - algorithm.remaining(parameters, state);
-  for (const hold of holds.running(state.now)) {
+  const running = holds.running(state.now);
+  for (const hold of running) {
     const { units, chargedAt, end } = hold;
     if (comesBack(view, hold) && algorithm.holds!.counts(parameters, state, chargedAt, end)) excess -= units;
     if (excess <= 0) return end - state.now;
   }
-  return Infinity;
+  return running.length === MOST_AT_ONCE ? running.at(-1)!.end - state.now : Infinity;
 }
 
 /** Whether units come back when their hold lapses: not those of other windows, which they may have left long ago. */

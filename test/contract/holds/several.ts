@@ -18,13 +18,44 @@ export function holdsOfSeveral(stage: HoldsStage): void {
     }
   });
 
-  it('releases a few hundred holds at once, and the others with the next check', async () => {
-    const limit = compile({ algo: 'budget', limit: 300, period: 'month', hold: '5s', onLapse: 'release' });
+  it('releases hundreds of holds at once, and tells no wait where more have lapsed', async () => {
+    const limit = compile({ algo: 'budget', limit: 1300, period: 'month', hold: '5s', onLapse: 'release' });
     const entry = { limit, identity, cost: 1 };
-    await stage.store.check(Array.from({ length: 300 }, () => ({ entries: [entry], hold: true, refundable: true })));
+    const reserveMany = (count: number) =>
+      stage.store.check(Array.from({ length: count }, () => ({ entries: [entry], hold: true, refundable: true })));
+    await reserveMany(300);
     at(5 * SECOND);
-    await expect(ask(stage.store, limit, { cost: 300 })).resolves.toMatchObject({ allowed: false, remaining: 256 });
-    await expect(ask(stage.store, limit, { cost: 300 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
+    await expect(ask(stage.store, limit, { cost: 1300 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
+    await stage.store.reset([{ limit, identity }]);
+    await reserveMany(1300);
+    at(10 * SECOND);
+    const refused = { allowed: false, remaining: 1024, retryAfterMs: 1 };
+    await expect(ask(stage.store, limit, { cost: 1300 })).resolves.toMatchObject(refused);
+    await expect(ask(stage.store, limit, { cost: 1300 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  it('waits for hundreds of holds that lapse, and never until the end of the window where there are more', async () => {
+    const limit = compile({ algo: 'budget', limit: 1300, period: 'month', hold: '5s', onLapse: 'release' });
+    const entry = { limit, identity, cost: 1 };
+    const reserveMany = (count: number) =>
+      stage.store.check(Array.from({ length: count }, () => ({ entries: [entry], hold: true, refundable: true })));
+    await reserveMany(700);
+    at(SECOND);
+    await reserveMany(100);
+    const wait = async (cost: number) => (await ask(stage.store, limit, { cost, peek: true })).retryAfterMs;
+    expect([await wait(1200), await wait(1201)]).toEqual([4 * SECOND, 5 * SECOND]);
+    at(2 * SECOND);
+    await reserveMany(500);
+    expect([await wait(800), await wait(1024), await wait(1300)]).toEqual([4 * SECOND, 5 * SECOND, 5 * SECOND]);
+  });
+
+  it('forgets no hold whose units are still to be given back', async () => {
+    const limit = compile({ algo: 'budget', limit: 4000, period: 'month', hold: '5s', onLapse: 'release' });
+    const entry = { limit, identity, cost: 1 };
+    await stage.store.check(Array.from({ length: 3000 }, () => ({ entries: [entry], hold: true, refundable: true })));
+    at(5 * SECOND);
+    for (let i = 0; i < 3; i++) await reserve(limit, 1);
+    expect(await left(limit)).toBe(3997);
   });
 
   it('keeps a thousand holds that have lapsed, and forgets the oldest first', async () => {
