@@ -10,8 +10,6 @@ export type UsageDays = DayUnits[];
 
 /** No day is longer, also where clocks are set back by two hours. In seconds; lua/driver/usage.lua has the same. */
 export const LONGEST_DAY = 26 * 3600;
-/** Units that are given back, nobody says of when, are looked for on so many days, the newest ones. */
-const LOOKED_FOR = 2;
 
 /** Adds units to the day that began at `start`. */
 export function chargeDay(days: UsageDays, start: number, units: number): void {
@@ -28,9 +26,9 @@ export function correctDay(days: UsageDays, chargedAt: number, difference: numbe
   if (day !== undefined && second < day.start + LONGEST_DAY) day.units = clamped(day.units + difference);
 }
 
-/** Takes units off, of which nobody says when they were charged: off the newest day first. */
+/** Takes units off, of which nobody says when they were charged: off the newest days that have any, as far back as there are days. */
 export function giveBack(days: UsageDays, units: number): void {
-  for (let i = days.length - 1; i >= 0 && i >= days.length - LOOKED_FOR && units > 0; i--) {
+  for (let i = days.length - 1; i >= 0 && units > 0; i--) {
     const day = days[i]!;
     const given = Math.min(units, day.units);
     day.units -= given;

@@ -9,10 +9,10 @@ local operate
 if has_operations then
   -- Each says whether it changed the counter.
   local operations = {
-    -- To give nothing back is to ask for what has lapsed.
+    -- To give nothing back is to ask for what has lapsed: 0 says that more has.
     [REFUND] = function(limit, state, units, ticket, charged_at)
       if units == 0 then
-        add(1)
+        add(state.more_lapsed and 0 or 1)
         return state.lapsed ~= nil
       end
       limit.algorithm.give(limit, state, units, ticket, charged_at)

@@ -12,8 +12,8 @@ if records_usage then
   local NOW, SOMETIME = -2, -1
   -- No day is longer: seconds.
   local LONGEST_DAY = 26 * 3600
-  -- Units that were charged nobody says when are looked for on so many of the newest days.
-  local LOOKED_FOR = 2
+  -- So many days are read at once where units are looked for that were charged nobody says when.
+  local PAGE = 8
   -- So many values are passed to a command at once.
   local MOST_AT_ONCE = 1000
 
@@ -95,12 +95,18 @@ if records_usage then
     redis.call('LSET', key, place, clamped(redis.call('LINDEX', key, place) + difference))
   end
 
+  -- Off the newest days that have any, as far back as there are days.
   local function give_back(key, units)
-    local days = ask('LRANGE', key, as_text(-2 * LOOKED_FOR), '-1')
-    for i = #days, 2, -2 do
-      local given = min(units, tonumber(days[i]))
-      if given > 0 then redis.call('LSET', key, as_text(i - 1 - #days), as_text(days[i] - given)) end
-      units = units - given
+    local first = floor(ask('LLEN', key) / 2)
+    while units > 0 and first > 0 do
+      local last = first - 1
+      first = max(0, first - PAGE)
+      local days = redis.call('LRANGE', key, as_text(2 * first), as_text(2 * last + 1))
+      for i = #days, 2, -2 do
+        local given = min(units, tonumber(days[i]))
+        if given > 0 then redis.call('LSET', key, as_text(2 * first + i - 1), as_text(days[i] - given)) end
+        units = units - given
+      end
     end
   end
 

@@ -110,6 +110,62 @@ describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => 
     expect(await rowsOf(store, limit)).toEqual([]);
   });
 
+  it('lack all that was given back nobody says when, whichever days have units', async () => {
+    const limit = recorded({ algo: 'fixed-window', rate: 100, interval: '1m' });
+    await ask(store, limit, { identity, cost: 16 });
+    // Of these days all comes back that was charged.
+    for (let day = 0; day < 2; day++) {
+      clock.advanceMs(DAY_MS);
+      await ask(store, limit, { identity, cost: 3 });
+      await store.refund([{ limit, identity, units: 3 }]);
+    }
+    clock.advanceMs(DAY_MS);
+    await store.refund([{ limit, identity, units: 6 }]);
+    expect(await usage(limit)).toEqual([{ day: '2026-11-22', units: 10 }]);
+    for (let day = 0; day < 20; day++) {
+      clock.advanceMs(DAY_MS);
+      await ask(store, limit, { identity, cost: 2 });
+    }
+    await store.refund([{ limit, identity, units: 39 }]);
+    expect(await usage(limit)).toEqual([
+      { day: '2026-11-22', units: 10 },
+      { day: '2026-11-26', units: 1 },
+    ]);
+    await store.refund([{ limit, identity, units: 2 }]);
+    expect(await usage(limit)).toEqual([{ day: '2026-11-22', units: 9 }]);
+  });
+
+  it('lack what had lapsed when its counter was reset', async () => {
+    const limit = recorded({ algo: 'budget', limit: 3000, period: 'month', hold: '1h', onLapse: 'release' });
+    const reserve = (cost: number, times = 1) =>
+      store.check(
+        Array.from({ length: times }, () => ({ entries: [{ limit, identity, cost }], refundable: true, hold: true })),
+      );
+    await reserve(1, 1100);
+    clock.advanceMs(1_800_000);
+    await reserve(7);
+    await ask(store, limit, { identity, cost: 2 });
+    clock.advanceMs(1_800_000);
+    await store.reset([{ limit, identity }]);
+    // What is held yet is forgotten, and nobody knows what it will have cost.
+    expect(await usage(limit)).toEqual([{ day: '2026-11-22', units: 9 }]);
+    clock.advanceMs(DAY_MS);
+    expect(await usage(limit)).toEqual([{ day: '2026-11-22', units: 9 }]);
+  });
+
+  it('lack thousands of units whose holds have lapsed, and so does the history', async () => {
+    const plan = { algo: 'calendar-window', rate: 9000, period: 'month', retain: '90d' } as const;
+    const limit = recorded({ ...plan, hold: '1h', onLapse: 'release' });
+    const entry = { limit, identity, cost: 1 };
+    await store.check(Array.from({ length: 2100 }, () => ({ entries: [entry], refundable: true, hold: true })));
+    await ask(store, limit, { identity, cost: 2 });
+    clock.advanceMs(3_600_000);
+    expect((await store.history({ limit, identity })).map(({ count }) => count)).toEqual([2]);
+    expect(await usage(limit)).toEqual([{ day: '2026-11-22', units: 2 }]);
+    clock.advanceMs(60 * DAY_MS);
+    expect((await store.history({ limit, identity })).map(({ count }) => count)).toEqual([2]);
+  });
+
   it('hold what was settled in place of what was reserved', async () => {
     const limit = recorded({ algo: 'budget', limit: 100, period: 'day', hold: '2d', onLapse: 'release' });
     const reserve = async (cost: number) => {

@@ -31,7 +31,7 @@ import type { LearntRate, Lesson } from '../lesson.js';
 import { LearntRates } from './learnt-rates.js';
 import { Reservations } from './reservations.js';
 import { noteCorrection } from './usage-corrections.js';
-import { UsageReader } from './usage-reader.js';
+import { releaseAllLapsed, UsageReader } from './usage-reader.js';
 import { UsageRecords } from './usage-records.js';
 
 /** How a `MemoryStore` counts. */
@@ -206,8 +206,11 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   reset(counters: readonly Counter[]): Promise<void> {
-    for (const { limit, identity } of counters) {
+    for (const counter of counters) {
+      const { limit, identity } = counter;
       const key = counterId(limit, identity);
+      // What had lapsed by now is not billed.
+      if (limit.usage !== undefined) releaseAllLapsed(this.table, this.counters, counter, this.clock());
       this.table.forget(limit, identity);
       this.learning.forget(key);
       this.rates.forget(key);
@@ -222,7 +225,9 @@ export class MemoryStore extends DirectStore implements Store {
         new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history'))),
       );
     }
-    const { state } = viewOf(this.table, counter, this.clock());
+    const now = this.clock();
+    releaseAllLapsed(this.table, this.counters, counter, now);
+    const { state } = viewOf(this.table, counter, now);
     return Promise.resolve(algorithm.history(parameters, state));
   }
 

@@ -19,7 +19,7 @@ export class UsageReader {
   /** The units of a counter by the days of a range. */
   units(counter: Counter, range: TimeRange): NamedUnits[] {
     const now = this.clock();
-    this.releaseLapsed(counter, now);
+    releaseAllLapsed(this.table, this.counters, counter, now);
     return namedUnits(counter.limit.usage!, range, this.records.days(counter, now), now);
   }
 
@@ -33,7 +33,9 @@ export class UsageReader {
     let page: KeyDays[] = [];
     for (const { key, days: recorded } of this.records.keys(limit, this.clock())) {
       // What stands for a key that is long or odd does not tell the key.
-      if (plainIdentity(key) === key) this.releaseLapsed({ limit: limitFor(key), identity: key }, this.clock());
+      if (plainIdentity(key) === key) {
+        releaseAllLapsed(this.table, this.counters, { limit: limitFor(key), identity: key }, this.clock());
+      }
       const days = namedUnits(limit.usage!, range, recorded, this.clock());
       if (days.length === 0) continue;
       page.push({ key, days });
@@ -43,9 +45,10 @@ export class UsageReader {
     }
     if (page.length > 0) yield page;
   }
+}
 
-  /** Units of holds that have lapsed come off, some of them at a time. */
-  private releaseLapsed(counter: Counter, now: number): void {
-    for (let view; (view = viewOf(this.table, counter, now)).corrections !== undefined;) this.counters.store(view);
-  }
+/** Units of holds that have lapsed come off a counter, some of them at a time. */
+export function releaseAllLapsed(table: CounterTable, counters: Counters, counter: Counter, now: number): void {
+  if (counter.limit.hold?.releases !== true) return;
+  for (let view; (view = viewOf(table, counter, now)).lapsed.length > 0;) counters.store(view);
 }

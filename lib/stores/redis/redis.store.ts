@@ -100,7 +100,7 @@ export class RedisStore extends DirectStore implements Store {
     this.ownsClient = ownsClient;
     this.release = release;
     this.calls = new ScriptCalls(client, prefix, timeoutMs, clock, script);
-    this.usageReader = new UsageReader(client, prefix, this.calls, (refunds) => this.refund(refunds));
+    this.usageReader = new UsageReader(client, prefix, this.calls, (counter) => this.releaseLapsed(counter));
     if (isCluster(client)) {
       const slots = new Slots(client, prefix);
       this.slots = slots;
@@ -210,19 +210,33 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async reset(counters: readonly Counter[]): Promise<void> {
-    const calls = counters.map((counter) => {
-      const key = keyOf(this.prefix, counter);
-      const keys = [key, ...extraKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
-      if (counter.limit.hold !== undefined) keys.push(holdsKeyOf(key));
-      return this.calls.guarded(() => this.client.del(...keys));
-    });
-    await Promise.all(calls);
+    await Promise.all(counters.map((counter) => this.forget(counter)));
+  }
+
+  private async forget(counter: Counter): Promise<void> {
+    const { hold, usage } = counter.limit;
+    const key = keyOf(this.prefix, counter);
+    const keys = [key, ...extraKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
+    if (hold !== undefined) keys.push(holdsKeyOf(key));
+    // What had lapsed by now is not billed.
+    if (hold?.releases === true && usage !== undefined) await this.releaseLapsed(counter);
+    await this.calls.guarded(() => this.client.del(...keys));
+  }
+
+  /** Units of holds that have lapsed come off, some of them at a time. */
+  private async releaseLapsed(counter: Counter): Promise<void> {
+    const none = { ...counter, units: 0 };
+    let isDone: number;
+    do {
+      isDone = await this.operate(none, (program) => program.refund(none), succeeded);
+    } while (isDone === 0);
   }
 
   async history(counter: Counter): Promise<WindowCount[]> {
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
     }
+    if (counter.limit.hold?.releases === true) await this.releaseLapsed(counter);
     return this.operate(
       counter,
       (program) => program.history(counter),

@@ -7,7 +7,6 @@ import { type DayUnits } from '../../limits/usage-days.js';
 import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
 import type { RedisClient } from '../../redis/client.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
-import type { Refund } from '../store.js';
 import { hashTagOf, recordIndexKey, recordKey } from './keys.js';
 import type { ScriptCalls } from './script-calls.js';
 import { slotTags } from './slot-tags.js';
@@ -17,8 +16,6 @@ const AT_ONCE = 256;
 /** Days that may have been recorded besides one for each day: of another time zone, or ahead of our clock. */
 const SPARE_DAYS = 4;
 const DAY_SECONDS = 86_400;
-/** Steps in which all holds are released that may have lapsed: 256 in each, of 1,000. */
-const LAPSED_STEPS = 4;
 
 /** Tells the limit of a key, which may have a rate of its own. */
 type LimitFor = (identity: string) => CompiledLimit;
@@ -29,7 +26,8 @@ export class UsageReader {
     private readonly client: RedisClient,
     private readonly prefix: string,
     private readonly calls: ScriptCalls,
-    private readonly refund: (refunds: readonly Refund[]) => Promise<void>,
+    /** Takes units of holds that have lapsed off a counter. */
+    private readonly releaseLapsed: (counter: Counter) => Promise<void>,
   ) {}
 
   /** The units of a counter by the days of a range. */
@@ -80,11 +78,6 @@ export class UsageReader {
   private async release(keys: readonly string[], limitFor: LimitFor): Promise<void> {
     for (const identity of keys)
       if (plainIdentity(identity) === identity) await this.releaseLapsed({ limit: limitFor(identity), identity });
-  }
-
-  /** Units of holds that have lapsed come off, some of them at a time. */
-  private async releaseLapsed(counter: Counter): Promise<void> {
-    for (let i = 0; i < LAPSED_STEPS; i++) await this.refund([{ ...counter, units: 0 }]);
   }
 
   private async unitsOf(limit: CompiledLimit, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {
