@@ -56,7 +56,8 @@ export class RecencyList<E extends Kept> {
 
   constructor(
     private readonly maxKeys: number,
-    private readonly maxBytes: number,
+    /** It may change: entries are evicted with the next one that is put. */
+    public maxBytes: number,
     /** Takes an entry out of its map; it is not in the list any more. */
     private readonly evicted: (entry: E) => void,
   ) {}

@@ -8,6 +8,8 @@ export interface Block {
   readonly duration: number;
   /** How many blocks began by refusals of a limit whose blocks have steps, and are not forgotten. */
   readonly offences: number;
+  /** Somebody set it by a call: it is remembered when there is no room for those that refusals began. */
+  readonly isByHand?: true | undefined;
 }
 
 /** More offences are not told apart. */
@@ -17,12 +19,12 @@ const LONGEST = 2 ** 45 - 1;
 
 /** A stored block as of now; nothing if nothing of it counts any more. */
 export function blockAt({ escalation }: CompiledLimit, stored: Block, now: number): Block | undefined {
-  const { until, duration } = stored;
+  const { until, duration, isByHand } = stored;
   const offences = escalation === undefined ? 0 : stored.offences;
   if (until > now && duration > 0) {
     // If the clock was set back, the block ends no later than if it had just begun.
     const end = Math.min(until, now + duration);
-    return end === until && offences === stored.offences ? stored : { until: end, duration, offences };
+    return end === until && offences === stored.offences ? stored : { until: end, duration, offences, isByHand };
   }
   if (escalation === undefined || offences === 0 || now >= until + escalation.forgetAfter) return undefined;
   // It is over, also if the clock steps back again; and if it did, no more than if it had just ended.
@@ -48,7 +50,13 @@ export function blockFor(duration: number, now: number, last: Block | undefined)
   return duration > 0 ? blockOf(duration, now, last?.offences ?? 0) : undefined;
 }
 
+/** The same, as somebody sets it by a call. */
+export function blockByHand(duration: number, now: number, last: Block | undefined): Block | undefined {
+  const block = blockFor(duration, now, last);
+  return block && { ...block, isByHand: true };
+}
+
 function blockOf(micros: number, now: number, offences: number): Block {
   const duration = offences > 0 ? Math.min(micros, LONGEST) : micros;
-  return { until: now + duration, duration, offences };
+  return { until: now + duration, duration, offences, isByHand: undefined };
 }

@@ -1,5 +1,7 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { RecencyList } from '../../util/recency-list.js';
+import { Bans } from './bans.js';
+import type { Block } from './block.js';
 import { Credits } from './credits.js';
 import { type Entry, keyOf, LimitCounters } from './limit-counters.js';
 
@@ -30,16 +32,19 @@ export class CounterTable {
   private readonly known = new WeakMap<CompiledLimit, LimitCounters>();
   /** Prepaid units, by counter. */
   readonly credits = new Credits();
+  /** The blocks of counters that were evicted. */
+  private readonly bans: Bans;
   private timer: NodeJS.Timeout | undefined;
   private sweeping: Iterator<Entry> | undefined;
 
   constructor(
     private readonly maxKeys: number,
-    maxBytes: number,
+    private readonly maxBytes: number,
     /** The time in whole microseconds. */
     private readonly clock: () => number,
   ) {
-    this.order = new RecencyList(maxKeys, maxBytes, (entry) => this.unlist(entry));
+    this.order = new RecencyList(maxKeys, maxBytes, (entry) => this.evicted(entry));
+    this.bans = new Bans(maxKeys, maxBytes);
   }
 
   get size(): number {
@@ -47,7 +52,7 @@ export class CounterTable {
   }
 
   get bytes(): number {
-    return this.order.bytes;
+    return this.order.bytes + this.bans.bytes;
   }
 
   /** How many limits have counters. */
@@ -62,6 +67,18 @@ export class CounterTable {
     const counters = this.listed.get(limit.id) ?? known ?? new LimitCounters(limit.id);
     this.known.set(limit, counters);
     return counters;
+  }
+
+  /** The block of a counter that was evicted with it. */
+  banOf(counters: LimitCounters, key: string): Block | undefined {
+    return this.bans.size === 0 ? undefined : this.bans.of(counters.id, key);
+  }
+
+  /** A counter has the block that it is stored with, and no other. */
+  endBan(counters: LimitCounters, key: string): void {
+    if (this.bans.size === 0) return;
+    this.bans.forget(counters.id, key);
+    this.share();
   }
 
   /** Keeps an entry as it is now. Blocks, offences and leases are remembered when there is no room for all the rest. */
@@ -85,8 +102,11 @@ export class CounterTable {
   }
 
   forget(limit: CompiledLimit, identity: string): void {
-    const entry = this.of(limit).get(keyOf(identity));
+    const counters = this.of(limit);
+    const key = keyOf(identity);
+    const entry = counters.get(key);
     if (entry !== undefined) this.delete(entry);
+    this.endBan(counters, key);
   }
 
   clear(): void {
@@ -97,6 +117,8 @@ export class CounterTable {
     for (const counters of this.listed.values()) counters.clear();
     this.listed.clear();
     this.order.clear();
+    this.bans.clear();
+    this.share();
   }
 
   private list(entry: Entry): void {
@@ -110,6 +132,19 @@ export class CounterTable {
     counters.add(entry);
   }
 
+  private evicted(entry: Entry): void {
+    if (entry.block !== undefined) {
+      this.bans.keep(entry, this.clock());
+      this.share();
+    }
+    this.unlist(entry);
+  }
+
+  /** Counters and bans have all memory together. */
+  private share(): void {
+    this.order.maxBytes = this.maxBytes - this.bans.bytes;
+  }
+
   private unlist(entry: Entry): void {
     const { home } = entry;
     home.delete(entry);
@@ -121,7 +156,12 @@ export class CounterTable {
   /** Forgets a share of the counters that have run out; ends the timer when none is left. */
   private sweep(): void {
     const now = this.clock();
-    for (let looked = Math.ceil(this.maxKeys / SWEEP_SHARE); looked > 0; looked--) {
+    const looks = Math.ceil(this.maxKeys / SWEEP_SHARE);
+    if (this.bans.size > 0) {
+      this.bans.sweep(now, looks);
+      this.share();
+    }
+    for (let looked = looks; looked > 0; looked--) {
       this.sweeping ??= this.entries();
       const { done, value } = this.sweeping.next();
       if (done === true) {
@@ -130,7 +170,7 @@ export class CounterTable {
       }
       if (value.expiresAt <= now) this.delete(value);
     }
-    if (this.size > 0) return;
+    if (this.size > 0 || this.bans.size > 0) return;
     clearInterval(this.timer);
     this.timer = undefined;
   }

@@ -47,7 +47,8 @@ export class View implements Counter {
  */
 export function viewOf(table: CounterTable, { limit, identity }: Counter, now: number, view = new View()): View {
   const counters = table.of(limit);
-  const reused = counters.get(keyOf(identity));
+  const key = keyOf(identity);
+  const reused = counters.get(key);
   const stored = reused === undefined || reused.expiresAt <= now ? undefined : reused;
   // What is kept of the quota for others counts as much as all the rest.
   const state = open(limit.whole, stored, now, counters);
@@ -66,7 +67,8 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   view.met = 0;
   view.allowed = false;
   view.delay = undefined;
-  if (stored?.block !== undefined) takeOver(view, stored.block, now);
+  const block = reused === undefined ? table.banOf(counters, key) : stored?.block;
+  if (block !== undefined) takeOver(view, block, now);
   if (view.holds !== undefined) releaseLapsed(view);
   return view;
 }

@@ -124,11 +124,13 @@ export class Counters {
     }
     let lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);
     if (holds !== undefined) lives = Math.max(lives, holds.until + this.slackMs * 1000 - state.now);
+    const key = reused === undefined ? keyOf(view.identity) : reused.key;
+    if (reused === undefined) this.table.endBan(counters, key);
     if (lives <= 0) {
       if (reused !== undefined) this.table.delete(reused);
       return;
     }
-    const entry = reused ?? counters.make(keyOf(view.identity));
+    const entry = reused ?? counters.make(key);
     const before = entry.state;
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;

@@ -20,7 +20,7 @@ import {
   type Store,
   type StoreDecision,
 } from '../store.js';
-import { blockFor } from './block.js';
+import { blockByHand } from './block.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { viewOf } from './counter-view.js';
 import { Counters } from './counters.js';
@@ -38,6 +38,7 @@ import { UsageRecords } from './usage-records.js';
 export interface MemoryStoreOptions {
   /**
    * How many counters are kept at most; the least recently used goes first, those that are blocked, have offences or hold leases last.
+   * Blocks and offences of counters that had to go are kept without them, as many as there may be counters.
    * @default 100_000
    */
   maxKeys?: number;
@@ -182,7 +183,7 @@ export class MemoryStore extends DirectStore implements Store {
 
   block(counter: Counter, durationMs: number): Promise<void> {
     const view = viewOf(this.table, counter, this.clock());
-    view.block = blockFor(Math.round(durationMs * 1000), view.state.now, view.block ?? view.past);
+    view.block = blockByHand(Math.round(durationMs * 1000), view.state.now, view.block ?? view.past);
     view.past = undefined;
     this.counters.store(view);
     return Promise.resolve();
