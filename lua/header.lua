@@ -82,7 +82,7 @@
 --
 -- A fragment of algorithms/ returns a table:
 --   parameters              the names of the numbers that the limit brings, in their order
---   open(limit, stored, now, key, state)   fills in the state as of now, from what is stored; true if the limit is of another time.
+--   open(limit, stored, now, key, state, units_for)   fills in the state as of now, from what is stored; true if the limit is of another time.
 --                           The state may be one that was used for another counter of the limit
 --   fits(limit, state, cost)        whether cost <= quota fits
 --   take(limit, state, cost)        charges what fits
@@ -112,6 +112,7 @@
 --                           function says how many units, not given back yet, were charged from a time on and come back before another
 --   held_for(limit, state, units_within)   microseconds for which what is stored has to be kept because of what is held, 0 if it need not
 --                           be; and those for which what is held has to be kept, where that changes
+--   units_for(limit, state) the quota that its units are for, where it is stored with that; `open` is told it again
 --   varies                  true if what fits at once differs from window to window, by more than the quota; it has
 --                           capacity(limit, state), the most units that fit at once now; credits(limit, state), those that are left; and
 --                           credit(limit, state, units), which adds some. Its fits and retry_after are asked of any cost

@@ -17,6 +17,8 @@ export interface PlanState extends CalendarWindowState {
    */
   rate: number;
   spent: number;
+  /** The smallest rate under which it was charged in its window: what is left is left of that. */
+  least: number;
   /** Credits, those that are used in this window included; and the part of them that is taken off the balance already. */
   gross: number;
   taken: number;
@@ -96,6 +98,7 @@ function open(base: Windows, parameters: PlanParameters, stored: PlanState | und
     moved: 0,
     rate: wholeOf(parameters),
     spent: 0,
+    least: wholeOf(parameters),
     gross: 0,
     taken: 0,
     age: undefined,
@@ -111,6 +114,7 @@ function open(base: Windows, parameters: PlanParameters, stored: PlanState | und
     state.moved = stored.moved;
     state.taken = stored.spent;
     state.rate = stored.rate;
+    state.least = stored.least;
     state.age = 0;
     return state;
   }
@@ -122,13 +126,20 @@ function open(base: Windows, parameters: PlanParameters, stored: PlanState | und
   const { before, earlier } = aroundOf(parameters, now);
   const rate = wholeOf(parameters);
   if (stored.end > before) {
-    state.moved = moving(parameters, leftOf(Math.min(rate, stored.rate), { count, moved }));
+    state.moved = moving(parameters, leftOf(Math.min(rate, stored.least), { count, moved }));
     state.age = 1;
   } else if (stored.end > earlier) {
-    state.moved = moving(parameters, rate);
+    state.moved = moving(parameters, Math.min(rate, stored.rate));
     state.age = 2;
   }
+  if (state.age !== undefined) state.rate = state.least = stored.rate;
   return state;
+}
+
+/** Notes the rate under which it is charged or credited. */
+function noteRate(parameters: PlanParameters, state: PlanState): void {
+  state.rate = wholeOf(parameters);
+  state.least = state.count === 0 ? state.rate : Math.min(state.least, state.rate);
 }
 
 /** The end of the window after the one of a state, or of the one after that. */
@@ -141,7 +152,7 @@ function endAfter(parameters: PlanParameters, { end, now }: PlanState, which: 'n
  * A calendar window of a plan: a share of what is left of it moves on, once, and credits are taken when all of it is used.
  *
  *     allowed      count + cost <= rate + moved + credits
- *     moved        floor(rollover x (rate - max(0, count - moved))) of the window before
+ *     moved        floor(rollover x (rate - max(0, count - moved))) of the window before, by its smallest rate
  *     spent        max(0, count - rate - moved), which is taken off the credits
  */
 export function planned<O extends PlanOptions>(
@@ -172,8 +183,8 @@ export function planned<O extends PlanOptions>(
     open: (parameters, stored, now) => open(base, parameters, stored, now),
     fits: (parameters, state, cost) => state.count + cost <= capacityOf(parameters, state),
     take(parameters, state, cost) {
+      noteRate(parameters, state);
       takeSettled(parameters, state, cost);
-      state.rate = wholeOf(parameters);
     },
     ...(base.holds && {
       holds: {
@@ -193,9 +204,10 @@ export function planned<O extends PlanOptions>(
       const { end, now, age } = state;
       const credits = creditsOf(parameters, state);
       const whole = wholeOf(parameters);
-      const left = age === 0 ? leftOf(whole, state) : age === 1 ? whole : 0;
+      const ofSilence = Math.min(whole, state.rate);
+      const left = age === 0 ? leftOf(Math.min(whole, state.least), state) : age === 1 ? ofSilence : 0;
       if (cost <= quota + moving(parameters, left) + credits) return end - now;
-      const isLater = age === 0 && plan.rollover > 0 && cost <= quota + moving(parameters, whole) + credits;
+      const isLater = age === 0 && plan.rollover > 0 && cost <= quota + moving(parameters, ofSilence) + credits;
       return isLater ? endAfter(parameters, state, 'next') - now : Infinity;
     },
     keepFor(parameters, state) {
@@ -213,7 +225,7 @@ export function planned<O extends PlanOptions>(
       credit(parameters, state, units) {
         const most = parameters.plan.mostCredits;
         const left = creditsOf(parameters, state);
-        state.rate = wholeOf(parameters);
+        noteRate(parameters, state);
         state.gross += units > 0 ? Math.min(units, most - left) : -Math.min(-units, left);
       },
     },

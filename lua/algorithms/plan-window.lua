@@ -6,7 +6,8 @@
 -- A state's `gross` is what is left and what is used in this window; the `taken` part of it is off the balance already. Its `age` is the
 -- number of windows since it was charged or changed, nothing where nobody knows the key. Its `rate` is the one under which it was charged
 -- last: whoever gives units back may know an older one, and must not reckon credits anew by that. Its `returned` units are of holds that
--- lapsed before the stored window ended, and that nobody asked for until then.
+-- lapsed before the stored window ended, and that nobody asked for until then. Its `least` is the smallest rate under which it was charged
+-- in its window: what is left is left of that. Where it is smaller than the rate, it stands before the value as the quota that units are for.
 --
 -- Uses: in_proportion, make_algorithm, time_to_live
 
@@ -39,7 +40,7 @@ plan.encoded_size = 56
 plan.reuses_state = nil
 plan.varies = true
 
-function plan.open(limit, stored, now, key, state)
+function plan.open(limit, stored, now, key, state, least)
   local running, is_followed, window_start, window_end, count, last, moved, rate, spent = limit, false, nil, nil, 0, nil, 0, 0, 0
   if stored then
     window_start, window_end, count, last, moved, rate, spent = unpack_doubles('<ddddddd', stored)
@@ -51,18 +52,20 @@ function plan.open(limit, stored, now, key, state)
   end
   if open_window(running, count > 0 and string.sub(stored, 1, 32), now, key, state) then return true end
   if is_followed then state.start = window_start end
-  state.moved, state.gross, state.taken, state.age, state.rate = 0, 0, 0, nil, whole_of(limit)
+  state.moved, state.gross, state.taken, state.age, state.rate, state.least = 0, 0, 0, nil, whole_of(limit), whole_of(limit)
+  least = least or rate
   if stored and now < window_end then
-    state.moved, state.taken, state.age, state.rate = moved, spent, 0, rate
+    state.moved, state.taken, state.age, state.rate, state.least = moved, spent, 0, rate, least
   elseif stored then
     count = max(0, count - (state.returned or 0))
     -- Credits that came back with these are still off the balance.
     state.taken = spent - max(0, min(spent, count - rate - moved))
     if limit.rollover > 0 and window_end > limit.before then
-      state.moved, state.age = moving(limit, left_of(min(whole_of(limit), rate), count, moved)), 1
+      state.moved, state.age = moving(limit, left_of(min(whole_of(limit), least), count, moved)), 1
     elseif limit.rollover > 0 and window_end > limit.earlier then
-      state.moved, state.age = moving(limit, whole_of(limit)), 2
+      state.moved, state.age = moving(limit, min(whole_of(limit), rate)), 2
     end
+    if state.age then state.rate, state.least = rate, rate end
   end
   if limit.has_credits == 1 then
     state.balance = tonumber(redis.call('MGET', credits_key(key))[1] or 0) or 0
@@ -90,22 +93,30 @@ function plan.take_settled(limit, state, cost)
   state.age = 0
 end
 
-function plan.take(limit, state, cost)
-  plan.take_settled(limit, state, cost)
+-- Notes the rate under which it is charged or credited.
+local function note_rate(limit, state)
   state.rate = whole_of(limit)
+  state.least = state.count == 0 and state.rate or min(state.least, state.rate)
+end
+
+function plan.units_for(_, state) return state.least < state.rate and state.least or nil end
+
+function plan.take(limit, state, cost)
+  note_rate(limit, state)
+  plan.take_settled(limit, state, cost)
 end
 
 function plan.remaining(limit, state) return capacity_of(limit, state) - state.count end
 
 function plan.retry_after(limit, state, cost)
-  local whole, credits, left = whole_of(limit), credits_of(limit, state), 0
+  local credits, left, of_silence = credits_of(limit, state), 0, min(whole_of(limit), state.rate)
   if state.age == 0 then
-    left = left_of(whole, state.count, state.moved)
+    left = left_of(min(whole_of(limit), state.least), state.count, state.moved)
   elseif state.age == 1 then
-    left = whole
+    left = of_silence
   end
   if cost <= limit.quota + moving(limit, left) + credits then return state.window_end - state.now end
-  if state.age == 0 and limit.rollover > 0 and cost <= limit.quota + moving(limit, whole) + credits then
+  if state.age == 0 and limit.rollover > 0 and cost <= limit.quota + moving(limit, of_silence) + credits then
     return state.window_end + limit.next_end - limit.window_end - state.now
   end
   return math.huge
@@ -141,7 +152,7 @@ plan.credits = credits_of
 -- Adds credits, or takes back what is left of so many.
 function plan.credit(limit, state, units)
   local left = credits_of(limit, state)
-  state.rate = whole_of(limit)
+  note_rate(limit, state)
   state.gross = state.gross + (units > 0 and min(units, MOST_CREDITS - left) or -min(-units, left))
 end
 

@@ -31,6 +31,10 @@ local function save(limit, state, reset_after, changed)
   local algorithm, key, keep_for = limit.algorithm, KEYS[state.number], reset_after
   if algorithm.keep_for then keep_for = max(keep_for, algorithm.keep_for(limit, state, reset_after)) end
   if is_varied and limit.hold then keep_for = holds.save(limit, state, keep_for) end
+  if algorithm.units_for then
+    state.envelope = state.envelope or {}
+    state.envelope.carried_to = algorithm.units_for(limit, state)
+  end
   if state.envelope then
     write_wrapped(limit, state, keep_for)
   elseif algorithm.encode then
@@ -61,7 +65,7 @@ local function read(limit, number, state)
   if is_varied and limit.hold and value and algorithm.ended then algorithm.ended(limit, state, value, now, holds.units_within) end
   local quota = carried_to or limit.quota_before
   if limit.carry == NO_CARRY or quota == limit.quota or not (value or algorithm.own_type) then
-    of_another_time = algorithm.open(limit, value, now, key, state)
+    of_another_time = algorithm.open(limit, value, now, key, state, carried_to)
   else
     of_another_time = carry_over(limit, value, key, quota, state)
   end

@@ -97,9 +97,45 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
     const { consume, peek, days } = stage();
     await consume(plan(), 4);
     days(1);
-    // What is left of a window is left of the smaller rate.
+    // What is left of a window is left of the smallest rate.
     expect(await peek(plan({ rate: 100 }))).toMatchObject({ quota: 103 });
     expect(await peek(plan({ rate: 6 }))).toMatchObject({ quota: 7 });
+  });
+
+  it('moves nothing of a rate that a window was not charged under', async () => {
+    const { consume, peek, days } = stage();
+    const [small, large] = [plan({ rate: 1000 }), plan({ rate: 10_000 })];
+    await consume(small, 400);
+    expect(await consume(large)).toMatchObject({ remaining: 9599 });
+    // A wait knows it, too.
+    expect(await consume(large, 10_299)).toMatchObject({ allowed: false, retryAfterMs: DAY / 2 });
+    expect(await consume(large, 10_300)).toMatchObject({ allowed: false, retryAfterMs: 1.5 * DAY });
+    days(1);
+    expect(await peek(large)).toMatchObject({ quota: 10_299 });
+    // A window that was charged under the larger rate alone is one of that.
+    await consume(large, 1299);
+    days(1);
+    expect(await peek(large)).toMatchObject({ quota: 14_500 });
+    await consume(large, 4500);
+    await consume(small, 100);
+    await consume(large, 100);
+    days(1);
+    expect(await peek(large)).toMatchObject({ quota: 10_400 });
+  });
+
+  it('moves a share of the rate charged last of a window that nobody used', async () => {
+    const { consume, peek, days } = stage();
+    const [small, large] = [plan({ rate: 1000 }), plan({ rate: 10_000 })];
+    await consume(small, 1000);
+    days(1);
+    expect(await consume(large, 10_501)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
+    expect(await consume(large, 10_500)).toMatchObject({ allowed: false, retryAfterMs: DAY / 2 });
+    days(1);
+    expect(await peek(large)).toMatchObject({ quota: 10_500 });
+    await consume(large, 10_500);
+    days(2);
+    expect(await peek(large)).toMatchObject({ quota: 15_000 });
+    expect(await peek(small)).toMatchObject({ quota: 1500 });
   });
 
   it('keeps shares of the quota, and remembers finished windows', async () => {
