@@ -84,6 +84,23 @@ describe.each(Object.entries(storeKinds))('holds of a plan that lapse unseen, in
     expect(await peek(limit)).toMatchObject({ credits: 910, remaining: 1010 });
   });
 
+  it('are back before a reset, which keeps credits', async () => {
+    const { store, credit, hours, reserve, peek } = stage();
+    const limit = plan({ credits: true });
+    await credit(limit, 20);
+    await reserve(limit, 120);
+    hours(2);
+    await store.reset([{ limit, identity }]);
+    expect(await peek(limit)).toMatchObject({ remaining: 120, credits: 20 });
+    await reserve(limit, 120);
+    hours(24);
+    await store.reset([{ limit, identity }]);
+    expect(await peek(limit)).toMatchObject({ remaining: 120, credits: 20 });
+    await reserve(limit, 115);
+    await store.reset([{ limit, identity }]);
+    expect(await peek(limit)).toMatchObject({ remaining: 105, credits: 5 });
+  });
+
   it('leave as much as they gave back to move on', async () => {
     const { consume, hours, reserve, peek } = stage();
     const limit = plan({ rollover: 0.5 });

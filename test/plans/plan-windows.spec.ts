@@ -193,6 +193,22 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
     expect(await peek(credits({ rate: 2 }))).toMatchObject({ credits: 0, remaining: 0 });
   });
 
+  it('keeps the credits that it tells when it is reset', async () => {
+    const { store, consume, peek, credit } = stage();
+    for (const [rate, left] of [
+      [110, 100],
+      [20, 10],
+    ] as const) {
+      const limit = credits({ rate });
+      await credit(limit, 100);
+      await consume(credits(), 110);
+      expect(await peek(limit)).toMatchObject({ credits: left });
+      await store.reset([{ limit, identity }]);
+      expect(await peek(limit)).toMatchObject({ credits: left, remaining: rate + left });
+      await credit(limit, -left);
+    }
+  });
+
   it('holds units of credits at an estimate, and settles them', async () => {
     const { store, peek, credit, days } = stage();
     const limit = new CompiledLimit(

@@ -155,9 +155,12 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   credit(credit: Credit): Promise<number> {
+    return Promise.resolve(this.addCredits(credit, this.clock()));
+  }
+
+  private addCredits(credit: Credit, now: number): number {
     const { units, id, identity } = credit;
     const limit = credit.limit.whole;
-    const now = this.clock();
     const view = viewOf(this.table, { limit, identity }, now);
     const { algorithm, parameters } = limit;
     const idKey = `${lineageId(limit, identity)}\n${id}`;
@@ -165,7 +168,7 @@ export class MemoryStore extends DirectStore implements Store {
       algorithm.varying!.credit(parameters, view.state, units);
       this.counters.store(view);
     }
-    return Promise.resolve(algorithm.varying!.credits(parameters, view.state)!);
+    return algorithm.varying!.credits(parameters, view.state)!;
   }
 
   penalize(charge: Charge): Promise<void> {
@@ -211,7 +214,10 @@ export class MemoryStore extends DirectStore implements Store {
       const { limit, identity } = counter;
       const key = counterId(limit, identity);
       // What had lapsed by now is not billed.
-      if (limit.usage !== undefined) releaseAllLapsed(this.table, this.counters, counter, this.clock());
+      if (limit.usage !== undefined || limit.takesCredits)
+        releaseAllLapsed(this.table, this.counters, counter, this.clock());
+      // Credits that came back, by a lapse or another rate, are noted at the counter only.
+      if (limit.takesCredits) this.addCredits({ ...counter, units: 0 }, this.clock());
       this.table.forget(limit, identity);
       this.learning.forget(key);
       this.rates.forget(key);
