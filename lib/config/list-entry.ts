@@ -44,7 +44,7 @@ export type ConfiguredListEntry = ListEntry & {
    * @default all limits
    */
   readonly limit?: string;
-  /** Why it is there: 1 to 200 characters. */
+  /** Why it is there: 1 to 200 characters on one line. */
   readonly reason?: string;
 };
 

@@ -40,6 +40,7 @@ import { policyProviders } from './policy.providers.js';
 import { Overrides } from '../overrides/overrides.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { Explainer } from '../explain/explainer.js';
+import { DeniedAddresses } from '../request/denied-addresses.js';
 import { RequestLimiter } from '../request/request-limiter.js';
 import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
@@ -85,6 +86,7 @@ const exported: (Type | string | symbol)[] = [
   RATE_LIMIT_STORE,
   RATE_LIMIT_REDIS,
   DecisionStream,
+  DeniedAddresses,
   Overrides,
   Explainer,
   PlanRegistry,

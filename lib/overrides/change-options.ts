@@ -18,7 +18,14 @@ import {
 
 export const CAUSE = ['by', 'reason'];
 const LONGEST_TEXT = 200;
-export const CAUSE_WANTS = `a string of 1 to ${LONGEST_TEXT} characters`;
+/** What would break a line, or show it as another one: control characters, line separators, marks of direction. */
+const UNSHOWN = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
+/** By whom or why something is changed, as a regular expression. */
+export const CAUSE_PATTERN = `^[^${UNSHOWN}]{1,${LONGEST_TEXT}}$`;
+const CAUSE_TEXT = new RegExp(CAUSE_PATTERN, 'u');
+/** Halves of characters, too. */
+const ALL_UNSHOWN = new RegExp(`[${UNSHOWN}\\p{Cs}]`, 'gu');
+export const CAUSE_WANTS = `a string of 1 to ${LONGEST_TEXT} characters on one line, without control characters and marks of direction`;
 export const MOST_OF_A_PAGE = 1000;
 
 /** The options of a change, as stores take them. */
@@ -63,7 +70,12 @@ export function readMode(mode: unknown, location: string): LimitMode {
 
 /** Whether something can say by whom or why something is changed. */
 export function isCauseText(text: unknown): text is string {
-  return typeof text === 'string' && text !== '' && text.length <= LONGEST_TEXT;
+  return typeof text === 'string' && text.length <= LONGEST_TEXT && CAUSE_TEXT.test(text) && !/\p{Cs}/u.test(text);
+}
+
+/** A name that somebody else chose, as a text that can say by whom something is changed. */
+export function asCauseText(text: string): string {
+  return text.replace(ALL_UNSHOWN, '\ufffd').slice(0, LONGEST_TEXT).replace(ALL_UNSHOWN, '');
 }
 
 /** Reads by whom and why something is changed. */

@@ -61,7 +61,9 @@ function readEntry(
       if (isLimitName(value.value)) limit = value.value;
       else wrong(`a limit's name: ${NAME_WANTS}`);
     } else if (name === 'reason') {
-      if (isCauseText(value.value)) reason = value.value;
+      // A folded text of YAML ends with a line feed.
+      const text = typeof value.value === 'string' ? value.value.replace(/\n$/, '') : value.value;
+      if (isCauseText(text)) reason = text;
       else wrong(CAUSE_WANTS);
     } else problems.add(at, policyMessages.unknown(name, OPTIONS));
   }

@@ -1,4 +1,5 @@
 import { algorithms } from '../algorithms/index.js';
+import { CAUSE_PATTERN } from '../overrides/change-options.js';
 import { LONGEST_KEY } from '../overrides/override-address.js';
 import type { JsonSchema, OptionKind } from './option-kind.js';
 import { LIMIT_KINDS } from './limit-kinds.js';
@@ -95,7 +96,7 @@ const LIST_ENTRY = {
     identity: { description: "A key, such as 'tenant:acme'.", ...KEYS, pattern: '^[^*]+$' },
     pattern: { description: "The beginning of keys, such as 'tenant:*'.", ...KEYS, pattern: '^[^*]+[*]$' },
     limit: { description: 'The name of a limit. Default: all limits.', ...NAMES },
-    reason: { description: 'Why it is there.', type: 'string', minLength: 1, maxLength: 200 },
+    reason: { description: 'Why it is there.', type: 'string', pattern: CAUSE_PATTERN.replace(/\$$/, '\\n?$') },
   },
   additionalProperties: false,
   oneOf: ['ip', 'identity', 'pattern'].map((form) => ({ required: [form], properties: { [form]: true } })),

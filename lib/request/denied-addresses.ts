@@ -33,7 +33,7 @@ export class DeniedAddresses {
   }
 
   /** Whether a request is refused for its address. Throws if that was lost. */
-  refuses({ parts }: LimitedRequest): boolean {
+  refuses({ parts }: Pick<LimitedRequest, 'parts'>): boolean {
     const { shadow, ipv6Prefix } = this.settings;
     const address = addressOf(parts);
     if (address === undefined) {

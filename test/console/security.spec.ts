@@ -166,6 +166,47 @@ describe.each([
     expect(JSON.stringify(lines)).not.toContain('secret-identity');
   });
 
+  it('keeps addresses out that are denied for all limits', async () => {
+    for (const status of [403, 429] as const) {
+      const other = await ConsoleApp.start({ fastify, limits: { lists: { status } } });
+      expect((await other.get('ops/limits')).status).toBe(200);
+      await other.service.deny({ ip: '127.0.0.0/8' });
+      for (const path of ['ops/limits', ...READS.map((read) => `ops/limits/api/${read}`), 'ops/limits/api/write']) {
+        expect((await other.get(path, { 'x-user': 'admin' })).status).toBe(status);
+      }
+      expect((await other.post('lists/remove', { ip: '127.0.0.0/8', reason: 'x' })).status).toBe(status);
+      expect(await other.service.listed({ ip: '127.0.0.1' })).toMatchObject({ list: 'deny' });
+      await other.service.allow({ ip: '127.0.0.1' });
+      expect((await other.get('ops/limits/api/session')).status).toBe(200);
+      await other.close();
+    }
+  });
+
+  it.each([
+    ['NUL', 'abuse\u0000'],
+    ['a line feed', 'abuse\n2026-01-01 ERROR all limits are off'],
+    ['a carriage return', 'abuse\r'],
+    ['an escape', '\u001b[31mabuse'],
+    ['a line separator', 'abuse\u2028'],
+    ['an override of the direction', 'abuse \u202egnp.exe'],
+    ['an isolate', 'abuse \u2066x'],
+    ['a mark of the direction', 'abuse\u200f'],
+    ['half a character', 'abuse \ud83d'],
+  ])('takes no reason with %s', async (__, reason) => {
+    for (const [path, body] of [
+      ['keys/block', BLOCK],
+      ['rates/set', { limit: 'things', patch: { rate: 3 } }],
+      ['lists', { list: 'deny', identity: 'anna' }],
+    ] as const) {
+      const response = await app.post(path, { ...body, reason });
+      const { errors } = (await response.json()) as Problem;
+      expect([response.status, errors?.map(({ field }) => field)]).toEqual([400, ['reason']]);
+    }
+    await expect(app.service.deny({ identity: 'anna' }, { reason })).rejects.toThrow("option 'reason'");
+    await expect(app.service.setRate('things', { rate: 3 }, { by: reason })).rejects.toThrow("option 'by'");
+    expect(await blocked()).toBe(false);
+  });
+
   it('limits its own routes, and no limit of the app does', async () => {
     const other = await ConsoleApp.start({
       fastify,
@@ -225,6 +266,14 @@ describe('a console in an app of another kind', () => {
     const response = await app.post('keys/block', BLOCK);
     expect(response.status).toBe(400);
     expect(((await response.json()) as Problem).detail).toContain("the app's body parser has to read application/json");
+  });
+
+  it('shows a name of somebody as one line of text', async () => {
+    await start({ console: { actor: () => 'ada\u0000\n\u202e@example.com' } });
+    await app.change('keys/block', BLOCK);
+    await app.change('rates/set', { limit: 'things', patch: { rate: 3 } });
+    const { changes } = await app.read<Changes>('changes');
+    expect(changes.map(({ by }) => by)).toEqual(Array(2).fill('ada\ufffd\ufffd\ufffd@example.com'));
   });
 
   it('makes no change of which nobody knows who made it', async () => {

@@ -139,6 +139,11 @@ lists:
     ]);
   });
 
+  it('reads a folded reason as one line', async () => {
+    const text = 'lists:\n  deny:\n    - identity: a\n      reason: >\n        scraping,\n        again\n';
+    expect(policyOf(await readFile(text)).lists).toMatchObject([{ reason: 'scraping, again' }]);
+  });
+
   it('has empty sections, as when the last line of one was taken out', async () => {
     expect(policyOf(await readFile('limits:\noverrides:\nlists:\n'))).toMatchObject({ overrides: [], lists: [] });
     expect(policyOf(await readFile('lists:\n  allow:\n  deny: []\n'))).toMatchObject({ lists: [] });
@@ -428,6 +433,11 @@ lists:
       'no reason',
       "lists: { deny: [{ identity: a, reason: '' }] }",
       "lists.deny[0].reason: got '', wants a string of 1 to",
+    ],
+    [
+      'a reason of two lines',
+      'lists: { deny: [{ identity: a, reason: "abuse\\nERROR" }] }',
+      "lists.deny[0].reason: got 'abuse\\nERROR', wants a string of 1 to 200 characters on one line",
     ],
     [
       'a number as a limit',

@@ -148,6 +148,8 @@ describe('the JSON Schema of policies', () => {
     ['a pattern as an identity', { lists: { deny: [{ identity: 't:*' }] } }],
     ['an identity as a pattern', { lists: { deny: [{ pattern: 't' }] } }],
     ['an entry without a reason', { lists: { deny: [{ identity: 'a', reason: '' }] } }],
+    ['a reason of two lines', { lists: { deny: [{ identity: 'a', reason: 'a\nb' }] } }],
+    ['a reason that turns round', { lists: { deny: [{ identity: 'a', reason: 'a\u202eb' }] } }],
     ['a key with a star within', { overrides: { a: { 'a*b': { rate: 1 } } } }],
     ['an override of the key', { overrides: { a: { k: { key: 'ip' } } } }],
     ['an override that says nothing', { overrides: { a: { k: {} } } }],

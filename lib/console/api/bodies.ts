@@ -8,7 +8,7 @@ export interface LookupBody {
 
 /** What all bodies of changes have. */
 export interface ReasonedBody {
-  /** 1 to 200 characters. */
+  /** 1 to 200 characters on one line. */
   reason: string;
 }
 

@@ -1,5 +1,6 @@
 import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../../errors/errors.js';
 import { consoleMessages } from '../../errors/console-messages.js';
+import { asCauseText } from '../../overrides/change-options.js';
 import { ConsoleProblem, wrongFields } from '../problem.js';
 
 /** By whom and why something is changed. */
@@ -8,13 +9,11 @@ export interface Cause {
   readonly reason: string;
 }
 
-const LONGEST_ACTOR = 200;
-
 /** Reads what the option `actor` gave. Throws a `ConsoleProblem` if it is nobody. */
 export function actorOf(given: unknown): string {
   const name = typeof given === 'string' ? given.trim() : '';
   if (name === '') throw new ConsoleProblem(500, consoleMessages.wrongActor(given));
-  return name.slice(0, LONGEST_ACTOR);
+  return asCauseText(name);
 }
 
 /** The options of changes, and the fields of requests that they are read from. */

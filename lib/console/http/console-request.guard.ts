@@ -3,8 +3,10 @@ import type { RateLimitSettings } from '../../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
 import { consoleMessages } from '../../errors/console-messages.js';
 import { ipIdentity } from '../../key-resolvers/ip.js';
+import { RateLimitDeniedException } from '../../http/rate-limit-denied.exception.js';
 import type { Limiter } from '../../limiter/limiter.js';
 import { LimiterService } from '../../nest/limiter.service.js';
+import { DeniedAddresses } from '../../request/denied-addresses.js';
 import { CONSOLE_HEADER } from '../api.js';
 import { OWN_LIMIT } from '../limit-catalog.js';
 import { ConsoleProblem } from '../problem.js';
@@ -31,12 +33,17 @@ export class ConsoleRequestGuard implements CanActivate {
   constructor(
     service: LimiterService,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly denied: DeniedAddresses,
   ) {
     this.limiter = service.for(CONSOLE_LIMIT);
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<ConsoleRequest & { method: string }>();
+    // The routes of the console are exempt from limits, and so the guard of all others does not look.
+    if (this.denied.mayRefuse && this.denied.refuses({ parts: { request } })) {
+      throw new RateLimitDeniedException(this.settings.options.lists?.status);
+    }
     const identity = ipIdentity(request.ip, this.settings.ipv6Prefix) ?? 'unknown';
     const { allowed, retryAfterMs } = await this.limiter.consume(identity);
     if (!allowed) {
