@@ -4,6 +4,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { reasonOf } from '../util/reason-of.js';
 import { forgetError, rememberError } from './connection-errors.js';
+import { handleFloatingCommands } from './floating-commands.js';
 import { limitSilence } from './silence.js';
 
 /** A connection that the app made: it is used, and never closed, by this package. */
@@ -138,7 +139,13 @@ export function ignoreConnectionErrors(client: RedisClient): () => void {
   };
   client.on('error', ignore);
   client.on('ready', forget);
-  if (!isCluster(client)) return release;
+  if (!isCluster(client)) {
+    const endHandling = handleFloatingCommands(client);
+    return () => {
+      release();
+      endHandling();
+    };
+  }
   const nodes = new Map<Redis, () => void>();
   const add = (node: Redis) => void nodes.set(node, ignoreConnectionErrors(node));
   const remove = (node: Redis) => void nodes.delete(node);
