@@ -207,6 +207,8 @@ export const messages = {
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string, error?: string) =>
     `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,
+  connectionLost: (server?: string) =>
+    `the connection to Redis${server === undefined ? '' : ` (${server})`} was lost before it answered`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',
   storeFailed: (reason: string) =>
     `the store failed: ${reason}` +

@@ -7,7 +7,7 @@ import { notConnected } from '../redis/connection-errors.js';
 import { withDeadline } from '../redis/deadline.js';
 import { Script } from '../redis/script.js';
 import { noteSilence } from '../redis/silence.js';
-import { asStoreError } from '../redis/store-error.js';
+import { asStoreError, serverOf } from '../redis/store-error.js';
 import { overrideKeys } from '../stores/redis/keys.js';
 import { fieldOf, VALUE_FIELDS } from './override-address.js';
 import { type Known, OverrideReplica } from './override-replica.js';
@@ -189,7 +189,7 @@ export class RedisOverrideStore implements OverrideStore {
 
   private failure(error: unknown): RateLimitStoreError {
     if (error instanceof RateLimitStoreError) noteSilence(this.client);
-    return asStoreError(error);
+    return asStoreError(error, serverOf(this.client));
   }
 
   private ready(): RedisClient {

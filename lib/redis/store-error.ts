@@ -1,10 +1,33 @@
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { reasonOf } from '../util/reason-of.js';
+import type { RedisClient } from './client.js';
 
-/** Wraps an error of a connection in a `RateLimitStoreError`. */
-export function asStoreError(error: unknown): RateLimitStoreError {
+/** What ioredis says of a command whose connection ended, or was not there any more. */
+const LOST =
+  /^(?:Reached the max retries per request|Connection is closed|Command aborted due to connection close|Stream isn't writeable|Cluster isn't ready)/;
+
+/** Wraps an error of a connection in a `RateLimitStoreError`. `server` is where it led to. */
+export function asStoreError(error: unknown, server?: string): RateLimitStoreError {
   if (error instanceof RateLimitStoreError) return error;
   const reason = reasonOf(error);
-  return new RateLimitStoreError(messages.storeFailed(reason), { cause: error });
+  const message = LOST.test(reason) ? messages.connectionLost(server) : messages.storeFailed(reason);
+  return new RateLimitStoreError(message, { cause: error });
+}
+
+/** What part of a client's options says where it connects to. */
+interface Place {
+  readonly host?: string;
+  readonly port?: number;
+  readonly path?: string;
+  readonly name?: string;
+  readonly sentinels?: readonly unknown[] | null;
+}
+
+/** Where a client connects to, for messages: never with a password. Of a Cluster, the node says it. */
+export function serverOf({ isCluster, options }: Pick<RedisClient, 'isCluster' | 'options'>): string | undefined {
+  if (isCluster) return undefined;
+  const { host, port, path, name, sentinels } = options as Place;
+  if (sentinels) return `the master '${name}' of the Sentinels`;
+  return path ?? `${host}:${port}`;
 }

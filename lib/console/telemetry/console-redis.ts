@@ -2,7 +2,7 @@ import { isCluster, type RedisClient } from '../../redis/client.js';
 import { notConnected } from '../../redis/connection-errors.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { noteSilence } from '../../redis/silence.js';
-import { asStoreError } from '../../redis/store-error.js';
+import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { consoleKeys } from '../../stores/redis/keys.js';
 
 /** A command with its arguments. */
@@ -51,7 +51,7 @@ export class ConsoleRedis {
     } catch (error) {
       this.latencyMs = null;
       noteSilence(client);
-      throw asStoreError(error);
+      throw asStoreError(error, serverOf(client));
     }
   }
 }

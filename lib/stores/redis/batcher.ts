@@ -1,7 +1,6 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
-import { asStoreError } from '../../redis/store-error.js';
 import { partAlike } from './alike-jobs.js';
 import { batches } from './batches.js';
 import type { Job } from './jobs.js';
@@ -139,7 +138,7 @@ export class Batcher {
   fail(call: Call, error: unknown): void {
     const { jobs, node } = call;
     this.end(call);
-    const failure = asStoreError(error);
+    const failure = this.calls.failure(error, node);
     if (node !== undefined) this.slots?.blame(node, failure);
     for (const job of jobs) job.reject(failure);
   }

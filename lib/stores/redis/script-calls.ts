@@ -4,7 +4,7 @@ import { notConnected } from '../../redis/connection-errors.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { noteSilence } from '../../redis/silence.js';
 import { Script } from '../../redis/script.js';
-import { asStoreError } from '../../redis/store-error.js';
+import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { Program, type TestClock } from './program.js';
 import { SCRIPT } from './script.generated.js';
 
@@ -29,8 +29,13 @@ export class ScriptCalls {
     try {
       await withDeadline(this.script.load(), since + CONNECT_TIMEOUT_MS - performance.now(), CONNECT_TIMEOUT_MS);
     } catch (error) {
-      throw asStoreError(error);
+      throw this.failure(error);
     }
+  }
+
+  /** The failure of a call, of a node of a Cluster or of the one server. */
+  failure(error: unknown, node = serverOf(this.client)): RateLimitStoreError {
+    return asStoreError(error, node);
   }
 
   program(): Program {
@@ -73,7 +78,7 @@ export class ScriptCalls {
       return await withDeadline(call(), this.timeoutMs);
     } catch (error) {
       if (error instanceof RateLimitStoreError) this.noteSilence();
-      throw asStoreError(error);
+      throw this.failure(error);
     }
   }
 
