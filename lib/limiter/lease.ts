@@ -51,11 +51,12 @@ export class Lease implements AsyncDisposable {
   keepAlive(): this {
     // What an adaptive limit counts in flight for longer is a stream, or never ends.
     const held = this.#held.filter(({ limit }) => !limit.adapts);
-    if (held.length === 0) return this;
+    if (held.length === 0 || this.#released !== undefined) return this;
     const now = Date.now();
     const ttls = held.flatMap(({ limit }) => [limit.windowMs(now), limit.candidate?.windowMs(now) ?? Infinity]);
     const ttlMs = Math.min(...ttls);
     const everyMs = Math.max(1, Math.min(ttlMs / RENEWALS, LONGEST_TIMEOUT_MS));
+    this.#queues.kept.add(this);
     this.#timer ??= setInterval(() => void this.renew().catch(() => false), everyMs).unref();
     return this;
   }
@@ -75,6 +76,8 @@ export class Lease implements AsyncDisposable {
       await this.#store.refund(held.map((each) => (each.limit.adapts ? { ...each, end } : each)));
     } catch (error) {
       if (!(error instanceof RateLimitStoreError)) throw error;
+    } finally {
+      this.#queues.kept.delete(this);
     }
     for (const each of held) this.#queues.wake(each);
   }

@@ -9,6 +9,7 @@ import { openDecision } from '../stores/store-decision.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
 import { type CheckEntry, type Counter, lineageId } from '../limits/counter.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../limits/priority.js';
+import { KeptLeases } from './kept-leases.js';
 import { LevelWaits } from './level-waits.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import { WaitQueue } from './wait-queue.js';
@@ -24,6 +25,8 @@ const NO_QUEUES: readonly WaitQueue[] = [];
 /** The queues of all counters that calls of this process wait for. */
 @Injectable()
 export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
+  /** What is held while its work goes on. */
+  readonly kept = new KeptLeases();
   /** By counter and, where a part of it is kept for some, priority. Queues outlive a rate, also one that began with fresh counters. */
   private readonly queues = new Map<string, WaitQueue>();
   private readonly pendingRefunds = new Set<Promise<void>>();

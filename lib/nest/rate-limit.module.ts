@@ -52,6 +52,9 @@ import { OutboundCalls } from '../outbound/outbound-calls.js';
 import { TurnQueues } from '../outbound/turns/turn-queues.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 
+/** How long a closing app waits for work that holds a lease: supervisors kill it after 10 s, or 30. */
+const LONGEST_WORK_MS = 5000;
+
 const providers: Provider[] = [
   {
     provide: RATE_LIMIT_SETTINGS,
@@ -118,6 +121,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     config: ApplicationConfig,
     interceptor: RateLimitInterceptor,
     private readonly policies: Policies,
+    private readonly queues: WaitQueues,
   ) {
     super();
     // All modules have been found by now, and none of their routes has been made.
@@ -162,8 +166,11 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     this.policies.watch();
   }
 
-  /** Is called by Nest: closes what the module opened. */
+  /** Is called by Nest: waits for work that holds leases, frees them, and closes what the module opened. */
   async onApplicationShutdown(): Promise<void> {
+    const { redis, store } = this.settings.options;
+    // What is held in process ends with it.
+    if (redis !== undefined || store !== undefined) await this.queues.kept.end(LONGEST_WORK_MS);
     this.policies.close();
     this.rates.close();
     await this.store.close();

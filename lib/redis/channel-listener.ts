@@ -77,6 +77,8 @@ export class ChannelListener {
     this.connection = connection;
     ignoreConnectionErrors(connection);
     connection.once('end', () => {
+      // Those to Sentinels may stay.
+      connection.disconnect();
       this.onDisconnect();
       this.connectLater();
     });
@@ -92,7 +94,7 @@ export class ChannelListener {
       this.onMessage();
       this.started();
     } catch (error) {
-      if (connection.status === 'ready') this.refused(error);
+      if (!this.closed && isReply(error)) this.refused(error);
       connection.disconnect();
     }
   }
@@ -116,4 +118,9 @@ export class ChannelListener {
     const nodes = this.client.nodes('master');
     return nodes[Math.floor(Math.random() * nodes.length)];
   }
+}
+
+/** The server refused it, as a user without the right to the channel; all else is a connection that ended. */
+function isReply(error: unknown): boolean {
+  return (error as { name?: unknown } | null)?.name === 'ReplyError';
 }

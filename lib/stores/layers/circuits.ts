@@ -19,7 +19,7 @@ export class Circuits {
 
   constructor(
     private readonly store: Store,
-    private readonly report: (report: StoreReport) => void,
+    private report: (report: StoreReport) => void,
   ) {}
 
   /** Whether the store, or a node of it, is left alone for the moment. */
@@ -72,6 +72,11 @@ export class Circuits {
       guarded = () => this.of(node, counter).run(next);
     }
     return guarded();
+  }
+
+  /** The store is asked no more: that it does not answer then is no news. */
+  close(): void {
+    this.report = () => undefined;
   }
 
   /** The store could not be opened. */

@@ -75,6 +75,7 @@ export class FallbackStore extends StoreLayer {
   }
 
   override async close(): Promise<void> {
+    this.circuits.close();
     await this.local.close();
     if (this.closesPrimary) await super.close();
   }
