@@ -4,7 +4,8 @@
 -- in a span at least), the weight and the name of the tenant that asks, which is empty if none does.
 -- Stored: a MessagePack array behind `:shares`: epoch, length, number of the newest slice, then of each slice, from the newest on,
 -- the weights of the tenants that asked last in it, the units that these are expected to use in a span, and the units used as
--- far as they were expected. And one behind `:share:` and the tenant's name: epoch, number of the newest slice, weight and expected
+-- far as they were expected; and behind that an array of the active tenants of whom most is expected by weight, of each its name, the
+-- number of the slice in which it asked last, and its weight and expected units. And one behind `:share:` and the tenant's name: epoch, number of the newest slice, weight and expected
 -- units as they stand in the first, the units that were used in each slice, those that were asked, of one slice more.
 -- Both can be forgotten at any time: then tenants have used nothing yet, and the total holds as before.
 --
@@ -16,6 +17,8 @@ local function fair_share(algorithm)
   local AGES = SLICES + 1
   -- For how many slices a tenant is active that asked.
   local ACTIVE = AGES + 2
+  -- So many tenants are known by name in the sums, of each so many values.
+  local MOST_LEADERS, VALUES = 8, 4
 
   local function total_of(counts, from, to)
     local total = 0
@@ -36,16 +39,71 @@ local function fair_share(algorithm)
     return part
   end
 
-  -- Fails if it is no array of so many numbers.
+  -- Fails if it is no array of so many numbers. A release that knows of no leaders writes none.
   local function unpacked_numbers(value, count)
-    local numbers = cmsgpack.unpack(value)
-    return #numbers == count and total_of(numbers, 1, count) and numbers
+    local numbers, leaders = cmsgpack.unpack(value)
+    if #numbers ~= count or not total_of(numbers, 1, count) then return nil end
+    for i = 1, leaders and #leaders or 0, VALUES do
+      if leaders[i] .. '' ~= leaders[i] or not total_of(leaders, i + 1, i + VALUES - 1) then return nil end
+    end
+    return numbers, leaders
   end
 
   local function numbers_of(value, count)
     if not value then return nil end
-    local readable, numbers = pcall(unpacked_numbers, value, count)
-    return readable and numbers or nil
+    local readable, numbers, leaders = pcall(unpacked_numbers, value, count)
+    if readable then return numbers, leaders end
+  end
+
+  -- The units that a tenant may use in a span, whatever others do.
+  local function part_for(limit, weight, weights)
+    return min(limit.share_units, max(limit.floor, in_proportion(limit.share_units, weight, weights)))
+  end
+
+  -- Of the tenants of whom most is expected by weight, the others that are expected to use more than their parts are by now.
+  local function beyond_parts(limit, state, key)
+    local leaders, newest, epoch = state.leaders, state.sums.newest, state.sums.epoch
+    local weights, keys = limit.weight + total_of(state.sums.weights, 1, ACTIVE), {}
+    for i = 1, #leaders, VALUES do
+      local weight, expected = leaders[i + 2], leaders[i + 3]
+      if
+        leaders[i] ~= limit.tenant
+        and newest - leaders[i + 1] < ACTIVE
+        and expected * weights > limit.share_units * weight
+        and expected > part_for(limit, weight, weights)
+      then
+        keys[#keys + 1] = key .. ':share:' .. leaders[i]
+      end
+    end
+    if #keys == 0 then return keys end
+    local beyond = {}
+    for _, value in ipairs(redis.call('MGET', unpack(keys))) do
+      local own = numbers_of(value, 5 + 2 * AGES)
+      if own and own[1] == epoch and own[2] <= newest then
+        local since = newest - own[2]
+        beyond[#beyond + 1] = { since = since, weight = own[3], expected = own[4], used = later(part_of(own, 5, AGES), since) }
+      end
+    end
+    return beyond
+  end
+
+  -- The tenants of whom most is expected by weight, once one has asked.
+  local function with_leader(leaders, newest, tenant, weight, expected)
+    local others, last = {}, nil
+    for i = 1, #leaders, VALUES do
+      if leaders[i] ~= tenant and newest - leaders[i + 1] < ACTIVE then
+        local at = #others
+        for j = 1, VALUES do others[at + j] = leaders[i + j - 1] end
+        if not last or others[at + 4] / others[at + 3] < others[last + 3] / others[last + 2] then last = at + 1 end
+      end
+    end
+    local at = #others + 1
+    if at > MOST_LEADERS * VALUES then
+      if expected / weight <= others[last + 3] / others[last + 2] then return others end
+      at = last
+    end
+    others[at], others[at + 1], others[at + 2], others[at + 3] = tenant, newest, weight, expected
+    return others
   end
 
   -- Adds a tenant's part to the sums, or takes it away.
@@ -55,13 +113,11 @@ local function fair_share(algorithm)
     sums.weights[by + 1] = max(0, sums.weights[by + 1] + sign * record.weight)
     sums.expected[by + 1] = max(0, sums.expected[by + 1] + sign * record.expected)
     local left = record.expected
-    -- The oldest units first.
-    for age = SLICES, 0, -1 do
-      local counted = min(left, record.used[age + 1])
+    -- The newest units first: of a tenant that used more than is expected, these still count when the older ones do no longer.
+    for age = 1, AGES - by do
+      local counted = min(left, record.used[age])
       left = left - counted
-      if age + by < AGES then
-        sums.used[age + by + 1] = max(0, sums.used[age + by + 1] + sign * counted)
-      end
+      sums.used[age + by] = max(0, sums.used[age + by] + sign * counted)
     end
   end
 
@@ -91,7 +147,8 @@ local function fair_share(algorithm)
   local function open_shares(limit, state, key, now)
     local length, current = limit.share_length, floor(now / limit.share_length)
     local values = redis.call('MGET', key .. ':shares', key .. ':share:' .. limit.tenant)
-    local stored, sums, own = numbers_of(values[1], 3 + 2 * ACTIVE + AGES), nil, nil
+    local stored, leaders = numbers_of(values[1], 3 + 2 * ACTIVE + AGES)
+    local sums, own
     -- Unless the clock was set back, or the span is another one.
     if stored and stored[2] == length and stored[3] - current <= SLICES then
       sums = {
@@ -104,6 +161,7 @@ local function fair_share(algorithm)
       own = numbers_of(values[2], 5 + 2 * AGES)
       if own and (own[1] ~= sums.epoch or own[2] > sums.newest) then own = nil end
     end
+    state.leaders = sums and leaders or {}
     sums = sums or begin_sums(limit, now, stored and max(now, stored[1] + 1) or now)
     local by = max(0, current - sums.newest)
     local newest = sums.newest + by
@@ -122,6 +180,7 @@ local function fair_share(algorithm)
     }
     local since = newest - record.newest
     state.own_used, state.own_asked = later(record.used, since), later(record.asked, since)
+    state.beyond = beyond_parts(limit, state, key)
   end
 
   -- The tenant's part, the units that it used, and those that are kept for others, so many slices later.
@@ -130,10 +189,18 @@ local function fair_share(algorithm)
     local sums, ages, active = state.sums, AGES - by, ACTIVE - by
     local weights = limit.weight + total_of(sums.weights, 1, active)
     local units, quota = limit.share_units, limit.quota
-    local part = min(units, max(limit.floor, in_proportion(units, limit.weight, weights)))
+    local part = part_for(limit, limit.weight, weights)
     -- Never so much that a tenant alone could not ask for its part of what can be there at once.
     local most = quota - min(quota, units == quota and part or in_proportion(quota, limit.weight, weights))
-    local kept = max(0, min(total_of(sums.expected, 1, active) - total_of(sums.used, 1, ages), most))
+    local claimed = total_of(sums.expected, 1, active) - total_of(sums.used, 1, ages)
+    for _, other in ipairs(state.beyond) do
+      if other.since < active then
+        local left = other.expected - total_of(other.used, 1, ages)
+        local least = min(other.expected, part_for(limit, other.weight, weights))
+        claimed = claimed - max(0, left) + max(0, left - other.expected + least)
+      end
+    end
+    local kept = max(0, min(claimed, most))
     local used = total_of(state.own_used, 1, ages)
     -- What others have in common does not change before the state is saved.
     if by == 0 then state.part, state.used, state.kept_for_others = part, used, kept end
@@ -239,7 +306,8 @@ local function fair_share(algorithm)
       for i = 1, #counts do record[#record + 1] = counts[i] end
     end
     local lives = time_to_live((ACTIVE + 1) * limit.share_length)
-    redis.call('SET', key .. ':shares', cmsgpack.pack(numbers), 'PX', lives)
+    local leaders = with_leader(state.leaders, sums.newest, limit.tenant, limit.weight, expected)
+    redis.call('SET', key .. ':shares', cmsgpack.pack(numbers, leaders), 'PX', lives)
     redis.call('SET', key .. ':share:' .. limit.tenant, cmsgpack.pack(record), 'PX', lives)
   end
 

@@ -1,5 +1,6 @@
 import type { Algorithm, Parameters, State } from './algorithm.js';
 import { inProportion } from './scale.js';
+import { isBeyondPart, type Leader, partOf, type PartTerms, withLeader } from './share-leaders.js';
 import {
   ACTIVE_SLICES,
   emptyRecord,
@@ -9,6 +10,7 @@ import {
   SHARE_SLICES,
   type ShareSums,
   sum,
+  type TenantRecord,
   type Tenants,
   withRecord,
 } from './tenant-record.js';
@@ -22,13 +24,9 @@ export interface Tenant {
 }
 
 /** What a limit shares, besides its algorithm's parameters. */
-export interface ShareParameters extends Parameters {
-  /** The units that come back in a span. */
-  readonly shareUnits: number;
+export interface ShareParameters extends Parameters, PartTerms {
   /** The length of a slice of a span, in microseconds. */
   readonly shareLength: number;
-  /** The units that each active tenant may use in a span at least. */
-  readonly floor: number;
   /** Nobody where no tenant asks: then only the total counts. */
   readonly tenant?: Tenant;
 }
@@ -37,19 +35,32 @@ export interface ShareParameters extends Parameters {
 interface SharedState extends State {
   /** Nothing of the total is stored: it equals a fresh one. */
   isFresh?: boolean;
-  shares?: { readonly sums: ShareSums; readonly tenants: Tenants } | undefined;
+  shares?: { readonly sums: ShareSums; readonly leaders: readonly Leader[]; readonly tenants: Tenants } | undefined;
   /** Those of the tenant that asks; what stands in `sums` are all others. */
   asking?: Asking | undefined;
 }
 
 interface Asking {
   readonly sums: ShareSums;
+  readonly leaders: readonly Leader[];
+  /** Others of whom more is expected in the sums than their parts. */
+  readonly beyond: readonly BeyondPart[];
   readonly tenants: Tenants;
   readonly newest: number;
   readonly used: number[];
   readonly asked: number[];
   /** Whether it asked for anything, besides having been looked at. */
   changed: boolean;
+}
+
+/** A tenant that is expected to use more than its part is by now. */
+interface BeyondPart {
+  readonly weight: number;
+  readonly expected: number;
+  /** What it used in each slice, the newest first. */
+  readonly used: readonly number[];
+  /** How many slices ago it asked last. */
+  readonly since: number;
 }
 
 /** How a tenant stands in a slice, if nobody asks until then. */
@@ -95,8 +106,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
       const state: SharedState = { ...total.open(parameters, stored?.isFresh === true ? undefined : stored, now) };
       state.shares = stored?.shares;
       state.asking = undefined;
-      const { tenant, shareLength } = parameters;
-      if (tenant !== undefined) state.asking = openShares(state.shares, shareLength, tenant, now);
+      if (parameters.tenant !== undefined) state.asking = openShares(state.shares, parameters, now);
       return state;
     },
     fits: (parameters, state, cost) => {
@@ -167,12 +177,15 @@ function needed({ part, used, kept }: Standing, cost: number): number {
   return used === 0 || used + cost <= part ? cost : cost + kept;
 }
 
-function openShares(stored: SharedState['shares'], length: number, { id }: Tenant, now: number): Asking {
+function openShares(stored: SharedState['shares'], parameters: ShareParameters, now: number): Asking {
+  const { shareLength: length, tenant } = parameters;
+  const { id, weight } = tenant!;
   const current = Math.floor(now / length);
   // Unless the clock was set back, or the span is another one. What was used in total is not forgotten.
   const isKnown = stored?.sums.length === length && stored.sums.newest - current <= SHARE_SLICES;
   const sums = isKnown ? stored.sums : emptySums(length, current);
   const tenants: Tenants = isKnown ? stored.tenants : new Map();
+  const leaders = isKnown ? stored.leaders : NO_LEADERS;
   const by = Math.max(0, current - sums.newest);
   const newest = sums.newest + by;
   const record = tenants.get(id) ?? emptyRecord(sums.newest);
@@ -185,8 +198,16 @@ function openShares(stored: SharedState['shares'], length: number, { id }: Tenan
     used: later(used, by),
   };
   const since = newest - record.newest;
+  const all = weight + sum(others.weights, 0, ACTIVE_SLICES);
+  const beyond = leaders.flatMap((leader) =>
+    leader.id !== id && newest - leader.newest < ACTIVE_SLICES && isBeyondPart(parameters, leader, all)
+      ? beyondPart(tenants.get(leader.id), newest)
+      : [],
+  );
   return {
     sums: others,
+    leaders,
+    beyond,
     tenants,
     newest,
     used: later(record.used, since),
@@ -195,18 +216,33 @@ function openShares(stored: SharedState['shares'], length: number, { id }: Tenan
   };
 }
 
+const NO_LEADERS: readonly Leader[] = [];
+
+function beyondPart(record: TenantRecord | undefined, newest: number): BeyondPart[] {
+  if (record === undefined) return [];
+  const { weight, expected } = record;
+  const since = newest - record.newest;
+  return [{ weight, expected, used: later(record.used, since), since }];
+}
+
 /** How a tenant stands so many slices later. */
-function standing({ quota, shareUnits, floor, tenant }: ShareParameters, asking: Asking, by: number): Standing {
-  const { sums, used } = asking;
+function standing(parameters: ShareParameters, { sums, used, beyond }: Asking, by: number): Standing {
+  const { quota, shareUnits, tenant } = parameters;
   const ages = Math.max(0, SHARE_SLICES + 1 - by);
   const active = Math.max(0, ACTIVE_SLICES - by);
   const { weight } = tenant!;
   const weights = weight + sum(sums.weights, 0, active);
-  const part = Math.min(shareUnits, Math.max(floor, inProportion(shareUnits, weight, weights)));
+  const part = partOf(parameters, weight, weights);
   // Never so much that a tenant alone could not ask for its part of what can be there at once.
   const most = quota - Math.min(quota, shareUnits === quota ? part : inProportion(quota, weight, weights));
-  const kept = Math.max(0, Math.min(sum(sums.expected, 0, active) - sum(sums.used, 0, ages), most));
-  return { part, used: sum(used, 0, ages), kept };
+  let claimed = sum(sums.expected, 0, active) - sum(sums.used, 0, ages);
+  for (const other of beyond) {
+    if (other.since >= active) continue;
+    const left = other.expected - sum(other.used, 0, ages);
+    const least = Math.min(other.expected, partOf(parameters, other.weight, weights));
+    claimed -= Math.max(0, left) - Math.max(0, left - other.expected + least);
+  }
+  return { part, used: sum(used, 0, ages), kept: Math.max(0, Math.min(claimed, most)) };
 }
 
 function ask({ shareUnits }: ShareParameters, { asking }: SharedState, cost: number, taken: number): void {
@@ -230,7 +266,7 @@ function giveBack(asking: Asking, units: number, chargedAt: number | undefined):
 }
 
 function saveShares(parameters: ShareParameters, asking: Asking): SharedState['shares'] {
-  const { sums, tenants, newest, used, asked } = asking;
+  const { sums, leaders, tenants, newest, used, asked } = asking;
   const { id, weight } = parameters.tenant!;
   const lately = sum(asked, 0, SHARE_SLICES + 1);
   const before = sum(asked, 1, SHARE_SLICES + 2);
@@ -238,7 +274,11 @@ function saveShares(parameters: ShareParameters, asking: Asking): SharedState['s
   const record = { newest, weight, expected, used, asked };
   tenants.delete(id);
   tenants.set(id, record);
-  return { sums: forgetIdle(tenants, withRecord(sums, record, 1)), tenants };
+  return {
+    sums: forgetIdle(tenants, withRecord(sums, record, 1)),
+    leaders: withLeader(leaders, { id, newest, weight, expected }),
+    tenants,
+  };
 }
 
 function wholeMillis(micros: number): number {

@@ -64,11 +64,11 @@ export function withRecord(sums: ShareSums, record: TenantRecord, sign: 1 | -1):
   weights[by] = Math.max(0, weights[by]! + sign * record.weight);
   expected[by] = Math.max(0, expected[by]! + sign * record.expected);
   let left = record.expected;
-  // The oldest units first.
-  for (let age = SHARE_SLICES; age >= 0; age--) {
+  // The newest units first: of a tenant that used more than is expected, these still count when the older ones do no longer.
+  for (let age = 0; age + by < AGES; age++) {
     const counted = Math.min(left, record.used[age]!);
     left -= counted;
-    if (age + by < AGES) used[age + by] = Math.max(0, used[age + by]! + sign * counted);
+    used[age + by] = Math.max(0, used[age + by]! + sign * counted);
   }
   return { ...sums, weights, expected, used };
 }

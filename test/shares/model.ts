@@ -35,10 +35,15 @@ export class ShareModel {
     const asker = this.tenants.get(id) ?? { requests: [], weight, slice, expected: 0 };
     const others = [...this.tenants.values()].filter((each) => each !== asker && slice - each.slice < ACTIVE);
     const weights = others.reduce((sum, each) => sum + each.weight, weight);
-    const partOf = (units: number) => Number((BigInt(units) * BigInt(weight) + BigInt(weights) - 1n) / BigInt(weights));
-    const part = Math.min(shareUnits, Math.max(floor, partOf(shareUnits)));
-    const atOnce = shareUnits === quota ? part : partOf(quota);
-    const claimed = others.reduce((sum, each) => sum + each.expected - usedAsExpected(each, slice), 0);
+    const proportion = (units: number, own: number) =>
+      Number((BigInt(units) * BigInt(own) + BigInt(weights) - 1n) / BigInt(weights));
+    const partOf = (own: number) => Math.min(shareUnits, Math.max(floor, proportion(shareUnits, own)));
+    const part = partOf(weight);
+    const atOnce = shareUnits === quota ? part : proportion(quota, weight);
+    const claimed = others.reduce((sum, each) => {
+      const most = Math.min(each.expected, partOf(each.weight));
+      return sum + Math.max(0, most - unitsOf(each, slice - SLICES + 1, slice, true));
+    }, 0);
     const kept = Math.max(0, Math.min(claimed, quota - Math.min(quota, atOnce)));
     const used = unitsOf(asker, slice - SLICES + 1, slice, true);
     const isOwn = used === 0 || used + cost <= part;
@@ -57,16 +62,4 @@ export class ShareModel {
 function unitsOf({ requests }: Asker, from: number, to: number, onlyAllowed: boolean): number {
   const within = requests.filter(({ slice, allowed }) => slice >= from && slice <= to && (allowed || !onlyAllowed));
   return within.reduce((sum, { cost }) => sum + cost, 0);
-}
-
-/** Of the units that were expected of a tenant when it asked last, the oldest first, those that still count. */
-function usedAsExpected(asker: Asker, now: number): number {
-  let left = asker.expected;
-  let used = 0;
-  for (let slice = asker.slice - SLICES + 1; slice <= asker.slice; slice++) {
-    const counted = Math.min(left, unitsOf(asker, slice, slice, true));
-    left -= counted;
-    if (now - slice < SLICES) used += counted;
-  }
-  return used;
 }

@@ -62,6 +62,19 @@ const steps = fc.array(
   { minLength: 1, maxLength: 25 },
 );
 
+/** What many tenants ask, more than the sums know by name. */
+const manySteps = fc.array(
+  fc.record({
+    /** A share of the interval. */
+    pause: fc.double({ min: 0, max: 0.4, noNaN: true }),
+    checks: fc.array(fc.record({ tenant: fc.nat(13), cost: fc.integer({ min: 1, max: 9 }), peek: fc.boolean() }), {
+      minLength: 1,
+      maxLength: 12,
+    }),
+  }),
+  { minLength: 1, maxLength: 20 },
+);
+
 let redis: Redis;
 beforeAll(async () => {
   redis = await connectRedis({ enableAutoPipelining: true });
@@ -123,6 +136,80 @@ describe('shares', () => {
       ),
     PROPERTY_TIMEOUT_MS,
   );
+
+  it(
+    'are the same in both stores, however many tenants ask',
+    () =>
+      assertSideBySide(
+        fc.asyncProperty(options, manySteps, async (own, history) => {
+          const clock = new ManualClock();
+          const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
+          const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+          const limit = limitOf(own);
+          try {
+            for (const { pause, checks } of history) {
+              clock.advanceMs(pause * limit.windowMs(0));
+              const all = checks.map(({ tenant, cost, peek }): Check => {
+                const asking = { id: `t${tenant}`, weight: 1 + (tenant % 3) };
+                return { peek, entries: [{ limit: limit.forTenant(asking), identity: 'global', cost }] };
+              });
+              expectEqual(comparable(await remote.check(all)), comparable(await memory.check(all)));
+            }
+          } finally {
+            await Promise.all([memory.close(), remote.close()]);
+          }
+        }),
+        RUNS,
+      ),
+    PROPERTY_TIMEOUT_MS,
+  );
+
+  describe.each(['MemoryStore', 'RedisStore'])('on a %s', (kind) => {
+    const start = () => {
+      const clock = new ManualClock();
+      const store: Store =
+        kind === 'MemoryStore'
+          ? new MemoryStore({ clock: clock.now })
+          : new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+      const limit = sharedLimit({ algo: 'sliding-window', rate: 100, interval: '1m' });
+      const take = async (id: string, units: number) => {
+        let taken = 0;
+        for (let i = 0; i < units; i++) {
+          if ((await ask(store, limit.forTenant({ id, weight: 1 }), { identity: 'global' })).allowed) taken++;
+        }
+        return taken;
+      };
+      return { clock, store, take };
+    };
+
+    it('keep no more for a tenant that used more than its part than is left of the part', async () => {
+      const { clock, store, take } = start();
+      await take('c', 1);
+      await take('b', 1);
+      expect(await take('a', 50)).toBe(50);
+      clock.advanceMs(30_000);
+      expect([await take('b', 1), await take('c', 1), await take('a', 30)]).toEqual([1, 1, 30]);
+      clock.advanceMs(36_000);
+      // Of 100 units 32 are used, 4 of its part of 34 are kept for a, and 1 for c.
+      expect(await take('b', 100)).toBe(63);
+      expect(await take('a', 5)).toBe(4);
+      await store.close();
+    });
+
+    it('keep no more for a tenant that was alone than is left of its part beside others', async () => {
+      const { clock, store, take } = start();
+      expect(await take('a', 60)).toBe(60);
+      clock.advanceMs(30_000);
+      expect(await take('a', 30)).toBe(30);
+      clock.advanceMs(6000);
+      expect([await take('b', 1), await take('c', 1)]).toEqual([1, 1]);
+      clock.advanceMs(30_000);
+      // Of 100 units 32 are used, and 4 of the part of 34 that a has by now are kept.
+      expect(await take('b', 100)).toBe(64);
+      expect(await take('a', 5)).toBe(4);
+      await store.close();
+    });
+  });
 
   it.each(['sliding-window', 'token-bucket', 'gcra'] as const)(
     'of %s are charged a penalty up to a debt of all tenants, not of their own',
