@@ -117,8 +117,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   remaining(parameters: P, state: S): number;
   /** The same whoever asks, where `remaining` depends on that. */
   remainingForAll?(parameters: P, state: S): number;
-  /** The shortest wait after which `cost` units fit, which do not fit now. */
-  retryAfter(parameters: P, state: S, cost: number): number;
+  /** The shortest wait after which `cost` units fit, which do not fit now; where windows vary, if so many units come back in this one. */
+  retryAfter(parameters: P, state: S, cost: number, returned?: number): number;
   /** The wait until the state equals a fresh one. */
   resetAfter(parameters: P, state: S): number;
   /** How long the stored state has to be kept; `resetAfter` unless given. */

@@ -199,9 +199,10 @@ export function planned<O extends PlanOptions>(
     }),
     save: (_, state) => ({ ...state, spent: spentUnder(state.rate, state) }),
     remaining: (parameters, state) => capacityOf(parameters, state) - state.count,
-    retryAfter(parameters, state, cost) {
+    retryAfter(parameters, { ...state }, cost, returned = 0) {
       const { quota, plan } = parameters;
       const { end, now, age } = state;
+      state.count = Math.max(0, state.count - returned);
       const credits = creditsOf(parameters, state);
       const whole = wholeOf(parameters);
       const ofSilence = Math.min(whole, state.rate);

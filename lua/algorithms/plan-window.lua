@@ -108,7 +108,7 @@ end
 
 function plan.remaining(limit, state) return capacity_of(limit, state) - state.count end
 
-function plan.retry_after(limit, state, cost)
+local function wait_of(limit, state, cost)
   local credits, left, of_silence = credits_of(limit, state), 0, min(whole_of(limit), state.rate)
   if state.age == 0 then
     left = left_of(min(whole_of(limit), state.least), state.count, state.moved)
@@ -120,6 +120,14 @@ function plan.retry_after(limit, state, cost)
     return state.window_end + limit.next_end - limit.window_end - state.now
   end
   return math.huge
+end
+
+function plan.retry_after(limit, state, cost, returned)
+  local count = state.count
+  state.count = max(0, count - (returned or 0))
+  local micros = wait_of(limit, state, cost)
+  state.count = count
+  return micros
 end
 
 function plan.keep_for(limit, state, reset_after)

@@ -145,11 +145,15 @@ if is_varied then
     return true
   end
 
-  -- Microseconds until so many holds have lapsed that a cost fits; or, of too many, that the last lapses of those that were looked at.
+  -- Microseconds until so many holds have lapsed that a cost fits, or leave enough to move on; or, of too many, that the last lapses of
+  -- those that were looked at.
   local function until_lapsed(limit, state, cost)
     if state.more_lapsed then return 1 end
     local algorithm = limit.algorithm
-    local excess, lapses = cost - algorithm.remaining(limit, state), now
+    -- Of more than all no lapse makes room at once.
+    local excess = cost - algorithm.remaining(limit, state)
+    if algorithm.varies and cost > algorithm.capacity(limit, state) then excess = math.huge end
+    local returned, lapses = 0, now
     for first = 0, MOST_AT_ONCE - PAGE, PAGE do
       local running = ask_holds(
         'ZRANGEBYSCORE', state, '(' .. as_text(now), '+inf', 'WITHSCORES', 'LIMIT', tostring(first), tostring(PAGE)
@@ -157,10 +161,12 @@ if is_varied then
       for i = 1, #running, 2 do
         local units, time = read_member(limit, running[i])
         lapses = tonumber(running[i + 1])
-        if algorithm.counts(limit, state, time, lapses) then excess = excess - units end
-        if excess <= 0 then return lapses - now end
+        if algorithm.counts(limit, state, time, lapses) then returned = returned + units end
+        if returned >= excess then return lapses - now end
       end
-      if #running < 2 * PAGE then return math.huge end
+      if #running < 2 * PAGE then
+        return algorithm.varies and returned > 0 and algorithm.retry_after(limit, state, cost, returned) or math.huge
+      end
     end
     return lapses - now
   end

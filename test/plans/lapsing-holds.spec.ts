@@ -112,6 +112,28 @@ describe.each(Object.entries(storeKinds))('holds of a plan that lapse unseen, in
     expect(await peek(limit)).toMatchObject({ quota: 145, remaining: 144 });
   });
 
+  it('let a request wait no longer than until what they leave has moved on', async () => {
+    const { consume, peek, hours, reserve } = stage();
+    const limit = plan({ rollover: 0.5 });
+    await reserve(limit, 70);
+    expect(await consume(limit, 120)).toMatchObject({ allowed: false, retryAfterMs: 12 * HOUR });
+    expect(await consume(limit, 151)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
+    hours(11.5);
+    await reserve(limit, 30);
+    expect(await consume(limit, 150)).toMatchObject({ allowed: false, retryAfterMs: 24.5 * HOUR });
+    hours(0.5);
+    expect(await peek(limit)).toMatchObject({ quota: 135 });
+  });
+
+  it('let no request wait that takes more than all', async () => {
+    const { store, consume, reserve } = stage();
+    const limit = plan({ credits: true });
+    await reserve(limit, 5);
+    await store.refund([{ limit, identity, units: 5 }]);
+    expect(await consume(limit, 101)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
+    expect(await consume(limit, 100)).toMatchObject({ allowed: true });
+  });
+
   it('leave what lapses after the end of its window used', async () => {
     const { consume, hours, reserve, peek } = stage();
     const limit = plan({ rollover: 0.5 });

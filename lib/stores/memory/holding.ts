@@ -66,20 +66,27 @@ export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }:
   return true;
 }
 
-/** The wait until so many holds have lapsed that a cost fits; or, of too many, that the last lapses of those that were looked at. */
+/**
+ * The wait until so many holds have lapsed that a cost fits, or leave enough to move on; or, of too many, that the last lapses of those
+ * that were looked at.
+ */
 export function untilLapsed(view: View, cost: number): number {
   const { limit, state, holds, lapsed } = view;
-  const { algorithm, parameters } = limit;
+  const { algorithm, parameters, varies } = limit;
   if (holds === undefined || limit.hold?.releases !== true) return Infinity;
   if (lapsed.length === MOST_AT_ONCE) return 1;
-  let excess = cost - algorithm.remaining(parameters, state);
+  // Of more than all no lapse makes room at once.
+  const fitsLater = !varies || cost <= algorithm.varying!.quota(parameters, state);
+  const excess = fitsLater ? cost - algorithm.remaining(parameters, state) : Infinity;
+  let returned = 0;
   const running = holds.running(state.now);
   for (const hold of running) {
     const { units, chargedAt, end } = hold;
-    if (comesBack(view, hold) && algorithm.holds!.counts(parameters, state, chargedAt, end)) excess -= units;
-    if (excess <= 0) return end - state.now;
+    if (comesBack(view, hold) && algorithm.holds!.counts(parameters, state, chargedAt, end)) returned += units;
+    if (returned >= excess) return end - state.now;
   }
-  return running.length === MOST_AT_ONCE ? running.at(-1)!.end - state.now : Infinity;
+  if (running.length === MOST_AT_ONCE) return running.at(-1)!.end - state.now;
+  return varies && returned > 0 ? algorithm.retryAfter(parameters, state, cost, returned) : Infinity;
 }
 
 /** Whether units come back when their hold lapses: not those of other windows, which they may have left long ago. */
