@@ -109,9 +109,9 @@
 --   counts(limit, state, charged_at, time)   whether what was charged then still counts at a time from now on; where units can be held
 --   most(limit)             the most that can be counted, beyond the quota, too; where that is less than 2^53 - 1
 --   correct(limit, state, charged_at, difference)   changes the count of the finished window of a time, if it is kept
---   ended(limit, state, stored, now, units_within)   notes what came back before the window ended that is stored, if that is over; the
---                           function says how many units, not given back yet, were charged from a time on and come back before another
---   held_for(limit, state, units_within)   microseconds for which what is stored has to be kept because of what is held, 0 if it need not
+--   ended(limit, state, stored, now, holds)   notes what came back before the window ended that is stored, if that is over; the holds
+--                           are those of driver/holds.lua
+--   held_for(limit, state, holds)   microseconds for which what is stored has to be kept because of what is held, 0 if it need not
 --                           be; and those for which what is held has to be kept, where that changes
 --   units_for(limit, state) the quota that its units are for, where it is stored with that; `open` is told it again
 --   varies                  true if what fits at once differs from window to window, by more than the quota; it has

@@ -44,7 +44,9 @@ export interface HoldingCapability<P, S> {
 }
 
 /** What is held of a counter. */
-export interface LapsingHolds {
+export interface HeldUnits {
+  /** Nothing is known that was held and not settled. */
+  readonly isEmpty: boolean;
   /** The units, not given back yet, that were charged in a window and come back before it ends, by limits of the same `HoldTerms.windows`. */
   unitsWithin(window: { readonly start: number; readonly end: number }, windows: number): number;
 }
@@ -60,9 +62,9 @@ export interface HoldsCapability<P, S> {
   /** Takes units that were used beyond those held, where that differs from what a check takes. */
   take?(parameters: P, state: S, units: number): void;
   /** A stored state with the units that came back before its window ended, if that is over. */
-  ended?(parameters: P, stored: S, now: number, holds: LapsingHolds): S;
+  ended?(parameters: P, stored: S, now: number, holds: HeldUnits): S;
   /** How long a state has to be kept because of what is held, where that is longer than else. */
-  keepFor?(parameters: P, state: S, holds: LapsingHolds): number;
+  keepFor?(parameters: P, state: S, holds: HeldUnits): number;
 }
 
 /** Units can be shared among tenants. */

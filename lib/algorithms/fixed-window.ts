@@ -47,15 +47,14 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   save: (_, state) => state,
   prefetch: prefetchOfWindow,
   holds: {
-    // Where all units of a window were given back, it may be forgotten.
-    counts: (parameters, state, chargedAt, time) =>
-      holdsOfWindow.counts(parameters, state, chargedAt, time) ||
-      (state.count === 0 && chargedAt + parameters.interval > time),
+    ...holdsOfWindow,
+    // Where all units of a window were given back, it tells when what is settled later counts.
+    keepFor: (_, { count, end, now }, held) => (count === 0 && !held.isEmpty ? end - now : 0),
   },
 };
 
 function reopen(
-  { interval }: FixedWindowParameters,
+  { interval, hold }: FixedWindowParameters,
   stored: WindowState | undefined,
   now: number,
   state: WindowState,
@@ -66,7 +65,7 @@ function reopen(
   state.start = now;
   state.end = now + interval;
   state.last = now;
-  if (stored === undefined || stored.count === 0) return;
+  if (stored === undefined || (stored.count === 0 && hold === undefined)) return;
   const end = Math.min(stored.end, stored.start + interval);
   state.migrated = stored.last - now >= interval;
   if (!state.migrated && now >= end) return;

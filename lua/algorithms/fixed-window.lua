@@ -37,12 +37,9 @@ function fixed_window.open(limit, stored, now, _, state)
   end
 end
 
--- Where all units of a window were given back, it may be forgotten.
-local count_in_window = fixed_window.counts
-
-function fixed_window.counts(limit, state, charged_at, time)
-  if count_in_window(limit, state, charged_at, time) then return true end
-  return state.count == 0 and charged_at + limit.interval > time
+-- Where all units of a window were given back, it tells when what is settled later counts.
+function fixed_window.held_for(_, state, holds)
+  return state.count == 0 and holds.is_any(state) and state.window_end - state.now or 0
 end
 
 return fixed_window

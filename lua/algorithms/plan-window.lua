@@ -73,15 +73,15 @@ function plan.open(limit, stored, now, key, state, least)
   end
 end
 
-function plan.ended(limit, state, stored, now, units_within)
+function plan.ended(limit, state, stored, now, holds)
   local window_start, window_end = unpack_doubles('<dd', stored)
-  if now >= window_end then state.returned = units_within(limit, state, window_start, window_end) end
+  if now >= window_end then state.returned = holds.units_within(limit, state, window_start, window_end) end
 end
 
 -- Whenever somebody asks next, the credits of what is held come back.
-function plan.held_for(limit, state, units_within)
+function plan.held_for(limit, state, holds)
   if limit.has_credits ~= 1 then return 0 end
-  local come_back = spent_under(state.rate, state) > 0 and units_within(limit, state, state.start, state.window_end) > 0
+  local come_back = spent_under(state.rate, state) > 0 and holds.units_within(limit, state, state.start, state.window_end) > 0
   return come_back and CREDITS_KEPT_FOR or 0, state.window_end - state.now
 end
 

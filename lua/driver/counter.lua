@@ -62,7 +62,7 @@ local function read(limit, number, state)
   local blocked_until, blocked_for, carried_to
   if value then value, blocked_until, blocked_for, carried_to = unwrap(value, algorithm) end
   if value and size and #value ~= size then value = nil end
-  if is_varied and limit.hold and value and algorithm.ended then algorithm.ended(limit, state, value, now, holds.units_within) end
+  if is_varied and limit.hold and value and algorithm.ended then algorithm.ended(limit, state, value, now, holds) end
   local quota = carried_to or limit.quota_before
   if limit.carry == NO_CARRY or quota == limit.quota or not (value or algorithm.own_type) then
     of_another_time = algorithm.open(limit, value, now, key, state, carried_to)

@@ -85,6 +85,9 @@ if is_varied then
     state.lapsed = nil
   end
 
+  -- Whether anything is known that was held and not settled.
+  local function is_any(state) return redis.call('EXISTS', KEYS[state.number] .. ':holds') == 1 end
+
   -- The units, not given back yet, that were charged from a time on and come back before another.
   local function units_within(limit, state, first, last)
     local sum = 0
@@ -105,7 +108,7 @@ if is_varied then
       state.lapsed = nil
     end
     if not algorithm.held_for then return keep_for end
-    local needed, known = algorithm.held_for(limit, state, units_within)
+    local needed, known = algorithm.held_for(limit, state, holds)
     keep_for = max(keep_for, needed)
     if known then ask_holds('PEXPIRE', state, time_to_live(max(keep_for, known, limit.hold_known))) end
     return keep_for
@@ -176,6 +179,7 @@ if is_varied then
     release_lapsed = release_lapsed,
     save = save,
     settle = settle,
+    is_any = is_any,
     units_within = units_within,
     until_lapsed = until_lapsed,
   }

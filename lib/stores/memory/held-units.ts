@@ -26,6 +26,10 @@ export class Holds {
   /** Until when they are needed, in microseconds. */
   until = 0;
 
+  get isEmpty(): boolean {
+    return this.charged.length + this.released.length === 0;
+  }
+
   get bytes(): number {
     return HOLD_BYTES * (this.charged.length + this.released.length);
   }

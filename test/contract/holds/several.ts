@@ -1,8 +1,11 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
 import type { Refund } from '../../../lib/stores/store.js';
 import { ask, compile } from '../../support/stores.js';
-import { DAY, type HoldsStage, identity, MINUTE, SECOND, START, ten } from './stage.js';
+import { DAY, type HoldsStage, identity, MINUTE, type OnLapse, SECOND, START, ten } from './stage.js';
+
+const twentyInAWindow = (onLapse: OnLapse) =>
+  compile({ algo: 'fixed-window', rate: 20, interval: '10s', hold: '1s', onLapse });
 
 /** What becomes of many holds, of several limits and of finished periods. */
 export function holdsOfSeveral(stage: HoldsStage): void {
@@ -121,6 +124,58 @@ export function holdsOfSeveral(stage: HoldsStage): void {
     expect(await left(limit)).toBe(6);
     const history = await stage.store.history({ limit, identity });
     expect(history.map(({ count }) => count)).toEqual([4, 10]);
+  });
+
+  describe('a fixed window that is over', () => {
+    it('is corrected no more, nor is the one behind it', async () => {
+      await ask(stage.store, twentyInAWindow('charge'));
+      at(8 * SECOND);
+      const [more, less] = [await reserve(twentyInAWindow('charge'), 5), await reserve(twentyInAWindow('charge'), 5)];
+      at(11 * SECOND);
+      await settle(more, 10);
+      await settle(less, 1);
+      expect(await left(twentyInAWindow('charge'))).toBe(20);
+    });
+
+    it('is so, too, where all of it was given back meanwhile', async () => {
+      await reserve(twentyInAWindow('release'), 1);
+      at(5 * SECOND);
+      const held = await reserve(twentyInAWindow('release'), 6);
+      at(7 * SECOND);
+      // Somebody sees the lapse, and leaves nothing.
+      await ask(stage.store, twentyInAWindow('release'));
+      await stage.store.refund([{ limit: twentyInAWindow('release'), identity, units: 1 }]);
+      at(12 * SECOND);
+      await settle(held, 6);
+      expect(await left(twentyInAWindow('release'))).toBe(20);
+    });
+
+    it('counts what is settled until then, also where all was given back meanwhile', async () => {
+      const held = await reserve(twentyInAWindow('release'), 6);
+      at(2 * SECOND);
+      await ask(stage.store, twentyInAWindow('release'));
+      await stage.store.refund([{ limit: twentyInAWindow('release'), identity, units: 1 }]);
+      at(4 * SECOND);
+      await ask(stage.store, twentyInAWindow('release'), { cost: 3 });
+      await settle(held, 8);
+      await expect(ask(stage.store, twentyInAWindow('release'), { cost: 10 })).resolves.toMatchObject({
+        allowed: false,
+        remaining: 9,
+        retryAfterMs: 6 * SECOND,
+      });
+      at(10 * SECOND);
+      expect(await left(twentyInAWindow('release'))).toBe(20);
+    });
+
+    it('is forgotten where what was held is settled at nothing', async () => {
+      await settle(await reserve(twentyInAWindow('release'), 6), 0);
+      at(9 * SECOND);
+      await ask(stage.store, twentyInAWindow('release'), { cost: 15 });
+      await expect(ask(stage.store, twentyInAWindow('release'), { cost: 10 })).resolves.toMatchObject({
+        allowed: false,
+        retryAfterMs: 10 * SECOND,
+      });
+    });
   });
 
   it('releases in the period of the reservation, never in the next one', async () => {
