@@ -5,6 +5,7 @@ import { show } from '../errors/wording.js';
 import { blockTerms } from '../limits/block-terms.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
+import { ALGORITHM_KINDS } from '../policy/algorithm-kinds.js';
 import { UsageError } from './command.js';
 
 /** A limit of the command line: `algo:rate/interval[,option=value...][@name]`. */
@@ -27,10 +28,15 @@ const COMMON = ['blockFor', 'forgetAfter', 'mode', 'key'];
 /** Stands between the steps of blocks. */
 const STEP = '/';
 
+type OptionValue = number | string | true;
+
+/** A number without a sign, such as 60 or 0.5. */
+const NUMBER = /^\d{1,16}(?:\.\d{1,16})?$/;
+
 /** What a limit of the command line says. */
 interface ReadSpec {
   /** The algorithm and its options, which are not checked yet. */
-  readonly options: Readonly<Record<string, number | string>>;
+  readonly options: Readonly<Record<string, OptionValue>>;
   readonly given: ReadonlyMap<string, string>;
   readonly name: string | undefined;
   readonly mode: 'enforce' | 'shadow';
@@ -119,10 +125,17 @@ function readOptions(spec: string, list: string, known: readonly string[] | unde
   return given;
 }
 
-function ownOf(given: ReadonlyMap<string, string>): [string, number | string][] {
+function ownOf(given: ReadonlyMap<string, string>): [string, OptionValue][] {
   return [...given]
     .filter(([option]) => !COMMON.includes(option))
-    .map(([option, value]): [string, number | string] => [option, option === 'retain' ? value : numeric(value)]);
+    .map(([option, text]): [string, OptionValue] => [option, valueOf(option, text)]);
+}
+
+/** The value that a text stands for: a number or `true`, unless the option wants that text. */
+function valueOf(option: string, text: string): OptionValue {
+  if (ALGORITHM_KINDS[option]?.isRight(text) === true) return text;
+  if (text === 'true') return true;
+  return NUMBER.test(text) ? Number(text) : text;
 }
 
 /** A number, or the text for the message that refuses it. */

@@ -25,6 +25,9 @@ describe('a limit of the command line', () => {
       { escalation: { steps: [60_000_000, 60_000_000], forgetAfter: 86_400_000_000 } },
     ],
     ['leaky-bucket:10/1s,queue=0', { quota: 1 }],
+    ['calendar-window:100/month,rollover=0.5,credits=true', { quota: 100, planOption: 'credits' }],
+    ['calendar-window:100/month,rollover=0.5', { quota: 100, planOption: 'rollover' }],
+    ['fixed-window:100/1h,hold=5m,onLapse=release', { quota: 100 }],
     ['calendar-window:1000/day,timezone=Europe/Berlin', { name: 'calendar-window:1000/day', quota: 1000 }],
     ['fixed-window:3/250,mode=shadow@a, b@c', { name: 'a, b@c', shadow: true }],
   ])('%s is read', (spec, expected) => {
@@ -67,6 +70,8 @@ describe('a limit of the command line', () => {
     ['gcra:1/1s@', "option 'name' is '', wants 1 to 128 printable ASCII characters"],
     ['gcra:1/1s@ä', "option 'name' is 'ä', wants 1 to 128 printable ASCII characters"],
     ['calendar-window:1/1d', "option 'period' is '1d', wants one of second, minute, hour, day"],
+    ['calendar-window:1/day,rollover=1.5', "option 'rollover' is 1.5, wants a number > 0 and <= 1, such as 0.5"],
+    ['calendar-window:1/day,credits=yes', "option 'credits' is 'yes', wants true"],
     ['calendar-window:1/day,timezone=Moon', "option 'timezone' is 'Moon', wants an IANA time zone"],
     ['token-bucket:1/1s,refill=x', "option 'refill' is 'x', wants one of greedy, intervally"],
     ['nope:1/1s,burst=2', "option 'algo' is 'nope', wants one of fixed-window, calendar-window"],
