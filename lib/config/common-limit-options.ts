@@ -151,7 +151,8 @@ export interface CommonLimitOptions {
    */
   scope?: Scope;
   /**
-   * Whether each route has a counter of its own. Only for limits of the module, and not with `phase: 'middleware'`.
+   * Whether each route has a counter of its own. For limits of the module and of classes; one of a
+   * route has it anyway. Not with `phase: 'middleware'`, in `define` or from a function.
    * @default false, one counter for all routes
    */
   perRoute?: boolean;

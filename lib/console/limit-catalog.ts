@@ -6,6 +6,7 @@ import type { HandlerClasses } from '../rules/handler-classes.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
 import { isSource } from '../rules/plan.js';
 import type { PlanRegistry } from '../rules/plan-registry.js';
+import { ROUTE_OF_CLASS } from '../rules/route-rule.js';
 import type { Rule } from '../rules/rule.js';
 import type { LimitInfo } from './api.js';
 
@@ -137,7 +138,8 @@ const MOST_GIVEN = 10_000;
 
 /** What tells the counters of limits apart. */
 function countersOf(name: string, namespace: string): string {
-  return `${OF_MODULE.test(namespace) ? '@module' : namespace}\n${name}`;
+  const place = OF_MODULE.test(namespace) ? '@module' : namespace.split(` ${ROUTE_OF_CLASS}`)[0]!;
+  return `${place}\n${name}`;
 }
 
 /** A rate as text, such as `gcra:20/1s`. */

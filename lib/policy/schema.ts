@@ -76,7 +76,8 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   default: "The share that requests of priority 'sheddable' may not take.",
   units: 'The most units that are taken in one call.',
   scope: "'cluster' counts across all instances, 'instance' in each for itself. Default: 'cluster'.",
-  perRoute: "Whether each route has a counter of its own; only for the module's limits. Default: false.",
+  perRoute:
+    'Whether each route has a counter of its own; for limits of the module, of a class and of a route. Default: false.',
   mode: "'enforce' refuses, 'shadow' counts and never refuses, 'off' does not ask the limit. Default: 'enforce'.",
   nearLimit: 'The share of the quota from which on the limit is near. Default: 0.8.',
   phase: "When the limit is checked. Default: 'authenticated' for key 'user', else 'guard'.",

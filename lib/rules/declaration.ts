@@ -10,6 +10,8 @@ export interface Declaration {
   readonly name?: string;
   /** Whether it applies to every route, so that it can be checked before the route is known. */
   readonly everywhere?: boolean;
+  /** Whether it stands on a class or a route, so that each route can have a counter of its own. */
+  readonly onRoutes?: boolean;
   /** How often its counters were made to start anew. */
   readonly generation?: number;
   /** What becomes of what was left under another rate. */

@@ -52,7 +52,7 @@ export class HandlerClasses {
 
   /** The class and the methods that need a namespace: limits of one name share their counters by it. */
   declarers(type: HandlerClass): Declarer[] {
-    const perRoute = this.countsPerRoute;
+    const perRoute = this.countsPerRoute || lineageOf(type).some(declaresPerRoute);
     const methods = [...this.handlers(type)].filter(
       ([, handler]) => declaresUnnamed(handler) || (perRoute && isRoute(handler)),
     );
@@ -90,6 +90,11 @@ export function isRoute(handler: Handler): boolean {
 /** Whether limits are declared whose counters are not known by a name. */
 function declaresUnnamed(target: object): boolean {
   return declaredOn(target).specs.some((spec) => typeof spec !== 'string');
+}
+
+/** Whether each route of a class counts for itself by a limit of that class. */
+function declaresPerRoute(type: object): boolean {
+  return declaredOn(type).specs.some((spec) => typeof spec === 'object' && spec?.perRoute === true);
 }
 
 function isClass(type: object | null): type is HandlerClass {

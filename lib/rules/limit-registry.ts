@@ -147,15 +147,17 @@ export class LimitRegistry {
       if (known !== undefined) return known.rule;
       throw new RateLimitConfigError(messages.unknownName(declaration.location, limit, this.names));
     }
-    const { location, namespace } = declaration;
+    const { location, namespace, onRoutes = false } = declaration;
+    // A limit that stands on routes may say what others may not.
+    const place = onRoutes ? `on ${namespace}` : namespace;
     let rules = typeof limit === 'object' && limit !== null ? this.compiled.get(limit) : undefined;
-    const known = rules?.get(namespace);
+    const known = rules?.get(place);
     if (known !== undefined) return known;
-    const rule = this.equal.of([namespace, limit], () =>
-      this.linked(this.compiler.compile(limit, { location, namespace }), declaration),
+    const rule = this.equal.of([place, limit], () =>
+      this.linked(this.compiler.compile(limit, { location, namespace, onRoutes }), declaration),
     );
     if (rules === undefined) this.compiled.set(limit, (rules = new Map()));
-    rules.set(namespace, rule);
+    rules.set(place, rule);
     return rule;
   }
 }

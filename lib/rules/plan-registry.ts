@@ -9,7 +9,7 @@ import { bindsOtherGuard } from './bound-guards.js';
 import { declares, type Handler, HandlerClasses } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
 import { isSource, type DeclaredLevel, Plan, type RuleSource } from './plan.js';
-import { RouteRule } from './route-rule.js';
+import { ROUTE_OF_CLASS, RouteRule } from './route-rule.js';
 import type { Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Declarer, Namespaces } from './namespaces.js';
 
@@ -44,8 +44,7 @@ export class PlanRegistry {
    * modules; the answer is kept to.
    */
   needInterceptor(): boolean {
-    const needsInterceptor = (spec: LimitSpec) =>
-      typeof spec === 'function' || this.registry.rule(spec, { location: '', namespace: '' }).needsInterceptor;
+    const needsInterceptor = (spec: LimitSpec) => typeof spec === 'function' || this.probed(spec).needsInterceptor;
     try {
       this.hasInterceptor =
         this.registry.moduleRules.some((rule) => rule.needsInterceptor) ||
@@ -79,23 +78,29 @@ export class PlanRegistry {
   private ruleOf(spec: LimitSpec): Rule | undefined {
     if (typeof spec === 'function' || (typeof spec === 'string' && !this.registry.has(spec))) return undefined;
     try {
-      return this.registry.rule(spec, { location: '', namespace: '' });
+      return this.probed(spec);
     } catch {
       // The check at start-up refuses what is wrong with it.
       return undefined;
     }
   }
 
+  /** What a limit says, wherever it stands. */
+  private probed(spec: Exclude<LimitSpec, Function>): Rule {
+    return this.registry.rule(spec, { location: '', namespace: '', onRoutes: true });
+  }
+
   private plan(type: HandlerClass, handler: Handler): Plan {
     const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0];
     const name = `${classNameOf(type)}.${method ?? (handler as Function).name}`;
     const declarer = { type, ...(method !== undefined && { method }) };
-    const everywhere = this.registry.moduleRules.map((rule) =>
-      rule.perRoute ? new RouteRule(rule, this.namespaces.of(declarer)) : rule,
-    );
+    const ofRoute = (specs: DeclaredLevel['specs'], prefix: string) =>
+      specs.map((spec) =>
+        isSource(spec) || !spec.perRoute ? spec : new RouteRule(spec, prefix + this.namespaces.of(declarer)),
+      );
     const levels = [
-      { location: 'limits', skips: [], specs: everywhere },
-      ...this.levelsOf(type),
+      { location: 'limits', skips: [], specs: ofRoute(this.registry.moduleRules, '') },
+      ...this.levelsOf(type).map((level) => ({ ...level, specs: ofRoute(level.specs, ROUTE_OF_CLASS) })),
       this.level(`@RateLimit on ${name}`, handler, declarer),
     ];
     this.refuseIdleSkips(levels);
@@ -120,9 +125,10 @@ export class PlanRegistry {
 
   private compile(spec: LimitSpec, location: string, declarer: Declarer): Rule | RuleSource {
     if (typeof spec === 'string') return this.registry.rule(spec, { location, namespace: '' });
-    if (typeof spec !== 'function')
-      return this.registry.rule(spec, { location, namespace: this.namespaces.of(declarer) });
     const namespace = this.namespaces.of(declarer);
+    if (typeof spec !== 'function') {
+      return this.registry.rule(spec, { location, namespace, onRoutes: true });
+    }
     return {
       ask: spec,
       rules: (answer: LimitAnswer) => {

@@ -1,7 +1,10 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { Rule } from './rule.js';
 
-/** A rule of all routes, as one of them meets it: it follows when the rate changes. */
+/** What stands between the namespace of a class and that of a route of it. */
+export const ROUTE_OF_CLASS = '@route ';
+
+/** A rule of all routes, or of those of a class, as one of them meets it: it follows when the rate changes. */
 export class RouteRule extends Rule {
   private source: CompiledLimit;
   /** Those of some identities, by what they are on all routes. */

@@ -65,7 +65,15 @@ export class RuleCompiler {
   }
 
   compile(definition: LimitDefinition, declaration: Declaration): Rule {
-    const { location, namespace, everywhere = false, generation = 0, carry, off = false } = declaration;
+    const {
+      location,
+      namespace,
+      everywhere = false,
+      onRoutes = false,
+      generation = 0,
+      carry,
+      off = false,
+    } = declaration;
     const { name: givenName } = givenOptions(declaration, ['name']);
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
       throw new RateLimitConfigError(messages.notALimit(location, definition));
@@ -85,8 +93,8 @@ export class RuleCompiler {
       location,
       'perRoute',
       perRoute,
-      "false, but in the module's 'limits'",
-      (value) => value === false || everywhere,
+      "false, but in the module's 'limits', on a class and on a route",
+      (value) => value === false || everywhere || onRoutes,
     );
     check(location, 'nearLimit', common.nearLimit, 'a number > 0 and <= 1', isShare);
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;

@@ -8,8 +8,10 @@ import {
   UnauthorizedException,
   UseGuards,
 } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import type { Limiter } from '../../lib/limiter/limiter.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
@@ -28,6 +30,12 @@ interface Request {
 
 const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<Request>();
 const key = 'user:1';
+
+@Controller()
+class PlainController {
+  @Get()
+  all() {}
+}
 const few: LimitDefinition = { name: 'few', algo: 'fixed-window', rate: 5, interval: '15m' };
 
 describe('moving over from rate-limiter-flexible', () => {
@@ -193,26 +201,23 @@ describe('moving over from rate-limiter-flexible', () => {
     await expect(limiter.acquire(key, { signal: late })).rejects.toThrow('given up');
   });
 
-  rows.tried('new RLWrapperBlackAndWhite({ limiter, whiteList })', async () => {
-    const whiteList = ['127.0.0.1'];
-    const listed = async (): Promise<number[]> => {
-      @Controller()
-      class ListedController {
-        @Get()
-        @RateLimit({
-          algo: 'fixed-window',
-          rate: 1,
-          interval: '1m',
-          skip: (context) => whiteList.includes(requestOf(context).ip),
-        })
-        all() {}
-      }
-      await app?.close();
-      return (await start({ imports: [RateLimitModule.forRoot()], controllers: [ListedController] })).statuses(2);
+  rows.tried('new RLWrapperBlackAndWhite({ limiter, whiteList, blackList })', async () => {
+    const options: RateLimitModuleOptions = {
+      limits: [{ algo: 'fixed-window', rate: 1, interval: '1m' }],
+      lists: { allow: [{ ip: '10.0.0.0/8' }], deny: [{ ip: '203.0.113.7' }] },
     };
-    expect(await listed()).toEqual([200, 200]);
-    whiteList.length = 0;
-    expect(await listed()).toEqual([200, 429]);
+    const fastify = new FastifyAdapter({ trustProxy: '127.0.0.1' });
+    const metadata = { imports: [RateLimitModule.forRoot(options)], controllers: [PlainController] };
+    const tried = await start(metadata, { fastify });
+    const { limiters } = tried;
+    const statuses = tried.statuses.bind(tried);
+    expect(await statuses(2, '/', { 'x-forwarded-for': '10.1.2.3' })).toEqual([200, 200]);
+    expect(await statuses(1, '/', { 'x-forwarded-for': '203.0.113.7' })).toEqual([403]);
+    expect(await statuses(2, '/', { 'x-forwarded-for': '203.0.113.8' })).toEqual([200, 429]);
+    await limiters.deny({ ip: '203.0.113.9' });
+    expect(await statuses(1, '/', { 'x-forwarded-for': '203.0.113.9' })).toEqual([403]);
+    await limiters.unlist({ ip: '203.0.113.9' });
+    expect(await statuses(1, '/', { 'x-forwarded-for': '203.0.113.9' })).toEqual([200]);
   });
 
   rows.tried('limiter.consume(key, 2) that rejects', async () => {

@@ -14,14 +14,19 @@ import {
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
+import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
+import { GqlExecutionContext, type GqlContextType, GraphQLModule, Int, Query, Resolver } from '@nestjs/graphql';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { WsAdapter } from '@nestjs/platform-ws';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorator.js';
 import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
 import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import { ipIdentity } from '../../lib/key-resolvers/ip.js';
 import type { KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
+import type { HeaderFormatter } from '../../lib/http/header-format.js';
+import { connect } from '../e2e/websocket-clients.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { Limiter } from '../../lib/limiter/limiter.js';
 import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
@@ -40,7 +45,10 @@ interface Request {
   user?: object;
 }
 
-const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<Request>();
+const requestOf = (context: ExecutionContext): Request =>
+  context.getType<GqlContextType>() === 'graphql'
+    ? GqlExecutionContext.create(context).getContext<{ req: Request }>().req
+    : context.switchToHttp().getRequest<Request>();
 const planOf = (context: ExecutionContext) => ({
   rate: requestOf(context).headers['x-plan'] === 'pro' ? 2 : 1,
 });
@@ -50,11 +58,6 @@ const tenantOf = (context: ExecutionContext) => {
   return tenant && `tenant:${tenant}`;
 };
 const idsOf = (context: ExecutionContext) => requestOf(context).query['ids']?.split(',') ?? [];
-const routeAndAddress = (context: ExecutionContext) => {
-  const address = ipIdentity(requestOf(context).ip); // an IPv6 client by its /64, as `key: 'ip'`
-  return address && `${address} ${context.getClass().name}.${context.getHandler().name}`;
-};
-
 @Controller()
 class PlainController {
   @Get()
@@ -74,6 +77,15 @@ function limitedBy(...limits: Parameters<typeof RateLimit>): Type {
   }
   return LimitedController;
 }
+
+const byName: HeaderFormatter = ({ decisions }) =>
+  Object.fromEntries(
+    decisions.flatMap(({ limit, quota, remaining, resetAfterMs }) => [
+      [`X-RateLimit-Limit-${limit}`, String(quota)],
+      [`X-RateLimit-Remaining-${limit}`, String(remaining)],
+      [`X-RateLimit-Reset-${limit}`, String(Math.ceil(resetAfterMs / 1000))],
+    ]),
+  );
 
 /** The limits of every route in the rows about decorators. */
 const limits: LimitDefinition[] = [
@@ -99,11 +111,13 @@ describe('moving over from @nestjs/throttler', () => {
   rows.tried('ThrottlerModule.forRoot([{ limit: 3, ttl: 60000 }])', async () => {
     const { statuses, clock } = bound(
       await start({
-        imports: [RateLimitModule.forRoot({ limits: [{ algo: 'sliding-log', rate: 3, interval: '1m' }] })],
+        imports: [
+          RateLimitModule.forRoot({ limits: [{ algo: 'sliding-log', rate: 3, interval: '1m', perRoute: true }] }),
+        ],
       }),
     );
-    expect(await statuses(2)).toEqual([200, 200]);
-    expect(await statuses(2, '/other')).toEqual([200, 429]);
+    expect(await statuses(4)).toEqual([200, 200, 200, 429]);
+    expect(await statuses(4, '/other')).toEqual([200, 200, 200, 429]);
     clock.advance('1m');
     expect(await statuses(1)).toEqual([200]);
   });
@@ -192,6 +206,26 @@ describe('moving over from @nestjs/throttler', () => {
     }
     const { statuses } = bound(await start({ imports: [RateLimitModule.forRootAsync({ useClass: RateLimitConfig })] }));
     expect(await statuses(2)).toEqual([200, 429]);
+  });
+
+  rows.tried('forRootAsync(…) beside @UseGuards(ThrottlerGuard)', async () => {
+    @Controller()
+    class SomeController {
+      @Get()
+      @UseGuards(RateLimitGuard)
+      guarded() {}
+
+      @Get('other')
+      other() {}
+    }
+    const { statuses } = bound(
+      await start({
+        imports: [RateLimitModule.forRootAsync({ guard: false, useFactory: () => ({ limits }) })],
+        controllers: [SomeController],
+      }),
+    );
+    expect(await statuses(4, '/other')).toEqual([200, 200, 200, 200]);
+    expect(await statuses(3)).toEqual([200, 200, 429]);
   });
 
   rows.tried('storage: new ThrottlerStorageRedisService(url)', async () => {
@@ -378,14 +412,18 @@ describe('moving over from @nestjs/throttler', () => {
       @Get()
       all() {}
     }
-    const each: LimitDefinition = { algo: 'sliding-log', rate: 1, interval: '1m', key: routeAndAddress };
-    const fastify = new FastifyAdapter({ trustProxy: '127.0.0.1' });
+    const each: LimitDefinition = {
+      algo: 'sliding-log',
+      rate: 1,
+      interval: '1m',
+      key: (context) => tenantOf(context),
+      perRoute: true,
+    };
     const imports = [RateLimitModule.forRoot({ limits: [each] })];
-    const { statuses } = bound(await start({ imports, controllers: [PlainController, SecondController] }, { fastify }));
+    const { statuses } = bound(await start({ imports, controllers: [PlainController, SecondController] }));
     for (const path of ['/', '/other', '/second']) {
-      expect(await statuses(1, path, { 'x-forwarded-for': '2001:db8:1:2::3' })).toEqual([200]);
-      expect(await statuses(1, path, { 'x-forwarded-for': '2001:db8:1:2:ffff::4' })).toEqual([429]);
-      expect(await statuses(1, path, { 'x-forwarded-for': '2001:db8:1:3::3' })).toEqual([200]);
+      expect(await statuses(2, path, { 'x-tenant': 'one' })).toEqual([200, 429]);
+      expect(await statuses(2, path, { 'x-tenant': 'two' })).toEqual([200, 429]);
     }
   });
 
@@ -405,6 +443,34 @@ describe('moving over from @nestjs/throttler', () => {
     expect(await statuses(2)).toEqual([200, 429]);
     expect((await get()).headers.get('ratelimit')).toContain('"short";r=1');
     expect(await statuses(2, '/other')).toEqual([200, 429]);
+  });
+
+  rows.tried('@Throttle({ default: { limit: 1, ttl: 60000 } }) on a class', async () => {
+    @Controller('few')
+    @RateLimit({ name: 'default', algo: 'sliding-log', rate: 1, interval: '1m', perRoute: true })
+    class FewController {
+      @Get()
+      all() {}
+
+      @Get('other')
+      other() {}
+    }
+    const everywhere: LimitDefinition = {
+      name: 'default',
+      algo: 'sliding-log',
+      rate: 2,
+      interval: '1m',
+      perRoute: true,
+    };
+    const { statuses } = bound(
+      await start({
+        imports: [RateLimitModule.forRoot({ limits: [everywhere] })],
+        controllers: [FewController, PlainController],
+      }),
+    );
+    expect(await statuses(2, '/few')).toEqual([200, 429]);
+    expect(await statuses(2, '/few/other')).toEqual([200, 429]);
+    expect(await statuses(3)).toEqual([200, 200, 429]);
   });
 
   rows.tried('@Throttle({ short: { limit: 5 } }), changing a named one', async () => {
@@ -630,6 +696,103 @@ describe('moving over from @nestjs/throttler', () => {
     await app?.close();
     const legacy = bound(await start({ imports: [RateLimitModule.forRoot({ headers: 'legacy', limits })] }));
     expect((await legacy.get()).headers.get('x-ratelimit-remaining')).toBe('1');
+  });
+
+  rows.tried('X-RateLimit-Limit, -Remaining and -Reset', async () => {
+    const { get } = bound(await start({ imports: [RateLimitModule.forRoot({ headers: 'legacy', limits })] }));
+    expect([...(await get()).headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([
+      'x-ratelimit-limit',
+      'x-ratelimit-remaining',
+      'x-ratelimit-reset',
+    ]);
+  });
+
+  rows.tried('X-RateLimit-Limit-short of a throttler with a name', async () => {
+    const { get } = bound(await start({ imports: [RateLimitModule.forRoot({ headers: byName, limits })] }));
+    expect(Object.fromEntries((await get()).headers)).toMatchObject({
+      'x-ratelimit-limit-short': '2',
+      'x-ratelimit-remaining-short': '1',
+      'x-ratelimit-reset-short': '1',
+      'x-ratelimit-limit-long': '3',
+      'x-ratelimit-remaining-long': '2',
+      'x-ratelimit-reset-long': '60',
+    });
+  });
+
+  rows.tried('Retry-After-short of a throttler with a name', async () => {
+    const { get, statuses } = bound(await start({ imports: [RateLimitModule.forRoot({ limits })] }));
+    await statuses(2);
+    const { headers } = await get();
+    expect([headers.get('Retry-After'), headers.get('Retry-After-short')]).toEqual(['1', null]);
+  });
+
+  rows.tried('{ "statusCode": 429, "message": "ThrottlerException: Too Many Requests" }', async () => {
+    const before = { statusCode: 429, message: 'ThrottlerException: Too Many Requests' };
+    const asBefore: RateLimitModuleOptions = {
+      body: () => ({ statusCode: 429, message: 'ThrottlerException: Too Many Requests' }),
+      limits,
+    };
+    const { get, statuses } = bound(await start({ imports: [RateLimitModule.forRoot(asBefore)] }));
+    await statuses(2);
+    expect(await (await get()).json()).toEqual(before);
+    await app?.close();
+    const plain = bound(await start({ imports: [RateLimitModule.forRoot({ limits })] }));
+    await plain.statuses(2);
+    expect(await (await plain.get()).json()).toMatchObject({ message: 'Too many requests', limits: ['short'] });
+  });
+
+  rows.tried('GraphQL: extensions.code is INTERNAL_SERVER_ERROR', async () => {
+    @Resolver()
+    class BirdsResolver {
+      @Query(() => Int)
+      birds() {
+        return 1;
+      }
+    }
+    const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, autoSchemaFile: true });
+    const each: LimitDefinition[] = [
+      {
+        name: 'each',
+        algo: 'sliding-log',
+        rate: 1,
+        interval: '1m',
+        key: (context) => requestOf(context).headers['user-agent'],
+      },
+    ];
+    const metadata = { imports: [RateLimitModule.forRoot({ limits: each }), graphql], providers: [BirdsResolver] };
+    const { nest } = await start(metadata);
+    const ask = async (agent: string) => {
+      const response = await fetch(`${await nest.getUrl()}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'user-agent': agent },
+        body: JSON.stringify({ query: '{ birds }' }),
+      });
+      return response.json();
+    };
+    expect(await ask('a')).toEqual({ data: { birds: 1 } });
+    expect(await ask('b')).toEqual({ data: { birds: 1 } });
+    const extensions = { code: 'RATE_LIMITED', retryAfterMs: 60_000, limits: ['each'] };
+    expect(await ask('a')).toMatchObject({ errors: [{ message: 'Too many requests', extensions }] });
+  });
+
+  rows.tried('WebSockets: Internal server error', async () => {
+    @WebSocketGateway()
+    class ChatGateway {
+      @SubscribeMessage('say')
+      say() {
+        return { event: 'said', data: 1 };
+      }
+    }
+    const each: LimitDefinition[] = [{ name: 'each', algo: 'sliding-log', rate: 1, interval: '1m' }];
+    const metadata = { imports: [RateLimitModule.forRoot({ limits: each })], providers: [ChatGateway] };
+    const { nest } = await start(metadata, { configure: (nest) => nest.useWebSocketAdapter(new WsAdapter(nest)) });
+    const client = await connect('ws', await nest.getUrl());
+    client.send('say');
+    client.send('say');
+    expect(await client.next()).toMatchObject({ event: 'said' });
+    const data = { statusCode: 429, retryAfterMs: 60_000, limits: ['each'] };
+    expect(await client.next()).toMatchObject({ event: 'exception', data });
+    client.close();
   });
 
   rows.end();

@@ -5,6 +5,13 @@ import { Test } from '@nestjs/testing';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { createTestingStore, RateLimitTesting, TestClock } from '../../lib/testing/index.js';
 
+interface TriedAppOptions {
+  readonly ownStore?: boolean;
+  readonly fastify?: FastifyAdapter;
+  /** What is done to it before it listens. */
+  readonly configure?: (app: INestApplication) => void;
+}
+
 /** An app as a guide writes it, which listens; on a clock that tests move, unless its store is what is tried. */
 export class TriedApp {
   private constructor(
@@ -15,7 +22,7 @@ export class TriedApp {
 
   static async start(
     metadata: ModuleMetadata,
-    { ownStore = false, fastify }: { ownStore?: boolean; fastify?: FastifyAdapter } = {},
+    { ownStore = false, fastify, configure }: TriedAppOptions = {},
   ): Promise<TriedApp> {
     const clock = new TestClock();
     const builder = Test.createTestingModule(metadata);
@@ -23,6 +30,7 @@ export class TriedApp {
     const testing = await builder.compile();
     testing.useLogger(false);
     const nest = fastify === undefined ? testing.createNestApplication() : testing.createNestApplication(fastify);
+    configure?.(nest);
     await nest.listen(0, '127.0.0.1');
     return new TriedApp(nest, clock, await nest.getUrl());
   }

@@ -339,6 +339,76 @@ describe.each(frameworks)('what tells counters apart over %s', (framework) => {
     // Another start, under another class name.
     expect(await run({ controllers: [called('b', ManyController)], limits }, '/many/3')).toEqual([{ each: 2, all: 6 }]);
   });
+
+  it('counts each route for itself where a limit of a class says so, also of one that it extends', async () => {
+    @RateLimit(limit('each', 5, { perRoute: true }), limit('all', 10))
+    abstract class ManyController {
+      @Get(':id')
+      one() {}
+
+      @Get(':id/more')
+      @RateLimit(limit('own', 7))
+      more() {}
+    }
+    const many = (name: string, path: string): Type => {
+      @Controller(path)
+      class OfPathController extends ManyController {}
+      return called(name, OfPathController);
+    };
+    const paths = ['/many/1', '/many/2', '/many/1/more', '/others/1'];
+    const controllers = [many('Many', 'many'), many('Others', 'others')];
+    expect(await run({ controllers }, ...paths)).toEqual([
+      { each: 4, all: 9 },
+      { each: 3, all: 8 },
+      { each: 4, all: 7, own: 6 },
+      { each: 4, all: 9 },
+    ]);
+    // Another start, under another class name.
+    expect(await run({ controllers: [many('b', 'many')] }, '/many/3')).toEqual([{ each: 2, all: 6 }]);
+  });
+});
+
+describe('a limit of a class that counts each route for itself', () => {
+  it('refuses at its own rate, and counts apart from a limit of that name on a route', async () => {
+    @Controller()
+    @RateLimit(limit('each', 2, { perRoute: true }))
+    class SmallController {
+      @Get('a')
+      a() {}
+
+      @Get('b')
+      b() {}
+
+      @Get('c')
+      @RateLimit(limit('each', 1, { perRoute: true }))
+      c() {}
+    }
+    const app = await HttpApp.start('fastify', { controllers: [SmallController] });
+    try {
+      expect(await app.statuses(3, '/a')).toEqual([200, 200, 429]);
+      expect(await app.statuses(3, '/b')).toEqual([200, 200, 429]);
+      expect(await app.statuses(2, '/c')).toEqual([200, 429]);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('is refused where no route is known', async () => {
+    const refusal = "option 'perRoute' is true, wants false, but in the module's 'limits', on a class and on a route";
+    @Controller()
+    @RateLimit(limit('each', 2, { perRoute: true }))
+    class ManyRoutesController {
+      @Get()
+      one() {}
+    }
+    const app = await HttpApp.start('fastify', { controllers: [ManyRoutesController] });
+    try {
+      const limiters = app.nest.get(LimiterService);
+      expect(() => limiters.for(limit('each', 2, { perRoute: true }))).toThrow(refusal);
+    } finally {
+      await app.close();
+    }
+  });
 });
 
 it('changes the rate of all routes that count for themselves', async () => {
