@@ -44,7 +44,9 @@ const LOCATION = 'RateLimitModule';
 
 /** The environment variable that makes every limit a shadow. */
 const MODE_VARIABLE = 'RATE_LIMIT_MODE';
-const KNOWN: readonly (keyof RateLimitModuleOptions)[] = [
+
+/** The options of the module, but `guard`. */
+export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'redis',
   'limits',
   'define',
@@ -78,11 +80,11 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   }
   for (const option of Object.keys(written)) {
     if (option === 'guard') throw new RateLimitConfigError(messages.misplacedGuard());
-    if (!KNOWN.includes(option as keyof RateLimitModuleOptions)) {
-      throw new RateLimitConfigError(messages.unknownOption(LOCATION, option, KNOWN));
+    if (!MODULE_OPTIONS.includes(option as keyof RateLimitModuleOptions)) {
+      throw new RateLimitConfigError(messages.unknownOption(LOCATION, option, MODULE_OPTIONS));
     }
   }
-  const options = givenOptions(written, KNOWN);
+  const options = givenOptions(written, MODULE_OPTIONS);
   for (const [option, wants, isRight] of OPTION_CHECKS) {
     const value = options[option];
     if (value !== undefined && !isRight(value)) throw wrongOption(option, value, wants);

@@ -34,7 +34,7 @@ import {
 } from './rate-limit.module-definition.js';
 import type { RateLimitModuleOptions } from '../config/module-options.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
-import { type RateLimitSettings, readSettings } from '../config/settings.js';
+import { MODULE_OPTIONS, type RateLimitSettings, readSettings } from '../config/settings.js';
 import { Policies } from '../policy/policies.js';
 import { policyProviders } from './policy.providers.js';
 import { Overrides } from '../overrides/overrides.js';
@@ -139,13 +139,13 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
   /** Sets the module up with options. Imported once, it holds for the whole app. */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
-    checkExtras(options, 'RateLimitModule');
+    checkExtras(options, 'RateLimitModule', MODULE_OPTIONS);
     return super.forRoot(options);
   }
 
   /** Sets the module up with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
-    checkExtras(options, 'RateLimitModule.forRootAsync');
+    checkExtras(options, 'RateLimitModule.forRootAsync', ASYNC_OPTIONS);
     return super.forRootAsync(options);
   }
 
@@ -177,10 +177,16 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   }
 }
 
+const ASYNC_OPTIONS = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
+
 /** Refuses what is no options at all, before Nest reads them. */
-function checkExtras(options: unknown, location: string): void {
+function checkExtras(options: unknown, location: string, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RateLimitConfigError(messages.notOptions(location, options));
+  }
+  // Nest copies options one by one, and one of this name would become what the copy inherits.
+  if (Object.hasOwn(options, '__proto__')) {
+    throw new RateLimitConfigError(messages.unknownOption(location, '__proto__', [...known, 'guard']));
   }
   const { guard } = options as { guard?: unknown };
   if (guard !== undefined && typeof guard !== 'boolean' && guard !== 'custom') {

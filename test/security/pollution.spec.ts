@@ -4,6 +4,7 @@ import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
 import { givenOptions } from '../../lib/algorithms/options.js';
 import { readSettings } from '../../lib/config/settings.js';
@@ -173,6 +174,34 @@ describe('an option named __proto__', () => {
       .then(act)
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(RateLimitConfigError);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['forRoot', () => RateLimitModule.forRoot(JSON.parse('{"__proto__": {"limits": [], "polluted": true}}') as object)],
+    ['forRoot, beside others', () => RateLimitModule.forRoot(withProto('{"prefix": "x"}'))],
+    ['forRootAsync', () => RateLimitModule.forRootAsync(withProto('{"inject": []}'))],
+    ['forFeature', () => startUp({}, [], { imports: [RateLimitModule.forFeature(withProto('{"x": {}}'))] })],
+    ['lists', () => startUp({ lists: withProto('{"deny": []}') })],
+    ['defaults', () => startUp({ defaults: withProto('{"mode": "shadow"}') })],
+    ['a policy', () => startUp({ policy: { source: () => withProto('{"limits": {}}') } })],
+    ['an override of a policy', () => startUp({ policy: { source: () => ({ overrides: withProto('{"x": {}}') }) } })],
+  ])('given to %s is refused', async (_, act) => {
+    const failure = await Promise.resolve()
+      .then(act)
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(RateLimitConfigError);
+    expect((failure as Error).message).toContain('__proto__');
+  });
+
+  it('is a name like any other where names are', async () => {
+    const one = '{"__proto__": {"algo": "gcra", "rate": 1, "interval": "1m"}}';
+    const defined = await RatesApp.start({ define: JSON.parse(one) as Record<string, LimitDefinition> });
+    const limiter = defined.service.for('__proto__');
+    expect([await limiter.consume('user:1'), await limiter.consume('user:1')]).toMatchObject([
+      { allowed: true, limit: '__proto__' },
+      { allowed: false },
+    ]);
+    await defined.close();
   });
 
   it('of a change of a rate is refused, or is none', async () => {
