@@ -13,8 +13,8 @@ export interface JobLimitOptions<J> {
    */
   key: string | ((job: J, limit: string) => string | Promise<string>);
   /**
-   * The units of a job, a whole number >= 1, or a function that gives it of the job and of the limit's name. Limits of `concurrency` are
-   * asked for their own cost.
+   * The units of a job: a whole number >= 1, or a function of the job and of the limit's name that returns one >= 0. Limits of
+   * `concurrency` are asked for their own cost.
    * @default the limit's own cost, or 1
    */
   cost?: number | ((job: J, limit: string) => number | Promise<number>);

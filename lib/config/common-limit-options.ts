@@ -68,7 +68,8 @@ export interface CommonLimitOptions {
    */
   key?: LimitKey;
   /**
-   * The units of a request: a whole number >= 1, or a function that returns it.
+   * The units of a request: a whole number >= 1, or a function that returns one >= 0. A request of 0 units takes nothing from this
+   * limit: it is decided as by `peek`.
    * @default 1
    */
   cost?: number | ((context: ExecutionContext) => number | Promise<number>);

@@ -10,5 +10,5 @@ export const askMessages = {
   wrongKeyOf: (location: string, limit: string, got: unknown) =>
     `${location}: the function 'key' gave ${show(got)} for limit '${limit}', wants a string that is not empty`,
   wrongCostOf: (location: string, limit: string, got: unknown) =>
-    `${location}: the function 'cost' gave ${show(got)} for limit '${limit}', wants a whole number >= 1`,
+    `${location}: the function 'cost' gave ${show(got)} for limit '${limit}', wants a whole number >= 0`,
 } as const;

@@ -125,7 +125,7 @@ export const messages = {
     `node ${node} of the store has no counters any more, since others have taken them over`,
   nodeRecovered: (node: string) => `node ${node} of the store answers again`,
   storeRecovered: () => 'the store answers again',
-  wrongCost: (got: unknown) => `cost is ${show(got)}, wants a whole number >= 1`,
+  wrongCost: (got: unknown) => `cost is ${show(got)}, wants a whole number >= 0`,
   wrongUnits: (got: unknown) => `units is ${show(got)}, wants a whole number >= 1`,
   wrongStrict: (got: unknown) => `strict is ${show(got)}, wants true or false`,
   wrongKey: (got: unknown) => `key is ${show(got)}, wants a string that is not empty`,

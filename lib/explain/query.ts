@@ -31,7 +31,7 @@ function readLimitQuery(query: object): LimitQuery {
   const isLimit = (typeof limit === 'string' && limit !== '') || (typeof limit === 'object' && limit !== null);
   if (!isLimit) throw wrongOption('limit', limit, 'the name of a limit, or its definition');
   if (!isIdentity(key)) throw wrongOption('key', key, 'a string that is not empty');
-  if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost);
+  if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost, { min: 0 });
   if (share !== undefined && !isIdentity(share)) throw wrongOption('share', share, 'a string that is not empty');
   if (ip !== undefined && (typeof ip !== 'string' || isIP(ip) === 0)) {
     throw wrongOption('ip', ip, "an IP address such as '203.0.113.7'");
@@ -53,7 +53,7 @@ function readRouteQuery(query: object): RouteQuery {
       "an identity, a list of them, or identities by the names of limits: { api: 'tenant:acme' }",
     );
   }
-  if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost);
+  if (cost !== undefined) wholeNumber(LOCATION, 'cost', cost, { min: 0 });
   if (share !== undefined && !isIdentity(share)) throw wrongOption('share', share, 'a string that is not empty');
   return query as RouteQuery;
 }

@@ -10,7 +10,7 @@ export interface LimitQuery {
   /** The keys of the limits that it is within, by their names, where it is within any: `{ team: 't1', org: 'o1' }`. */
   within?: Readonly<Record<string, string>>;
   /**
-   * Units: a whole number >= 1.
+   * Units: a whole number >= 0.
    * @default the limit's own cost, or 1
    */
   cost?: number;

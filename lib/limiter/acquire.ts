@@ -77,6 +77,12 @@ async function wait(
     if (limit.off) return openDecision(limit);
     return store.reserve({ ...counter, cost, priority, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
   }
+  if (cost === 0 && !limit.off) {
+    // It takes nothing from those who wait, so it waits behind none of them.
+    signal?.throwIfAborted();
+    const answer = await store.reserve({ ...counter, cost, priority, maxWaitMs: 0 });
+    if (answer.allowed) return answer;
+  }
   // Whose units it waits for is said once: a function of weights may have another answer later, or fail.
   return queues.wait(rule, identity, { cost, priority, anchor, tenant: limit.tenant, timeoutMs, signal });
 }

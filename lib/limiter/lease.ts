@@ -108,6 +108,8 @@ export function withLease(
     return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, queues) } : decision;
   // What a list let pass holds nothing.
   if (source === 'list') return { ...decision, lease: new Lease(undefined, store, queues) };
+  // What costs nothing holds nothing.
+  if (charge.units === 0) return { ...decision, lease: new Lease(undefined, store, queues) };
   if (ticket === undefined) return decision;
   return { ...decision, lease: new Lease({ ...charge, ticket, source, candidate }, store, queues) };
 }

@@ -76,8 +76,9 @@ export class Reservation implements Decision {
   }
 
   private async giveBack(refunds: readonly Refund[]): Promise<void> {
-    if (refunds.length === 0) return;
-    await this.#store.refund(refunds);
+    const taken = refunds.filter((refund) => refund.units > 0 || isHold(refund));
+    if (taken.length === 0) return;
+    await this.#store.refund(taken);
     for (const refund of refunds) if (isHold(refund)) this.#queues?.wake(refund);
   }
 

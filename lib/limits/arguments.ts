@@ -4,9 +4,9 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { planMessages } from '../errors/plan-messages.js';
 
-/** Refuses a cost that is no whole number of units. */
+/** Refuses a cost that is no whole number of units; one of 0 takes nothing. */
 export function assertCost(cost: unknown): asserts cost is number {
-  if (!isWhole(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost));
+  if (cost !== 0 && !isWhole(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost));
 }
 
 /** Refuses a key that names nobody. */

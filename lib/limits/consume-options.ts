@@ -20,7 +20,7 @@ export interface WithinOptions {
 /** The units that a call asks for, how important it is, and whose they are. */
 export interface ConsumeOptions extends WithinOptions {
   /**
-   * Units: a whole number >= 1.
+   * Units: a whole number >= 0. A call of 0 takes nothing: it is decided as by `peek`.
    * @default the limit's own cost, or 1
    */
   cost?: number;

@@ -12,7 +12,7 @@ export interface Counter {
 
 /** What a check asks of one counter. */
 export interface CheckEntry extends Counter {
-  /** Units: a whole number >= 1. */
+  /** Units: a whole number >= 0. An entry of 0 takes nothing and writes nothing, as if it only looked. */
   readonly cost: number;
   /**
    * How important it is.

@@ -51,8 +51,9 @@ local function decide(mode, count, times, step)
       end
       local changed, delay, ticket = false, nil, nil
       if reserves then delay = delays[i] end
-      if fits and algorithm.delay then delay, ticket = algorithm.delay(limit, state, cost) end
-      if charges then
+      if fits and cost > 0 and algorithm.delay then delay, ticket = algorithm.delay(limit, state, cost) end
+      -- What costs nothing only looks, whatever the rest of its check does.
+      if charges and cost > 0 then
         changed = state.migrated
         if not (fits and allowed) and algorithm.keep_for and not changed and not state.changed then keep_alive(limit, state) end
         if not fits then

@@ -5,6 +5,8 @@
 
 local function can_reserve(limit, state, cost, longest, claims)
   local algorithm = limit.algorithm
+  -- Nothing is reserved, so nothing is reserved for later.
+  if cost == 0 then return not state.blocked_until and algorithm.fits(limit, state, cost) end
   if cost > limit.quota and not algorithm.varies or state.blocked_until then return false end
   if algorithm.delay then
     if not algorithm.fits(limit, state, cost) then return false end

@@ -182,9 +182,9 @@ it.each<[string, string[], number, string]>([
   ['two keys', [...ofRedis, ...limit, '--key', 'a', '--key', 'b'], 2, "option '--key' is given twice"],
   [
     'a wrong cost',
-    [...ofRedis, ...limit, '--key', KEY, '--cost', '0'],
+    [...ofRedis, ...limit, '--key', KEY, '--cost', '1.5'],
     2,
-    "option '--cost' is '0', wants a whole number",
+    "option '--cost' is '1.5', wants a whole number >= 0",
   ],
   [
     'a wrong time',

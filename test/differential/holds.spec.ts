@@ -9,7 +9,7 @@ import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import type { Refund, StoreDecision } from '../../lib/stores/store.js';
-import { clockStep, costOf, costShare } from '../support/arbitraries.js';
+import { clockStep, costOf, costShareOrNothing } from '../support/arbitraries.js';
 import { holdOptions } from '../support/hold-arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
@@ -33,7 +33,7 @@ const steps = fc.array(
     ),
     /** Of which limits: both are of one counter, or of two. */
     limits: fc.constantFrom([0], [1], [0, 1]),
-    cost: costShare,
+    cost: costShareOrNothing,
     /** What was really used, as a share of what was reserved, and of which reservation. */
     actual: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })),
     which: fc.nat(20),
@@ -106,13 +106,16 @@ describe('the stores hold alike, field by field, on any history', () => {
           identity: 'id',
           cost: costOf(cost, limit.quota),
         }));
-        const [{ limit, identity, cost: units }] = entries as [(typeof entries)[0]];
+        const [{ limit, identity }] = entries as [(typeof entries)[0]];
+        const units = Math.max(1, entries[0]!.cost);
         if (kind === 'reserve' || kind === 'consume' || kind === 'peek') {
           const check = { entries, peek: kind === 'peek', hold: kind === 'reserve', refundable: kind !== 'peek' };
           const [[here], [there]] = [await memory.check([check]), await remote.check([check])];
           expectEqual(there!.map(comparable), here!.map(comparable));
           if (kind !== 'reserve' || !here!.every(({ allowed }) => allowed)) continue;
           for (const [index, entry] of entries.entries()) {
+            // What cost nothing holds nothing.
+            if (entry.cost === 0) continue;
             const charge = { limit: entry.limit, identity, units: entry.cost };
             held.push({ here: refundOf(charge, here![index]!), there: refundOf(charge, there![index]!) });
           }

@@ -19,6 +19,7 @@ import {
   concurrencyOptions,
   costOf,
   costShare,
+  costShareOrNothing,
   optionsOf,
 } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
@@ -88,7 +89,7 @@ const steps = fc.array(
     checks: fc.array(
       fc.record({
         entries: fc.uniqueArray(
-          fc.record({ limit: fc.nat(3), identity: fc.nat(1), cost: costShare, old: fc.boolean() }),
+          fc.record({ limit: fc.nat(3), identity: fc.nat(1), cost: costShareOrNothing, old: fc.boolean() }),
           {
             selector: ({ limit, identity }) => `${limit} ${identity}`,
             minLength: 1,
@@ -104,7 +105,17 @@ const steps = fc.array(
     /** What is done to single counters. */
     operations: fc.array(
       fc.record({
-        kind: fc.constantFrom('reserve', 'penalize', 'block', 'learn', 'unblock', 'refund', 'renew', 'reset'),
+        kind: fc.constantFrom(
+          'reserve',
+          'reserve nothing',
+          'penalize',
+          'block',
+          'learn',
+          'unblock',
+          'refund',
+          'renew',
+          'reset',
+        ),
         limit: fc.nat(3),
         identity: fc.nat(1),
         units: costShare,
@@ -189,7 +200,7 @@ describe('the stores decide alike, field by field, on any history', () => {
         for (const [index, { entries, peek }] of checks.entries()) {
           const allowed = here[index]!.every((decision) => decision.allowed);
           for (const [at, { limit, identity, cost }] of entries.entries()) {
-            if (peek || !allowed) continue;
+            if (peek || !allowed || cost === 0) continue;
             const places = { here: here[index]![at]!, there: there[index]![at]! };
             taken.push({ counter: { limit, identity }, units: cost, ...places });
           }
@@ -202,11 +213,12 @@ describe('the stores decide alike, field by field, on any history', () => {
           const ms = Math.round(time * limit.windowMs(clock.now() / 1000));
           const held = limit.algorithm.name === 'concurrency';
           switch (kind) {
+            case 'reserve nothing':
             case 'reserve': {
-              const reservation = { ...counter, cost, maxWaitMs: ms };
+              const reservation = { ...counter, cost: kind === 'reserve' ? cost : 0, maxWaitMs: ms };
               const [one, other] = [await memory.reserve(reservation), await remote.reserve(reservation)];
               expectEqual(comparable([[other]]), comparable([[one]]));
-              if (one.allowed) taken.push({ counter, units: cost, here: one, there: other });
+              if (one.allowed && kind === 'reserve') taken.push({ counter, units: cost, here: one, there: other });
               break;
             }
             case 'penalize':

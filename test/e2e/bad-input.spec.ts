@@ -139,7 +139,7 @@ describe('a running app', () => {
     ['null', null, 'check got null, wants a list of { limit, key }'],
     ['a string', 'x', "check got 'x', wants a list"],
     ['a list of null', [null], 'check got null, wants a list'],
-    ['a cost of null', [{ limit: gcra, key: 'a', cost: null }], 'cost is null, wants a whole number >= 1'],
+    ['a cost of null', [{ limit: gcra, key: 'a', cost: null }], 'cost is null, wants a whole number >= 0'],
     [
       'too many limits',
       Array.from({ length: 1001 }, (_, i) => ({ limit: gcra, key: `${i}` })),

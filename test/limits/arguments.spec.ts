@@ -24,7 +24,6 @@ const errorOf = (act: () => unknown): string | undefined => {
 
 describe('arguments of calls', () => {
   it.each<[string, (value: unknown) => void, string]>([
-    ['a cost', assertCost, 'cost is '],
     ['units', assertUnits, 'units is '],
     ['a number of windows', assertHistory, 'the number of windows is '],
   ])('%s: a whole number from 1 on', (_, accept, subject) => {
@@ -34,6 +33,13 @@ describe('arguments of calls', () => {
       expect(message).toMatch(/, wants a whole number >= 1$/);
     }
     for (const value of [1, 2, Number.MAX_SAFE_INTEGER]) expect(errorOf(() => accept(value))).toBeUndefined();
+  });
+
+  it('a cost: a whole number from 0 on', () => {
+    for (const value of NOT_WHOLE.slice(1)) {
+      expect(errorOf(() => assertCost(value))).toMatch(/^cost is .*, wants a whole number >= 0$/);
+    }
+    for (const value of [0, 1, Number.MAX_SAFE_INTEGER]) expect(errorOf(() => assertCost(value))).toBeUndefined();
   });
 
   it('an actual cost: a whole number from 0 on', () => {

@@ -122,10 +122,10 @@ describe('priorities of calls', () => {
     [{ cost: 1, share: 'a' }, "limit 'kept' got a share, wants none: it has no option 'share'"],
     [{ priority: 'high' }, "priority is 'high', wants 'critical', 'default' or 'sheddable'"],
     [{ priority: null }, "priority is null, wants 'critical', 'default' or 'sheddable'"],
-    [{ cost: 0 }, 'cost is 0, wants a whole number >= 1'],
-    [[1], 'cost is [ 1 ], wants a whole number >= 1'],
-    [null, 'cost is null, wants a whole number >= 1'],
-    ['1', "cost is '1', wants a whole number >= 1"],
+    [{ cost: -1 }, 'cost is -1, wants a whole number >= 0'],
+    [[1], 'cost is [ 1 ], wants a whole number >= 0'],
+    [null, 'cost is null, wants a whole number >= 0'],
+    ['1', "cost is '1', wants a whole number >= 0"],
   ])('refuses %p before anything is sent', async (options, message) => {
     const limiter = service.for(kept);
     const error = new RateLimitArgumentError(message);

@@ -377,7 +377,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
     });
 
     it.each<[string, () => Promise<unknown>, string]>([
-      ['a cost', () => limiter.acquire(KEY, { cost: 0 }), 'cost is 0, wants a whole number >= 1'],
+      ['a cost', () => limiter.acquire(KEY, { cost: -1 }), 'cost is -1, wants a whole number >= 0'],
       ['a key', () => limiter.acquire(''), "key is '', wants a string that is not empty"],
       [
         'a timeout',

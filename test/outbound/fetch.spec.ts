@@ -269,7 +269,7 @@ describe.each(['in process', 'on Redis'])('fetch, counted %s', (place) => {
 
   it.each<[string, FetchOptions, string]>([
     ['key', { key: () => '' }, "the function 'key' gave '' for limit 'few', wants a string that is not empty"],
-    ['cost', { cost: async () => NaN }, "the function 'cost' gave NaN for limit 'few', wants a whole number >= 1"],
+    ['cost', { cost: async () => NaN }, "the function 'cost' gave NaN for limit 'few', wants a whole number >= 0"],
     ['priority', { priority: () => Infinity }, "the function 'priority' gave Infinity, wants a number"],
   ])('refuses a wrong %s of a function before anything is sent', async (_what, options, message) => {
     const call = limiters.fetch('few', options)(upstream.url);

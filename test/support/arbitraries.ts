@@ -156,6 +156,14 @@ export const costShare = fc.oneof(
   { weight: 1, arbitrary: fc.double({ min: 0, max: 1.2, noNaN: true }) },
 );
 
+const NOTHING = -1;
+
+/** The same, of what may cost nothing, too. */
+export const costShareOrNothing = fc.oneof(
+  { weight: 6, arbitrary: costShare },
+  { weight: 1, arbitrary: fc.constant(NOTHING) },
+);
+
 export function costOf(share: number, quota: number): number {
-  return Math.max(1, Math.round(share * quota));
+  return share === NOTHING ? 0 : Math.max(1, Math.round(share * quota));
 }

@@ -130,8 +130,8 @@ function question({ values, lists }: ReadArguments, name: string | undefined): C
 
 function units(text: string): number {
   const cost = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(cost) || cost < 1) {
-    throw new UsageError(cliMessages.wrongOption('cost', text, 'a whole number >= 1'));
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(cost)) {
+    throw new UsageError(cliMessages.wrongOption('cost', text, 'a whole number >= 0'));
   }
   return cost;
 }

@@ -45,11 +45,11 @@ export function assertKeySyntax(key: string): void {
 
 const nothing = () => undefined;
 
-/** Reads a cost: a whole number >= 1. */
+/** Reads a cost: a whole number >= 0. */
 export function readCost(text: string | undefined): number | undefined {
   if (text === undefined || !/^\d{1,16}$/.test(text)) return undefined;
   const cost = Number(text);
-  return cost >= 1 && Number.isSafeInteger(cost) ? cost : undefined;
+  return Number.isSafeInteger(cost) ? cost : undefined;
 }
 
 /** Why a line is no request. */
@@ -58,5 +58,5 @@ export const reasons = {
   notOfFormat: (format: string) => `is not of the format '${format}'`,
   noTime: (field: string) => `has no time from 1970 to 2099 in '${field}'`,
   noKey: (key: string) => `has no key '${key}'`,
-  noCost: (field: string) => `has no whole number >= 1 in '${field}'`,
+  noCost: (field: string) => `has no whole number >= 0 in '${field}'`,
 };

@@ -33,6 +33,7 @@ export class SimulatedCounter {
 
   /** Charges units that fit. Says for how many milliseconds their request is held. */
   charge(cost: number): number {
+    if (cost === 0) return 0;
     const { algorithm, parameters } = this.limit;
     const { state } = this;
     const delay = algorithm.queue === undefined ? 0 : toMs(algorithm.queue.delay(parameters, state, cost));
@@ -46,8 +47,9 @@ export class SimulatedCounter {
     const { limit, state } = this;
     const { algorithm, parameters, quota } = limit;
     let retryAfterMs = 0;
-    let isChanged = state.migrated;
-    if (!this.isAllowed && (limit.blockFor > 0 || this.isBlocked)) {
+    let isChanged = state.migrated && cost > 0;
+    // What costs nothing begins no block.
+    if (!this.isAllowed && ((limit.blockFor > 0 && cost > 0) || this.isBlocked)) {
       const view = this.view(cost);
       if (view.block === undefined) {
         beginBlock(view);

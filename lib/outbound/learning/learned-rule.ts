@@ -61,7 +61,7 @@ export class LearnedRule implements OutboundRule {
   /** A call of so many units is to go out. */
   noteCost(identity: string, cost: number): void {
     const known = this.keys.get(identity);
-    if (known === undefined ? cost === 1 : cost <= known.largest) return;
+    if (known === undefined ? cost <= 1 : cost <= known.largest) return;
     const key = known ?? new LearnedKey(identity, this.limit);
     key.largest = Math.min(cost, LARGEST_COST);
     this.keep(key, key.rate);

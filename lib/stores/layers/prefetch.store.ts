@@ -44,7 +44,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
-    if (!check.entries.some(prefetches)) {
+    if (!check.entries.some(takes)) {
       decide(this.inner, check, answer);
       return;
     }
@@ -95,14 +95,14 @@ export class PrefetchStore extends StoreLayer implements Listener {
   /** What takes no call: most checks of a busy counter. */
   private decideAtOnce({ entries, peek = false }: Check): StoreDecision | undefined {
     const [entry] = entries;
-    if (entries.length !== 1 || entry === undefined || peek) return undefined;
+    if (entries.length !== 1 || entry === undefined || peek || entry.cost === 0) return undefined;
     return this.existing(entry)?.use(entry.cost, performance.now());
   }
 
   /** Takes what is prefetched first; if the check is refused, it is put back. */
   private async decideInParts(check: Check): Promise<StoreDecision[]> {
     const { entries, peek = false } = check;
-    const prefetched = entries.filter(prefetches);
+    const prefetched = entries.filter(takes);
     if (peek) return this.look(check);
     const parts: Part[] = [
       {
@@ -112,7 +112,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
         afterwards: (charged) => charged.map((decision, index) => withUnits(decision, prefetched[index]!)),
       },
     ];
-    const others = entries.filter((entry) => !prefetches(entry));
+    const others = entries.filter((entry) => !takes(entry));
     // What is asked in two steps has one deadline.
     const { since = performance.now() } = check;
     const asked = { ...check, entries: others, since };
@@ -225,6 +225,11 @@ function announcement(what: 'end' | 'drop', counter: Counter): string {
 
 function prefetches({ limit }: Counter): boolean {
   return limit.prefetch !== undefined;
+}
+
+/** Whether an entry takes units that are there in advance: one that costs nothing asks the store. */
+function takes(entry: CheckEntry): boolean {
+  return entry.cost > 0 && prefetches(entry);
 }
 
 /** What a decision says once its units are put back. */

@@ -60,7 +60,7 @@ export class Counters {
       const entry = entries[i]!;
       const view = viewOf(this.table, entry, now, views[i]);
       view.cost = entry.cost;
-      if (entry.limit.adapts) tellAsker(view, entry, this.load, peek);
+      if (entry.limit.adapts) tellAsker(view, entry, this.load, peek || entry.cost === 0);
       view.allowed = view.block === undefined && fits(view);
       if (isRefusal(entry.limit, view)) charges = false;
       if (entry.limit.above > 0) borrows = true;
@@ -76,9 +76,11 @@ export class Counters {
   commit(view: View, charges: boolean, { peek, blocks, refundable, holds }: CheckMode): StoreDecision {
     const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
-    const refusedFirst = !view.allowed && blocks && limit.blockFor > 0 && view.block === undefined;
+    // What costs nothing only looks, whatever the rest of its check does.
+    const looks = peek || cost === 0;
+    const refusedFirst = !view.allowed && blocks && !looks && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) beginBlock(view);
-    const charged = charges && view.allowed && !peek;
+    const charged = charges && view.allowed && !looks;
     // The delay and the ticket are from before the charge; `remaining` is from after it.
     const getsTicket = issuesTickets(algorithm);
     if (charged && !getsTicket) algorithm.take(parameters, state, cost);
@@ -93,12 +95,12 @@ export class Counters {
       decision.resetAfterMs = toMs(reset);
     }
     if (holds && charged && limit.hold !== undefined) decision.ticket = holdUnits(view);
-    const noted = !view.allowed && !peek && noteRefusal(view);
+    const noted = !view.allowed && !looks && noteRefusal(view);
     if (charged && limit.usage !== undefined) this.chargeRecord(view, cost);
-    if (charged || refusedFirst || noted || (state.migrated && !peek)) this.store(view, reset);
+    if (charged || refusedFirst || noted || (state.migrated && !looks)) this.store(view, reset);
     else {
       if (view.stored !== undefined) {
-        if (!peek) this.prolong(view, view.stored, reset);
+        if (!looks) this.prolong(view, view.stored, reset);
         this.table.touch(view.stored);
       }
       view.counters.reuse(algorithm, state);

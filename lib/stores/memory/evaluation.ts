@@ -36,6 +36,8 @@ export function evaluateReservation(view: View, longest: number, isClaim: boolea
   const { algorithm, parameters } = limit;
   if ((cost > limit.quota && !limit.varies) || block !== undefined) return;
   view.allowed = fits(view);
+  // Nothing is reserved, so nothing is reserved for later.
+  if (cost === 0) return;
   if (view.allowed) {
     view.delay = algorithm.queue?.delay(parameters, state, cost) ?? 0;
     view.allowed = view.delay <= longest;
@@ -49,6 +51,8 @@ export function evaluateReservation(view: View, longest: number, isClaim: boolea
 export function decisionOf(view: View, reset: number): StoreDecision {
   const { limit, cost, state, block } = view;
   const { algorithm, parameters, name, quota, escalation } = limit;
+  // What costs nothing has no place to wait for, and holds nothing.
+  const takes = view.allowed && cost > 0;
   const blocked = block === undefined ? 0 : block.until - state.now;
   const decision: StoreDecision = {
     allowed: view.allowed,
@@ -58,7 +62,7 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     remaining: blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state) - (view.allowed ? 0 : view.met)),
     retryAfterMs: view.allowed ? 0 : retryAfterMs(view, blocked),
     resetAfterMs: toMs(blocked > reset ? blocked : reset),
-    delayMs: view.allowed && algorithm.queue ? toMs(algorithm.queue.delay(parameters, state, cost)) : 0,
+    delayMs: takes && algorithm.queue ? toMs(algorithm.queue.delay(parameters, state, cost)) : 0,
     source: 'memory',
   };
   if (limit.adapts) {
@@ -71,7 +75,7 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     const credits = varying.credits(parameters, state);
     if (credits !== undefined) decision.credits = credits;
   }
-  const tickets = view.allowed ? (algorithm.queue ?? algorithm.holding) : undefined;
+  const tickets = takes ? (algorithm.queue ?? algorithm.holding) : undefined;
   if (escalation !== undefined) decision.offences = (block ?? view.past)?.offences ?? 0;
   if (tickets !== undefined) decision.ticket = tickets.ticket(parameters, state, cost);
   return decision;

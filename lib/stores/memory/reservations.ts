@@ -64,7 +64,7 @@ export class Reservations {
   private viewFor(reservation: ReserveEntry, now: number): View {
     const view = viewOf(this.table, reservation, now);
     view.cost = reservation.cost;
-    if (reservation.limit.adapts) tellAsker(view, reservation, this.load, false);
+    if (reservation.limit.adapts) tellAsker(view, reservation, this.load, reservation.cost === 0);
     evaluateReservation(view, Math.floor(reservation.maxWaitMs * 1000), reservation.claim !== undefined);
     return view;
   }
@@ -72,7 +72,7 @@ export class Reservations {
   private charge(view: View, charges: boolean): StoreDecision {
     const { algorithm, parameters } = view.limit;
     const decision = this.counters.commit(view, charges, MODES.reserve);
-    if (view.allowed && charges) {
+    if (view.allowed && charges && view.cost > 0) {
       decision.delayMs = toMs(view.delay ?? 0);
       const ticket = algorithm.reservation?.debtClearedAt(parameters, view.state);
       if (ticket !== undefined) decision.ticket = ticket;

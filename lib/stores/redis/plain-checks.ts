@@ -33,8 +33,8 @@ function operationOf({ peek = false, refundable = false, hold = false }: Check):
 export function isPlainCheck({ entries, hold }: Check): boolean {
   if (hold === true) return false;
   for (let i = 0; i < entries.length; i++) {
-    const { limit } = entries[i]!;
-    if (!isPlain(limit)) return false;
+    const { limit, cost } = entries[i]!;
+    if (cost === 0 || !isPlain(limit)) return false;
     for (let j = 0; j < i; j++) if (entries[j]!.limit === limit) return false;
   }
   return true;
