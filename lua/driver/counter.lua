@@ -70,7 +70,7 @@ local function read(limit, number, state)
     of_another_time = carry_over(limit, value, key, quota, state)
   end
   wrap(limit, state, blocked_until, blocked_for, carried_to)
-  if is_varied and limit.releases == 1 and not of_another_time then holds.release_lapsed(limit, state) end
+  if is_varied and limit.hold and not of_another_time then holds.release_lapsed(limit, state) end
   return of_another_time
 end
 

@@ -60,7 +60,7 @@ if is_varied then
     end
   end
 
-  -- Gives back the units of holds that have lapsed.
+  -- Gives back the units of lapsed holds that were reserved with `onLapse: 'release'`.
   local function release_lapsed(limit, state)
     local lapsed = ask_holds('ZRANGEBYSCORE', state, '(0', as_text(now), 'WITHSCORES', 'LIMIT', '0', tostring(MOST_AT_ONCE))
     if #lapsed == 0 then return end
@@ -121,7 +121,7 @@ if is_varied then
     forget_others(limit, state)
     ask_holds('ZADD', state, as_text(now + limit.hold), member_of(limit, id, units, now, limit.releases))
     -- What is still to be given back is not forgotten.
-    local excess = ask_holds('ZCOUNT', state, '-inf', limit.releases == 1 and '(0' or as_text(now)) - MOST_LAPSED
+    local excess = ask_holds('ZCOUNT', state, '-inf', (limit.releases == 1 or state.more_lapsed) and '(0' or as_text(now)) - MOST_LAPSED
     if excess > 0 then ask_holds('ZREMRANGEBYRANK', state, '0', as_text(excess - 1)) end
     local micros = algorithm.reset_after(limit, state)
     if algorithm.keep_for then micros = max(micros, algorithm.keep_for(limit, state, micros)) end
@@ -151,8 +151,8 @@ if is_varied then
   -- Microseconds until so many holds have lapsed that a cost fits, or leave enough to move on; or, of too many, that the last lapses of
   -- those that were looked at.
   local function until_lapsed(limit, state, cost)
-    if state.more_lapsed then return 1 end
-    local algorithm = limit.algorithm
+    local algorithm, releases = limit.algorithm, limit.releases == 1
+    if releases and state.more_lapsed then return 1 end
     -- Of more than all no lapse makes room at once.
     local excess = cost - algorithm.remaining(limit, state)
     if algorithm.varies and cost > algorithm.capacity(limit, state) then excess = math.huge end
@@ -167,7 +167,8 @@ if is_varied then
         if algorithm.counts(limit, state, time, lapses) then returned = returned + units end
         if returned >= excess then return lapses - now end
       end
-      if #running < 2 * PAGE then
+      -- Of a limit that charges what lapses, only those are given back that were reserved before `onLapse` was changed.
+      if #running < 2 * PAGE or not releases then
         return algorithm.varies and returned > 0 and algorithm.retry_after(limit, state, cost, returned) or math.huge
       end
     end

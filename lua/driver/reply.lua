@@ -20,7 +20,7 @@ local function wait_for(limit, state, cost)
   local algorithm = limit.algorithm
   if cost > limit.quota and not algorithm.varies then return math.huge end
   local micros = algorithm.fits(limit, state, cost) and 0 or algorithm.retry_after(limit, state, cost)
-  if is_varied and limit.releases == 1 and micros > 0 then micros = min(micros, holds.until_lapsed(limit, state, cost)) end
+  if is_varied and limit.hold and micros > 0 then micros = min(micros, holds.until_lapsed(limit, state, cost)) end
   if state.blocked_until then micros = max(micros, state.blocked_until - now) end
   return micros
 end

@@ -12,6 +12,8 @@ export interface HeldUnits {
 
 /** How many holds that have lapsed are released in one step, and are looked at for a wait, as in the script. */
 export const MOST_AT_ONCE = 1024;
+/** How many are looked at for a wait by a limit that charges what lapses. */
+export const MOST_WHERE_CHARGED = 256;
 /** How many that have lapsed a counter keeps, so that they can still be settled; the oldest are forgotten first. */
 const MOST_LAPSED = 1000;
 /** What one takes, in bytes, as it was measured. */
@@ -75,9 +77,9 @@ export class Holds {
   }
 
   /** Those that have not lapsed, in the order in which they will. */
-  running(now: number): HeldUnits[] {
+  running(now: number, most: number): HeldUnits[] {
     const first = firstAfter(this.charged, now);
-    return this.charged.slice(first, first + MOST_AT_ONCE);
+    return this.charged.slice(first, first + most);
   }
 
   /** The units, not given back yet, that were charged in a window and come back before it ends. */

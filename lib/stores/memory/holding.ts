@@ -2,7 +2,7 @@ import { newIdentifier } from '../../algorithms/identifier.js';
 import type { State } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Refund } from '../store.js';
-import { type HeldUnits, Holds, MOST_AT_ONCE } from './held-units.js';
+import { type HeldUnits, Holds, MOST_AT_ONCE, MOST_WHERE_CHARGED } from './held-units.js';
 import { type Correction, noteCorrection } from './usage-corrections.js';
 
 /** What holds need of the view of a counter. */
@@ -15,10 +15,10 @@ interface View {
   corrections: Correction[] | undefined;
 }
 
-/** Gives back the units of holds that have lapsed, of a limit that releases them. `lua/driver/holds.lua` does the same. */
+/** Gives back the units of lapsed holds that were reserved with `onLapse: 'release'`. `lua/driver/holds.lua` does the same. */
 export function releaseLapsed(view: View): void {
   const { limit, state, holds } = view;
-  if (holds === undefined || limit.hold?.releases !== true) return;
+  if (holds === undefined || limit.hold === undefined) return;
   const lapsed = holds.lapsed(state.now);
   if (lapsed.length === 0) return;
   view.lapsed = lapsed;
@@ -49,7 +49,7 @@ export function holdUnits(view: View): number {
     { id, units: cost, windows, releases, chargedAt: now, end: now + duration },
     now,
     now + Math.max(needed, known),
-    releases,
+    releases || view.lapsed.length === MOST_AT_ONCE,
   );
   return id;
 }
@@ -73,19 +73,21 @@ export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }:
 export function untilLapsed(view: View, cost: number): number {
   const { limit, state, holds, lapsed } = view;
   const { algorithm, parameters, varies } = limit;
-  if (holds === undefined || limit.hold?.releases !== true) return Infinity;
-  if (lapsed.length === MOST_AT_ONCE) return 1;
+  if (holds === undefined || limit.hold === undefined) return Infinity;
+  const { releases } = limit.hold;
+  if (releases && lapsed.length === MOST_AT_ONCE) return 1;
   // Of more than all no lapse makes room at once.
   const fitsLater = !varies || cost <= algorithm.varying!.quota(parameters, state);
   const excess = fitsLater ? cost - algorithm.remaining(parameters, state) : Infinity;
   let returned = 0;
-  const running = holds.running(state.now);
+  // Of a limit that charges what lapses, only those are given back that were reserved before `onLapse` was changed.
+  const running = holds.running(state.now, releases ? MOST_AT_ONCE : MOST_WHERE_CHARGED);
   for (const hold of running) {
     const { units, chargedAt, end } = hold;
     if (comesBack(view, hold) && algorithm.holds!.counts(parameters, state, chargedAt, end)) returned += units;
     if (returned >= excess) return end - state.now;
   }
-  if (running.length === MOST_AT_ONCE) return running.at(-1)!.end - state.now;
+  if (releases && running.length === MOST_AT_ONCE) return running.at(-1)!.end - state.now;
   return varies && returned > 0 ? algorithm.retryAfter(parameters, state, cost, returned) : Infinity;
 }
 

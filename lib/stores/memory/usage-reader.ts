@@ -49,6 +49,6 @@ export class UsageReader {
 
 /** Units of holds that have lapsed come off a counter, some of them at a time. */
 export function releaseAllLapsed(table: CounterTable, counters: Counters, counter: Counter, now: number): void {
-  if (counter.limit.hold?.releases !== true) return;
+  if (counter.limit.hold === undefined) return;
   for (let view; (view = viewOf(table, counter, now)).lapsed.length > 0;) counters.store(view);
 }

@@ -219,7 +219,7 @@ export class RedisStore extends DirectStore implements Store {
     const keys = [key, ...extraKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
     if (hold !== undefined) keys.push(holdsKeyOf(key));
     // What had lapsed by now is not billed.
-    if (hold?.releases === true && (usage !== undefined || takesCredits)) await this.releaseLapsed(counter);
+    if (hold !== undefined && (usage !== undefined || takesCredits)) await this.releaseLapsed(counter);
     // Credits that came back, by that or another rate, are noted at the counter only.
     if (takesCredits) await this.credit({ ...counter, units: 0 });
     await this.calls.guarded(() => this.client.del(...keys));

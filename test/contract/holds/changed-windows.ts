@@ -100,6 +100,24 @@ export function holdsOfChangedWindows(stage: HoldsStage): void {
     });
   });
 
+  it.each(Object.entries(ten))('%s: gives back what was reserved before `onLapse` was changed', async (_, options) => {
+    const [charging, releasing] = [compile(options('charge')), compile(options('release'))];
+    const held = await reserve(releasing, 6);
+    expect((await reserve(charging, 2)).allowed).toBe(true);
+    // A refusal knows it, too: a wait that is too long would be remembered.
+    await expect(ask(stage.store, charging, { cost: 8 })).resolves.toMatchObject({
+      allowed: false,
+      retryAfterMs: 5 * SECOND,
+    });
+    at(5 * SECOND);
+    expect(await left(charging)).toBe(8);
+    expect((await reserve(charging, 8)).allowed).toBe(true);
+    await settle({ ...held, limit: charging }, 1);
+    expect(await left(charging)).toBe(0);
+    at(10 * SECOND);
+    expect(await left(charging)).toBe(0);
+  });
+
   it.each(Object.entries(ten))('%s: gives back what is reserved after `onLapse` is changed', async (_, options) => {
     const [charging, releasing] = [compile(options('charge')), compile(options('release'))];
     const held = await reserve(charging, 6);
@@ -113,7 +131,7 @@ export function holdsOfChangedWindows(stage: HoldsStage): void {
     expect(await left(releasing)).toBe(7);
     const late = await reserve(releasing, 4);
     at(16 * SECOND);
-    expect(await left(charging)).toBe(3);
+    expect(await left(charging)).toBe(7);
     await settle({ ...late, limit: charging }, 1);
     expect(await left(charging)).toBe(6);
   });
