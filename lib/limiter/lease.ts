@@ -3,7 +3,7 @@ import type { LeaseEnd } from '../algorithms/algorithm.js';
 import type { Charge, HeldLease, Store, StoreDecision } from '../stores/store.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { leaseBegan, leaseEnded } from './hold-times.js';
-import { LONGEST_TIMEOUT_MS } from '../util/long-timeout.js';
+import { LONGEST_TIMEOUT_MS, LongTimeout } from '../util/long-timeout.js';
 import type { WaitQueues } from './wait-queues.js';
 
 /** Renewals within the time to live of a lease. */
@@ -20,6 +20,7 @@ export class Lease implements AsyncDisposable {
   readonly #heldSince = performance.now();
   #released: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #resting: LongTimeout | undefined;
 
   /** @internal A lease without `held` holds nothing: a shadow limit would have refused it. One of several levels holds units of each. */
   constructor(held: HeldLease | readonly HeldLease[] | undefined, store: Store, queues: WaitQueues) {
@@ -51,7 +52,7 @@ export class Lease implements AsyncDisposable {
   keepAlive(): this {
     // What an adaptive limit counts in flight for longer is a stream, or never ends.
     const held = this.#held.filter(({ limit }) => !limit.adapts);
-    if (held.length === 0 || this.#released !== undefined) return this;
+    if (held.length === 0 || this.#released !== undefined || this.#resting !== undefined) return this;
     const now = Date.now();
     const ttls = held.flatMap(({ limit }) => [limit.windowMs(now), limit.candidate?.windowMs(now) ?? Infinity]);
     const ttlMs = Math.min(...ttls);
@@ -61,6 +62,14 @@ export class Lease implements AsyncDisposable {
     return this;
   }
 
+  /** @internal Renews the lease no more: what it is held for may never end. It is held for another `ttl` at most. */
+  rest(): void {
+    clearInterval(this.#timer);
+    const ttls = this.#held.map(({ limit }) => limit.windowMs(Date.now()));
+    if (ttls.length === 0 || this.#released !== undefined) return;
+    this.#resting ??= new LongTimeout(Math.max(...ttls), () => void this.release('ignored').catch(() => false), false);
+  }
+
   /** Releases the units, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
@@ -68,6 +77,7 @@ export class Lease implements AsyncDisposable {
 
   private async free(end: LeaseEnd): Promise<void> {
     clearInterval(this.#timer);
+    this.#resting?.clear();
     const held = this.#held;
     if (held.length === 0) return;
     const heldMs = performance.now() - this.#heldSince;

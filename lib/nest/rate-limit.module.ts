@@ -45,6 +45,7 @@ import { RequestLimiter } from '../request/request-limiter.js';
 import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
 import { bindContinuations } from './bind-continuations.js';
+import { followCalls } from './follow-calls.js';
 import { requestProviders } from './request.providers.js';
 import { ruleProviders } from './rule.providers.js';
 import { Transports } from '../request/transports.js';
@@ -134,7 +135,10 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     // Nest reads what is bound to gateways and routes before it calls any hook.
     bindContinuations(modules, needsInterceptor);
     // Before those of all other modules, so that none of them answers what was not counted.
-    if (needsInterceptor) config.addGlobalInterceptor(interceptor);
+    if (needsInterceptor) {
+      config.addGlobalInterceptor(interceptor);
+      followCalls();
+    }
   }
 
   /** Sets the module up with options. Imported once, it holds for the whole app. */

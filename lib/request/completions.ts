@@ -67,6 +67,10 @@ export class Completions {
     // Without a connection only a handler that runs reports the end.
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();
     const completion = (request.completion ??= new RequestCompletion(context, connection));
+    if (request.run !== undefined) completion.follow(request.run);
+    completion.onLingering(() => {
+      for (const lease of leases) lease.rest();
+    });
     // Nothing waits for what follows: a store of the user's own that fails otherwise than stores do must not end the process.
     completion.onOver((outcome) => {
       // A refusal is answered with an error, which says nothing of how busy what it was kept from is.

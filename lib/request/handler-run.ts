@@ -3,8 +3,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { types } from 'node:util';
 import type { ExecutionContext } from '@nestjs/common';
 import { finalize, map, type Observable, tap } from 'rxjs';
+import { CallRun } from './call-run.js';
 import { clientClosedRequest } from './client-closed-request.js';
-import type { HandlerEnd } from './request-completion.js';
+import { type HandlerEnd, LEFT_BEHIND_MS } from './request-completion.js';
+import { LongTimeout } from '../util/long-timeout.js';
 import { isStream, watched } from './subscription.js';
 
 /** A method of a controller or a gateway. */
@@ -21,9 +23,13 @@ const reporting = new WeakSet<object>();
  * time-out. Neither can stop the handler: so its promise has to be known.
  */
 export class HandlerRun {
-  private promise: Promise<unknown> | undefined;
+  /** Whether the handler has given a promise that has not settled. */
+  private isAtWork = false;
+  private readonly onDone: (() => void)[] = [];
   private wasCalled = false;
   private abandoned = false;
+
+  constructor(private readonly call: CallRun = new CallRun()) {}
 
   /** Calls a function that ends in the handler. A handler that does not report its promise need not know its run. */
   enter<T>(handler: object, call: () => T): T {
@@ -46,16 +52,21 @@ export class HandlerRun {
       map((value) => {
         if (!mayStream || !isStream(value)) return value;
         streams = true;
-        return watched(value, (failed, error) => ended({ failed, error }));
+        return watched(
+          value,
+          (failed, error) => ended({ failed, error }),
+          (step) => this.call.lingerDuring(step),
+        );
       }),
       tap({
-        // An interceptor may have given the handler up, as one with a time-out does, and the handler runs on.
-        error: (error: unknown) => this.onceDone(() => handlerEnded({ failed: true, error })),
-        complete: () => handlerEnded({ failed: false }),
+        // An interceptor may have given the handler up, as one with a time-out does, and the handler runs on: whether that ends in an
+        // error or in another answer.
+        error: (error: unknown) => this.onceDone((overdue) => handlerEnded({ failed: true, error, ...overdue })),
+        complete: () => this.onceDone((overdue) => handlerEnded({ failed: false, ...overdue })),
       }),
       finalize(() => {
         this.abandoned = true;
-        this.onceDone(() => handlerEnded({ failed: true, aborted: true }));
+        this.onceDone((overdue) => handlerEnded({ failed: true, aborted: true, ...overdue }));
       }),
     );
   }
@@ -69,14 +80,27 @@ export class HandlerRun {
     if (run.abandoned) throw clientClosedRequest();
     const result: unknown = Reflect.apply(handler, self, args);
     // Nothing else with a `then` is touched: a lazy query would begin once more.
-    if (types.isPromise(result)) run.promise = result;
+    if (types.isPromise(result)) run.awaits(result);
     return result;
   }
 
-  /** Calls back once the handler is done, whether anybody listens or not; at once if it gave no promise. */
-  private onceDone(report: () => void): void {
-    if (this.promise === undefined) report();
-    else void this.promise.then(report, report);
+  /** Calls back once the handler is done, whether anybody listens or not, or overdue; at once if it gave no promise. */
+  private onceDone(report: (overdue?: { readonly overdue: true }) => void): void {
+    if (!this.isAtWork) return report();
+    const leftBehind = new LongTimeout(LEFT_BEHIND_MS, () => report({ overdue: true }), false);
+    this.onDone.push(() => {
+      leftBehind.clear();
+      report();
+    });
+  }
+
+  private awaits(promise: Promise<unknown>): void {
+    this.isAtWork = true;
+    const end = () => {
+      this.isAtWork = false;
+      for (const report of this.onDone) report();
+    };
+    promise.then(end, end);
   }
 }
 

@@ -12,6 +12,7 @@ import { type ClosableResponse, connectionOf, isGone, isLost } from '../transpor
 import { partsOf } from '../transports/read-request.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
 import type { Awaitable } from '../util/awaitable.js';
+import type { CallRun } from './call-run.js';
 import { chargesOf, type RequestCharge, type StoreCheck } from './charges.js';
 import type { RequestCompletion } from './request-completion.js';
 
@@ -50,6 +51,8 @@ export class LimitedRequest {
   earlier: LimitedRequest | undefined;
   /** How the request ends, if that matters. */
   completion: RequestCompletion | undefined;
+  /** What of the call is at work, where Nest leads it. */
+  run: CallRun | undefined;
   /** The object that stands for the call, where that keeps this. */
   call: object | undefined;
   /** Another handler's request with the same call. */

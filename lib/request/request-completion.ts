@@ -1,6 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Outcome } from '../config/common-limit-options.js';
 import { type ClosableResponse, isGone, onClose } from '../transports/connection.js';
+import { LongTimeout } from '../util/long-timeout.js';
+import type { CallRun } from './call-run.js';
 
 /** The part of Node's response that says how it ended. */
 interface EndedResponse {
@@ -11,23 +13,33 @@ interface EndedResponse {
   readonly writableEnded?: boolean;
 }
 
-/** How a handler ended: `aborted` if it had lost its listener. */
+/**
+ * How long a request that has ended waits for what is still at work of it. Nothing says that it ever ends: it may wait for a client that
+ * has left.
+ */
+export const LEFT_BEHIND_MS = 600_000;
+
+/** How a handler ended: `aborted` if it had lost its listener, `overdue` if it is at work all the same, and nobody waits any more. */
 export interface HandlerEnd {
   readonly failed: boolean;
   readonly error?: unknown;
   readonly aborted?: boolean;
+  readonly overdue?: boolean;
 }
 
 /**
  * How one request ends: its connection reports that, or the handler where there is no connection, or one that says little. And when it is
- * over: once its response has been closed and no handler runs any more, since a handler goes on when its client has left.
+ * over: once its response has been closed and nothing of it is at work any more, since guards and handlers go on when the client has left.
  */
 export class RequestCompletion {
   private readonly endListeners: ((outcome: Outcome) => void)[] = [];
   private readonly overListeners: ((outcome: Outcome) => void)[] = [];
+  private readonly lingeringListeners: (() => void)[] = [];
+  private readonly runs: CallRun[] = [];
   private handled: HandlerEnd | undefined;
   private outcome: Outcome | undefined;
   private running = 0;
+  private leftBehind: LongTimeout | undefined;
   private isOver = false;
   /** Whether a limit, or the app as it shuts down, keeps the request from its handler. */
   wasRefused = false;
@@ -58,6 +70,19 @@ export class RequestCompletion {
     else this.overListeners.push(listener);
   }
 
+  /** Calls back once the request has ended, and only that is left of it which may never end. */
+  onLingering(listener: () => void): void {
+    this.lingeringListeners.push(listener);
+  }
+
+  /** The request is not over while anything of a call is at work. A call that a guard refuses has no handler. */
+  follow(run: CallRun): void {
+    if (this.runs.includes(run)) return;
+    this.runs.push(run);
+    run.onIdle(() => this.finish());
+    run.onRefused((error) => this.handlerEnded({ failed: true, error }));
+  }
+
   /** The handler begins. Returns a function that reports its end, of which only the first call counts. */
   handlerStarted(): (end: HandlerEnd) => void {
     let done = false;
@@ -73,7 +98,11 @@ export class RequestCompletion {
   /** The handler is done, or will not run. Over HTTP filters and interceptors may still change what is answered. */
   handlerEnded(end: HandlerEnd): void {
     this.handled ??= end;
-    if (this.connection === undefined) this.end({ aborted: false, ...end, context: this.context });
+    if (this.connection === undefined) {
+      const { failed, error, aborted = false } = end;
+      this.end({ failed, error, aborted, context: this.context });
+    }
+    if (end.overdue === true) this.linger();
     this.finish();
   }
 
@@ -92,11 +121,22 @@ export class RequestCompletion {
     this.outcome = outcome;
     for (const listener of this.endListeners) listener(outcome);
     this.finish();
+    if (!this.isOver) this.leftBehind = new LongTimeout(LEFT_BEHIND_MS, () => this.linger(), false);
   }
 
   private finish(): void {
     if (this.isOver || this.outcome === undefined || this.running > 0) return;
-    this.isOver = true;
-    for (const listener of this.overListeners) listener(this.outcome);
+    if (this.runs.every(({ isIdle }) => isIdle)) {
+      this.isOver = true;
+      this.leftBehind?.clear();
+      for (const listener of this.overListeners) listener(this.outcome);
+    } else if (this.runs.every(({ isIdle, isLingering }) => isIdle || isLingering)) {
+      this.linger();
+    }
+  }
+
+  private linger(): void {
+    this.leftBehind?.clear();
+    for (const listener of this.lingeringListeners.splice(0)) listener();
   }
 }

@@ -4,6 +4,7 @@ import type { Phase } from '../config/common-limit-options.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
 import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { Answers } from './answers.js';
+import { runOf } from './call-run.js';
 import { Completions } from './completions.js';
 import { DeniedAddresses } from './denied-addresses.js';
 import type { GuardContinuation, LimitedRequest } from './limited-request.js';
@@ -36,8 +37,10 @@ export class RequestLimiter implements GuardContinuation {
   /** The guard's part, which gives the same. */
   beforeGuards(context: ExecutionContext): Awaitable<true> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
+    if (this.plans.ofMiddleware.middlewareWaitsForEnd) this.followEarly(context);
     if (plan.isEmpty && (plan.skipsAll || !this.deniedAddresses.mayRefuse)) return true;
     const request = this.requests.ofCall(context, plan, this);
+    request.run ??= runOf(context.getArgs());
     return (request.guardCheck ??= this.run('guard', request));
   }
 
@@ -107,6 +110,12 @@ export class RequestLimiter implements GuardContinuation {
   private async refuse(request: LimitedRequest, error: unknown): Promise<never> {
     const told = await this.answers.translate(request, error);
     throw this.completions.refuse(request, this.earlierOf(request), told);
+  }
+
+  /** What a middleware holds for a request is held while guards are at work, too. */
+  private followEarly(context: ExecutionContext): void {
+    const run = runOf(context.getArgs());
+    if (run !== undefined) this.requests.findEarly(context)?.completion?.follow(run);
   }
 
   /** What was checked for a call, by guards and by a middleware, as far as its end matters. */

@@ -6,12 +6,20 @@ export function isStream(value: unknown): value is Stream {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** The same stream, which reports its end: by itself, with an error, or because its reader has left. */
+/**
+ * The same stream, which reports its end: by itself, with an error, or because its reader has left. It reports each of its steps, too,
+ * since a generator goes on with the one that it is at when its reader leaves.
+ */
 export function watched(
   stream: Stream,
   ended: (failed: boolean, error?: unknown) => void,
+  began: (step: Promise<unknown>) => void = () => {},
 ): AsyncIterableIterator<unknown> {
   const iterator = stream[Symbol.asyncIterator]();
+  const begin = <T extends Promise<unknown> | undefined>(step: T): T => {
+    if (step !== undefined) began(step);
+    return step;
+  };
   const watch = async (step: Promise<IteratorResult<unknown>>) => {
     try {
       const result = await step;
@@ -23,16 +31,18 @@ export function watched(
     }
   };
   return {
-    next: () => watch(iterator.next()),
+    next: () => watch(begin(iterator.next())),
     async return(value) {
+      const left = begin(iterator.return?.(value));
       // It may be waiting for an event that never comes.
       ended(false);
-      return (await iterator.return?.(value)) ?? { done: true, value };
+      return (await left) ?? { done: true, value };
     },
     async throw(error) {
+      const thrown = begin(iterator.throw?.(error));
       ended(true, error);
-      if (iterator.throw === undefined) throw error;
-      return iterator.throw(error);
+      if (thrown === undefined) throw error;
+      return thrown;
     },
     [Symbol.asyncIterator]() {
       return this;

@@ -13,6 +13,14 @@ import { ROUTE_OF_CLASS, RouteRule } from './route-rule.js';
 import type { Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Declarer, Namespaces } from './namespaces.js';
 
+/** The handlers of calls whose end matters to some app. */
+const awaited = new WeakSet<Handler>();
+
+/** Whether the end of the calls of a handler matters to some app. */
+export function isAwaited(handler: Handler): boolean {
+  return awaited.has(handler);
+}
+
 /** Makes and keeps the plan of every route: at start-up, so that mistakes show there and requests only look plans up. */
 @Injectable()
 export class PlanRegistry {
@@ -108,6 +116,7 @@ export class PlanRegistry {
     if (plan.needsInterceptor && !this.hasInterceptor) {
       throw new RateLimitConfigError(messages.noInterceptor(`@RateLimit on ${name}`));
     }
+    if (plan.waitsForEnd || this.ofMiddleware.middlewareWaitsForEnd) awaited.add(handler);
     return plan;
   }
 

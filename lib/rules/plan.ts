@@ -70,6 +70,11 @@ export class Plan {
     return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.needsInterceptor);
   }
 
+  /** Whether the end of a request matters, or may: functions give some of its rules. */
+  get waitsForEnd(): boolean {
+    return this.hasSources || [...this.guard, ...this.authenticated].some(({ waitsForEnd }) => waitsForEnd);
+  }
+
   /** Whether the end of a request matters to what a middleware checks. */
   get middlewareWaitsForEnd(): boolean {
     return this.middleware.some(({ waitsForEnd }) => waitsForEnd);

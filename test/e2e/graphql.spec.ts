@@ -49,7 +49,8 @@ const define = {
   login: { ...minute, rate: 1, key: 'user', onMissingKey: 'refuse' },
   never: { ...minute, rate: 1, cost: 2 },
   slots: { algo: 'concurrency', limit: 2, ttl: '30s' },
-  streams: { algo: 'concurrency', limit: 1, ttl: '30s' },
+  // A generator that waits for an event holds something for another `ttl` when its reader has left.
+  streams: { algo: 'concurrency', limit: 1, ttl: '200ms' },
 } satisfies Record<string, LimitDefinition>;
 
 interface GraphqlContext {
@@ -135,6 +136,15 @@ class LibraryResolver {
   @RateLimit('streams')
   endless() {
     return endless();
+  }
+
+  @Subscription(() => Int)
+  @RateLimit('slots')
+  async *working() {
+    yield { working: 1 };
+    work.reached++;
+    await work.gate;
+    yield { working: 2 };
   }
 }
 
@@ -408,6 +418,22 @@ describe.each(frameworks)('GraphQL over %s', (framework) => {
         else await client.dispose();
         await until(async () => (await left('streams')) === 1);
       }
+    });
+
+    it('hold something while their generator is at work, though their client has left', async () => {
+      const { connect, left } = await start(framework);
+      for (let round = 1; round <= 5; round++) {
+        const client = connect();
+        const stream = client.iterate({ query: 'subscription { working }' });
+        const first = await stream.next();
+        expect('errors' in first.value).toBe(round > 2);
+        await until(() => work.reached === Math.min(round, 2));
+        await client.dispose();
+      }
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+      expect([work.reached, await left('slots')]).toEqual([2, 0]);
+      work.leave();
+      await until(async () => (await left('slots')) === 2);
     });
   });
 });

@@ -1,7 +1,15 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { Controller, Get, type INestApplication, Logger, UseGuards } from '@nestjs/common';
+import {
+  type CanActivate,
+  Controller,
+  Get,
+  type INestApplication,
+  Injectable,
+  Logger,
+  UseGuards,
+} from '@nestjs/common';
 import {
   type ClientProxy,
   ClientProxyFactory,
@@ -46,6 +54,13 @@ const define = {
 /** Redis is shared by all tests, so each run has names of its own for its messages. */
 const prefix = freshPrefix();
 const pattern = (name: string) => `${prefix}:${name}`;
+
+@Injectable()
+class ClosedGuard implements CanActivate {
+  canActivate(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+}
 
 class Handlers {
   @Get('http')
@@ -93,6 +108,11 @@ class Handlers {
   broken() {
     throw new TypeError('a bug');
   }
+
+  @MessagePattern(pattern('guarded'))
+  @UseGuards(ClosedGuard)
+  @RateLimit('slots')
+  guarded() {}
 
   @EventPattern(pattern('event'))
   @RateLimit('all')
@@ -233,6 +253,14 @@ describe.each(['TCP', 'Redis'] as const)('over %s', (transport) => {
       await until(async () => (await left('slots')) === 1);
       expect(await ask('broken')).toMatchObject({ error: { message: 'Internal server error' } });
       await until(async () => (await left('slots')) === 1);
+    });
+
+    it('holds nothing once a later guard has refused', async () => {
+      const { ask, left } = await start(transport, how);
+      for (let call = 0; call < 2; call++) {
+        expect(await ask('guarded')).toMatchObject({ error: { message: 'Forbidden resource' } });
+        await until(async () => (await left('slots')) === 1);
+      }
     });
 
     it('holds something as long as the handler runs, though its client has left', async () => {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, type Observable, Subject, merge } from 'rxjs';
+import { describe, expect, it, jest } from '@jest/globals';
+import { lastValueFrom, type Observable, merge, race, Subject } from 'rxjs';
 import { Gate } from '../support/gate.js';
 import { HandlerCall } from './handler-call.js';
 
@@ -103,6 +103,44 @@ describe('the run of a handler', () => {
     gate.open();
     await turn();
     expect(call.ends).toMatchObject([{ failed: true, aborted: false, error: failure }]);
+  });
+
+  it('that an interceptor answers in the place of ends well, once its handler is done', async () => {
+    const [gate, timeout] = [new Gate(), new Subject()];
+    const call = new HandlerCall(() => gate.passed);
+    const within = [
+      { intercept: (_: unknown, next: { handle(): Observable<unknown> }) => race(next.handle(), timeout) },
+    ];
+    const { told } = listen(await call.answer({ within }));
+    await turn();
+    timeout.next('another answer');
+    timeout.complete();
+    expect(told).toEqual(['another answer', 'complete']);
+    expect(call.ends).toEqual([]);
+    gate.open();
+    await turn();
+    expect(call.ends).toMatchObject([{ failed: false, aborted: false }]);
+  });
+
+  it.each<[string, (timeout: Subject<unknown>, leave: () => void) => void, object]>([
+    ['answered', (timeout) => timeout.complete(), { failed: false, aborted: false }],
+    ['failed', (timeout) => timeout.error(failure), { failed: true, error: failure }],
+    ['was left', (_, leave) => leave(), { failed: true, aborted: true }],
+  ])('that %s waits ten minutes for its handler, and no longer', async (_, giveUp, end) => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    const timeout = new Subject();
+    const call = new HandlerCall(() => never);
+    const within = [
+      { intercept: (__: unknown, next: { handle(): Observable<unknown> }) => race(next.handle(), timeout) },
+    ];
+    const { leave } = listen(await call.answer({ within }));
+    await turn();
+    timeout.next('another answer');
+    giveUp(timeout, leave);
+    jest.advanceTimersByTime(599_999);
+    expect(call.ends).toEqual([]);
+    jest.advanceTimersByTime(1);
+    expect(call.ends).toMatchObject([end]);
   });
 
   it('whose listener leaves before the handler is called refuses to call it', async () => {

@@ -1,11 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ExecutionContext } from '@nestjs/common';
 import type { Outcome } from '../../lib/config/common-limit-options.js';
+import { CallRun } from '../../lib/request/call-run.js';
 import { RequestCompletion } from '../../lib/request/request-completion.js';
 import { Connection } from './connections.js';
 
 const contextOf = (type: string) => ({ getType: () => type }) as unknown as ExecutionContext;
+const failure = new Error('failed');
 const http = contextOf('http');
 const rpc = contextOf('rpc');
 const graphql = contextOf('graphql');
@@ -174,6 +176,78 @@ describe('the end of a handler', () => {
     expect(events()).toEqual([]);
     connection.answer();
     expect(events()).toEqual(['end', 'over']);
+  });
+});
+
+describe('what is at work of a call', () => {
+  it('is waited for by a request whose client has left', () => {
+    const connection = new Connection();
+    const completion = completionOf(http, connection);
+    const run = new CallRun();
+    completion.follow(run);
+    completion.follow(run);
+    const end = run.begin();
+    connection.leave();
+    expect(events()).toEqual(['end']);
+    end();
+    expect(events()).toEqual(['end', 'over']);
+  });
+
+  it('ends a call without a connection once a guard refuses it', async () => {
+    const completion = completionOf(rpc);
+    const run = new CallRun();
+    completion.follow(run);
+    run.guards(Promise.reject(failure));
+    await turn();
+    expect(events()).toEqual(['end', 'over']);
+    expect(told[0]![1]).toMatchObject({ failed: true, aborted: false, error: failure });
+  });
+
+  it('is told of once only that is left which may never end', () => {
+    const connection = new Connection();
+    const completion = completionOf(http, connection);
+    const run = new CallRun();
+    const listener = jest.fn();
+    completion.follow(run);
+    completion.onLingering(listener);
+    const [part, lingering] = [run.begin(), run.linger()];
+    part();
+    expect(listener).not.toHaveBeenCalled();
+    connection.leave();
+    expect(listener).toHaveBeenCalledTimes(1);
+    expect(events()).toEqual(['end']);
+    lingering();
+    expect(events()).toEqual(['end', 'over']);
+  });
+
+  it.each<[string, (run: CallRun, completion: RequestCompletion) => void]>([
+    ['a guard', (run) => void run.begin()],
+    ['a handler', (_, completion) => void completion.handlerStarted()],
+  ])('lingers once %s has been at work for ten minutes without a client', (_, begin) => {
+    jest.useFakeTimers();
+    const connection = new Connection();
+    const completion = completionOf(http, connection);
+    const run = new CallRun();
+    const listener = jest.fn();
+    completion.follow(run);
+    completion.onLingering(listener);
+    begin(run, completion);
+    connection.leave();
+    jest.advanceTimersByTime(599_999);
+    expect(listener).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(1);
+    expect(listener).toHaveBeenCalledTimes(1);
+  });
+
+  it('leaves no timer once it is over', () => {
+    jest.useFakeTimers();
+    const connection = new Connection();
+    const completion = completionOf(http, connection);
+    const end = completion.handlerStarted();
+    connection.leave();
+    expect(jest.getTimerCount()).toBe(1);
+    end({ failed: false });
+    expect(jest.getTimerCount()).toBe(0);
   });
 });
 

@@ -117,14 +117,14 @@ async function leaseIn(request: LimitedRequest) {
   const limit = new CompiledLimit({ algo: 'concurrency', limit: 1, ttl: '30s' }, { location: 'test' });
   const held = { limit, identity: 'id', cost: 1 };
   const [decision] = await decided(store, { entries: [held] });
-  const renew = jest.spyOn(store, 'renew');
+  const [renew, refund] = [jest.spyOn(store, 'renew'), jest.spyOn(store, 'refund')];
   const lease = new Lease({ limit, identity: 'id', units: 1, ticket: decision!.ticket! }, store, new WaitQueues(store));
   request.hold([lease]);
   const close = async () => {
     await lease.release();
     await store.close();
   };
-  return { renewals: () => renew.mock.calls.length, close };
+  return { renewals: () => renew.mock.calls.length, released: () => refund.mock.calls.length, close };
 }
 
 describe('what is held for a request', () => {
@@ -143,5 +143,21 @@ describe('what is held for a request', () => {
     expect(lease.renewals()).toBe(3);
     listener.unsubscribe();
     await lease.close();
+  });
+
+  it('is renewed no more once it rests, and released when ttl is over', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    const { request } = requestOf('none');
+    const { renewals, released, close } = await leaseIn(request);
+    const [lease] = request.leases;
+    lease!.keepAlive().rest();
+    lease!.keepAlive().rest();
+    await jest.advanceTimersByTimeAsync(29_999);
+    expect([renewals(), released()]).toEqual([0, 0]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect([renewals(), released(), jest.getTimerCount()]).toEqual([0, 1, 0]);
+    lease!.rest();
+    expect(jest.getTimerCount()).toBe(0);
+    await close();
   });
 });

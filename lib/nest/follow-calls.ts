@@ -1,0 +1,70 @@
+import { GuardsConsumer } from '@nestjs/core/guards/guards-consumer.js';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { InterceptorsConsumer } from '@nestjs/core/interceptors/interceptors-consumer.js';
+import type { NestInterceptor } from '@nestjs/common';
+import { isObservable } from 'rxjs';
+import { partOfCall } from '../request/abandoned-observable.js';
+import { CallRun, keepRun, runOf } from '../request/call-run.js';
+import { searchRequest } from '../request/requests.js';
+import { isAwaited } from '../rules/plan-registry.js';
+import { isPromise } from '../util/awaitable.js';
+
+type Activate = GuardsConsumer['tryActivate'];
+type Intercept = InterceptorsConsumer['intercept'];
+type Handle = Parameters<Intercept>[4];
+
+let follows = false;
+
+/**
+ * Follows what Nest does for calls whose end matters: when their guards are done, their interceptors, their pipes and their handler. On
+ * every transport Nest leads calls through the same two methods, and nothing else knows when a guard is done whose client has left, or
+ * a pipe whose answer nobody waits for.
+ */
+export function followCalls(): void {
+  if (follows) return;
+  follows = true;
+  const tryActivate = Reflect.get(GuardsConsumer.prototype, 'tryActivate');
+  GuardsConsumer.prototype.tryActivate = function (this: GuardsConsumer, ...call: Parameters<Activate>) {
+    const [, args, , handler] = call;
+    if (!isAwaited(handler)) return tryActivate.apply(this, call);
+    const run = keepRun(args, new CallRun());
+    const activated = tryActivate.apply(this, call);
+    run.guards(activated);
+    return activated;
+  };
+  const intercept = Reflect.get(InterceptorsConsumer.prototype, 'intercept');
+  InterceptorsConsumer.prototype.intercept = function (this: InterceptorsConsumer, ...call: Parameters<Intercept>) {
+    const [interceptors, args, instance, handler, next, type] = call;
+    if (!isAwaited(handler)) return intercept.apply(this, call);
+    const context = new ExecutionContextHost(args, instance.constructor as never, handler);
+    const run = searchRequest(context)?.run ?? runOf(args) ?? new CallRun();
+    keepRun(args, run);
+    const followed = interceptors?.map((interceptor) => following(interceptor, run));
+    const handled = intercept.call(this, followed, args, instance, handler, handling(next, run), type);
+    run.prepares(handled);
+    return handled;
+  } as Intercept;
+}
+
+/** The same interceptor, which is at work until it has given its Observable. */
+function following(interceptor: NestInterceptor, run: CallRun): NestInterceptor {
+  return {
+    intercept: (context, next) => {
+      const given = interceptor.intercept(context, next);
+      if (isPromise(given)) run.during(given);
+      return given;
+    },
+  };
+}
+
+/** The same pipes and handler, which are at work until they have given a value, and then as long as that is a stream. */
+function handling(next: Handle, run: CallRun): Handle {
+  return async () => {
+    const given: Promise<unknown> = next();
+    run.during(given);
+    const value = await given;
+    if (isObservable(value)) return partOfCall(value, run);
+    run.lingerWith(value);
+    return value;
+  };
+}
