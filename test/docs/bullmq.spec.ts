@@ -53,7 +53,7 @@ class Shops {
 const syncShop = (shop: string) => new Shops().sync(shop);
 
 @Processor('sync')
-@JobRateLimit('shopify', { key: (job) => `shop:${job.data.shop}` })
+@JobRateLimit('shopify', { key: (job: Job<{ shop: string }>) => `shop:${job.data.shop}` })
 class SyncProcessor extends WorkerHost {
   constructor(private readonly shops: Shops) {
     super();
@@ -68,7 +68,7 @@ class SyncProcessor extends WorkerHost {
 function ofSeveralLimits(): Type {
   @Processor('sync')
   @JobRateLimit(['shopify', { name: 'parallel', algo: 'concurrency', limit: 3, ttl: '1m' }], {
-    key: (job, limit) => (limit === 'shopify' ? `shop:${job.data.shop}` : 'all'),
+    key: (job: Job<{ shop: string }>, limit) => (limit === 'shopify' ? `shop:${job.data.shop}` : 'all'),
   })
   class SyncProcessor extends WorkerHost {
     async process(job: Job<{ shop: string }>) {

@@ -35,6 +35,10 @@ class Accounts {
   }
 }
 
+interface LoginRequest {
+  body?: { email?: unknown };
+}
+
 export function accountOf(email: unknown): string | undefined {
   if (typeof email !== 'string' || email.length > 254) return undefined; // then the address counts
   return `login:${email.normalize('NFKC').trim().toLowerCase()}`;
@@ -45,7 +49,7 @@ export class AccountKey implements KeyResolver {
   constructor(private readonly accounts: Accounts) {}
 
   async resolve(context: ExecutionContext) {
-    const { email } = context.switchToHttp().getRequest().body ?? {};
+    const { email } = context.switchToHttp().getRequest<LoginRequest>().body ?? {};
     const account = await this.accounts.findByEmail(email);
     return account === undefined ? accountOf(email) : `account:${account.id}`;
   }
@@ -63,7 +67,7 @@ const guide = () =>
         rate: 20,
         interval: '1h',
         count: 'failed',
-        key: (context) => accountOf(context.switchToHttp().getRequest().body?.email),
+        key: (context) => accountOf(context.switchToHttp().getRequest<LoginRequest>().body?.email),
       },
       // Everyone together: a flood from everywhere.
       'login-by-all': { algo: 'gcra', rate: 100, interval: '1s', key: 'global' },
