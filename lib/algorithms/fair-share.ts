@@ -95,7 +95,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
   const shared: Partial<Algorithm<never, ShareParameters, SharedState>> = {
     scriptPrefix: '+',
     extraKeys: ['shares'],
-    work: (parameters) => 4 + (total.work?.(parameters) ?? 1),
+    work: (parameters) => 18 + (total.work?.(parameters) ?? 1),
     scriptParameters: (parameters, now) => [
       ...total.scriptParameters(parameters, now),
       parameters.shareUnits,

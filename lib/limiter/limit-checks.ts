@@ -8,6 +8,7 @@ import { type CheckEntry, counterId } from '../limits/counter.js';
 import { shownIdentity } from '../limits/hierarchy.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
 import type { Rule } from '../rules/rule.js';
+import { MAX_WORK, workOf } from '../stores/work.js';
 import { type LevelCheck, levelsOf, mergedEntries } from './levels.js';
 import { Limiter } from './limiter.js';
 
@@ -47,10 +48,19 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   if (twice !== undefined) {
     throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, shownIdentity(twice)));
   }
-  if (!isNested) return entries;
+  if (!isNested) return bounded(entries, call);
   const all = mergedEntries(checks.map((check) => levelCheck(check, ruleOf(check, registry, call))));
   if (all.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(call, all.length, MAX_LIMITS));
-  return all;
+  return bounded(all, call);
+}
+
+/** Refuses a check that would keep the server busy for too long: it is decided in one call. */
+function bounded(entries: CheckEntry[], call: Call): CheckEntry[] {
+  if (entries.length <= FEW_LIMITS) return entries;
+  let work = 0;
+  for (const { limit } of entries) work += workOf(limit);
+  if (work <= MAX_WORK) return entries;
+  throw new RateLimitArgumentError(messages.tooMuchWork(call, entries.length, work, MAX_WORK));
 }
 
 function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {

@@ -100,7 +100,8 @@ export class LimiterService {
 
   /**
    * Takes units from several limits at once: from all of them, or, if one refuses, from none. Rejects with
-   * `RateLimitArgumentError` if the list is empty, has one limit twice for one key, or a wrong cost or key.
+   * `RateLimitArgumentError` if the list is empty, has more than 1,000 limits, asks for the work of more than 2,500 plain ones, has one
+   * limit twice for one key, or a wrong cost or key.
    */
   check(checks: readonly LimitCheck[]): Promise<LeasedCheckResult> {
     try {

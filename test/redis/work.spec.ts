@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { RateLimitArgumentError } from '../../lib/errors/errors.js';
+import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
-/** What the server may be kept busy for by one check, and by one call of many: microseconds. */
+/** What the server may be kept busy for by one check: microseconds. */
 const MOST_A_CHECK = 1000;
 const identity = 'user:42';
 const HOUR_MS = 3_600_000;
@@ -194,6 +200,12 @@ async function countOf(options: AlgorithmOptions, checks: number): Promise<numbe
   return (await calls()).count;
 }
 
+/** 500 checks of different identities. */
+const checksOf = (limitOf: (number: number) => CompiledLimit) =>
+  Array.from({ length: 500 }, (_, number) => ({
+    entries: [{ limit: limitOf(number), identity: `user:${number}`, cost: 1 }],
+  }));
+
 describe('calls are cut by their work', () => {
   it('as few as may be, where each check is cheap', async () => {
     expect(await countOf({ algo: 'gcra', rate: 1, interval: '1h' }, 1000)).toBe(2);
@@ -210,5 +222,70 @@ describe('calls are cut by their work', () => {
     const [first, second] = await store.check([{ entries }, { entries }]);
     expect(first!.every(({ allowed }) => allowed)).toBe(true);
     expect(second!.some(({ allowed }) => allowed)).toBe(false);
+  });
+
+  it('more, where checks are recorded or shared', async () => {
+    const options = { algo: 'gcra', rate: 1000, interval: '1h' } as const;
+    const recorded = new CompiledLimit(options, {
+      location: 'test',
+      name: 'recorded',
+      usage: usageTerms({ usage: '400d' }, 'test'),
+    });
+    const shared = new CompiledLimit(options, { location: 'test', name: 'shared', shared: { floor: 0 } });
+    const counts = [];
+    for (const limitOf of [() => recorded, (number: number) => shared.forTenant({ id: `t${number}`, weight: 1 })]) {
+      await redis.config('RESETSTAT');
+      await store.check(checksOf(limitOf));
+      counts.push((await calls()).count);
+    }
+    expect(counts).toEqual([2, 4]);
+  });
+
+  it('more, where many leave a queue whose slots others then have', async () => {
+    const limit = compile({ algo: 'leaky-bucket', rate: 1000, interval: '1h', queue: 1000 }, 'queue');
+    const entered = await store.check(
+      Array.from({ length: 750 }, () => ({ refundable: true, entries: [{ limit, identity, cost: 1 }] })),
+    );
+    await redis.config('RESETSTAT');
+    // Every other one, so that no slot is beside another free one.
+    const leaving = entered.flatMap(([decision], index) => (index % 2 === 0 ? [decision!.ticket] : []));
+    await store.refund(leaving.map((ticket) => ({ limit, identity, units: 1, ticket })));
+    expect((await calls()).count).toBe(3);
+  });
+});
+
+describe('one check of code', () => {
+  const options = { algo: 'gcra', rate: 1000, interval: '1h' } as const;
+  const listOf = (count: number, more: object) =>
+    Array.from({ length: count }, (_, number) => ({
+      limit: { ...options, ...more, name: `limit ${number}` },
+      key: 'k',
+    }));
+
+  it.each(['in process', 'on Redis'])('has a most, by what it asks of the server, %s', async (where) => {
+    const module = await Test.createTestingModule({
+      imports: [
+        RateLimitModule.forRoot({
+          ...(where === 'on Redis' && { redis }),
+          define: Object.fromEntries(
+            listOf(251, { usage: '400d' }).map(({ limit: { name, ...limit } }) => [name, limit]),
+          ),
+          timeout: '60s',
+        }),
+      ],
+    }).compile();
+    await module.init();
+    try {
+      const limiters = module.get(LimiterService);
+      expect((await limiters.check(listOf(1000, {}))).allowed).toBe(true);
+      const named = listOf(251, {}).map(({ limit, key }) => ({ limit: limit.name, key }));
+      expect((await limiters.check(named.slice(0, 250))).allowed).toBe(true);
+      const refused =
+        'check got 251 limits, which ask for the work of 2510 plain ones, wants at most that of 2500: part the list';
+      await expect(limiters.check(named)).rejects.toThrow(new RateLimitArgumentError(refused));
+      await expect(limiters.reserve(named)).rejects.toThrow(RateLimitArgumentError);
+    } finally {
+      await module.close();
+    }
   });
 });

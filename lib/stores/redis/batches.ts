@@ -1,3 +1,5 @@
+import { MAX_WORK } from '../work.js';
+
 /** What a call is cut by. */
 interface Sized {
   readonly keys: number;
@@ -7,8 +9,6 @@ interface Sized {
 /** The jobs and the keys of one call at most; more are sent in further calls. Lua can pass no more than 8,000 arguments. */
 const MAX_JOBS = 500;
 const MAX_KEYS = 4000;
-/** The work of one call at most: a plain counter takes some two microseconds, and the server does nothing else meanwhile. */
-const MAX_WORK = 2500;
 
 /** Cuts jobs into calls. */
 export function* batches<J extends Sized>(jobs: readonly J[]): Generator<J[]> {

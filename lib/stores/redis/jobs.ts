@@ -5,6 +5,7 @@ import { tell } from '../decide.js';
 import type { Check, CheckAnswer, StoreDecision } from '../store.js';
 import type { GeneralProgram } from './general-program.js';
 import type { Program } from './program.js';
+import { workOf } from '../work.js';
 import type { Reply } from './reply.js';
 
 /** What is on its way to Redis. */
@@ -107,8 +108,11 @@ export class OperationJob<T> extends Job {
     protected readonly fail: (error: RateLimitStoreError) => void,
     /** The keys that it needs besides those of the counter. */
     moreKeys = 0,
+    /** What it takes besides what any operation does, in checks of a plain counter. */
+    moreWork = 0,
   ) {
-    super(counter, withCandidate(counter.limit, keysOf) + moreKeys, withCandidate(counter.limit, workOf));
+    const { limit } = counter;
+    super(counter, withCandidate(limit, keysOf) + moreKeys, withCandidate(limit, workOf) + OPERATION_WORK + moreWork);
   }
 
   write(program: Program): void {
@@ -125,23 +129,15 @@ export class OperationJob<T> extends Job {
   }
 }
 
-/** What holds of a counter take, in checks of a plain one. */
-const HOLDS_WORK = 4;
-/** What records what a counter is charged. */
-const USAGE_WORK = 2;
-/** The keys of that. */
+/** What an operation takes more than a check: the fast way knows none of them. */
+const OPERATION_WORK = 2;
+/** The keys of a record of usage. */
 const USAGE_KEYS = 2;
 
 /** The most keys that a limit needs. */
 function keysOf({ algorithm, hold, tenant, usage, takesCredits }: CompiledLimit): number {
   const own = 1 + (algorithm.extraKeys?.length ?? 0) + (takesCredits ? 1 : 0);
   return own + (hold === undefined && tenant === undefined ? 0 : 1) + (usage === undefined ? 0 : USAGE_KEYS);
-}
-
-/** How much a limit asks of the server, in checks of a plain counter. */
-function workOf({ algorithm, parameters, hold, usage }: CompiledLimit): number {
-  const work = (algorithm.work?.(parameters) ?? 1) + (usage === undefined ? 0 : USAGE_WORK);
-  return work + (hold === undefined ? 0 : HOLDS_WORK);
 }
 
 /** A reservation is of a limit and its candidate. */

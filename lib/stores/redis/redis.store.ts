@@ -37,6 +37,8 @@ const NOTE_AND_RATE = 2;
 const CREDIT_ID = 1;
 const CLAIM = 1;
 const CLAIM_AND_CANDIDATE = 2;
+/** The work of leaving a queue: a slot is free between others then, which are looked through. */
+const LEAVING_WORK = 12;
 
 /** How a `RedisStore` counts. */
 export interface RedisStoreOptions {
@@ -176,7 +178,13 @@ export class RedisStore extends DirectStore implements Store {
     const counters = refunds.map((refund) => (refund.ofStarts === true ? startsOf(refund) : refund));
     await Promise.all(
       counters.map((refund) =>
-        this.operate(refund, (program) => program.refund(refund), succeeded, refund.claim && CLAIM),
+        this.operate(
+          refund,
+          (program) => program.refund(refund),
+          succeeded,
+          refund.claim && CLAIM,
+          workOfRefund(refund),
+        ),
       ),
     );
   }
@@ -267,11 +275,16 @@ export class RedisStore extends DirectStore implements Store {
     write: (program: GeneralProgram) => void,
     read: (reply: Reply) => T | undefined,
     moreKeys?: number,
+    moreWork?: number,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.batcher.enqueue(new OperationJob(counter, write, read, resolve, reject, moreKeys));
+      this.batcher.enqueue(new OperationJob(counter, write, read, resolve, reject, moreKeys, moreWork));
     });
   }
 }
 
 const succeeded = (reply: Reply) => reply.operation();
+
+function workOfRefund({ ticket, limit }: Refund): number {
+  return ticket !== undefined && limit.algorithm.queue !== undefined ? LEAVING_WORK : 0;
+}
