@@ -81,6 +81,7 @@ const GROUPS: readonly Group[] = [
       'usage',
       'hierarchies',
       'redis-users',
+      'redis-clusters',
     ),
   },
   { text: 'Moving over', items: ['docs/migrating-from-throttler.md'], rest: /^docs\/migrating-from-/ },

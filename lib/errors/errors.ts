@@ -16,4 +16,6 @@ export class RateLimitStoreError extends Error {
   override readonly name = 'RateLimitStoreError';
   /** @internal The node of a Cluster that failed. */
   node?: string | undefined;
+  /** @internal The slot of a Cluster that is being moved: its node has not failed. */
+  slot?: number | undefined;
 }

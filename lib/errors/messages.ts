@@ -209,6 +209,11 @@ export const messages = {
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string, error?: string) =>
     `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,
+  slotMoving: (slot: number, said: string, reason: string) =>
+    `slot ${slot} of the Cluster is being moved (${said}): ${reason}`,
+  slotFailing: (slot: number, node: string, reason: string) =>
+    `slot ${slot} on node ${node} of the store failed, so each limit of its keys does what its 'onStoreError' says: ${reason}`,
+  slotRecovered: (slot: number) => `slot ${slot} of the store answers again`,
   connectionLost: (server?: string) =>
     `the connection to Redis${server === undefined ? '' : ` (${server})`} was lost before it answered`,
   storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',

@@ -15,6 +15,7 @@ import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
 import { RedisOverrideStore } from '../overrides/redis.override-store.js';
 import { createClient, isClient, type RedisClient, resends } from '../redis/client.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
+import type { SlotReport } from '../stores/layers/slot-circuits.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { type CountingPlace, createStoreStack, type StoreStack } from './store-stack.js';
 
@@ -32,12 +33,19 @@ export function createAppStore(
 function report(news: StoreReport): void {
   const { node } = news;
   if (news.state === 'replaced') moduleLogger.log(messages.nodeReplaced(news.node));
+  else if (news.slot !== undefined) reportSlot(news);
   else if (news.state === 'recovered') {
     moduleLogger.log(node === undefined ? messages.storeRecovered() : messages.nodeRecovered(node));
   } else {
     const { message } = news.error;
     moduleLogger.error(node === undefined ? messages.storeFailing(message) : messages.nodeFailing(node, message));
   }
+}
+
+function reportSlot(news: SlotReport): void {
+  const { node, slot } = news;
+  if (news.state === 'recovered') moduleLogger.log(messages.slotRecovered(slot));
+  else moduleLogger.error(messages.slotFailing(slot, node, news.error.message));
 }
 
 /** The connection, the store, and what is kept beside it. */

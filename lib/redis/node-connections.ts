@@ -1,9 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import calculateSlot from 'cluster-key-slot';
 /** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
 import type { Cluster, Redis } from 'ioredis';
+import { MovingSlots } from './moving-slots.js';
 
 /** Begins what a node answers to a command that it did not run, since it has the slot no longer, or not yet. */
 const NOT_RUN = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 const CLOSED = 'Connection is closed.';
+/** What a node says of keys that it has not, while their slot moves: the node that gets the slot has them, or takes new ones. */
+const ASK = /^ASK \d+ (\S+)/;
+/** Some of the keys have moved and some have not: in a moment, all of them may have. */
+const TRY_AGAIN = 'TRYAGAIN ';
+const TRY_AGAIN_AFTER_MS = 20;
+
+/** A call of several keys of one slot. */
+export interface SlotCall {
+  readonly keys: readonly string[];
+  /** When its caller gives up, on the process's clock. */
+  readonly deadline: number;
+  send(connection: Redis): Promise<unknown>;
+  /** Through the Cluster's client, which asks until it finds the slot. */
+  sendByClient(): Promise<unknown>;
+  /** Mends what a node said that it lacks; returns whether it is to be asked once more. */
+  mend(error: unknown, connection: Redis): Promise<boolean>;
+}
 
 /**
  * The connections of a Cluster's nodes. A script that is called on one of them costs less than through the Cluster's client, and
@@ -13,6 +33,7 @@ export class NodeConnections {
   private readonly nodes = new Map<string, Redis>();
   /** The streams that hold back what is written, while there is a function that sends. */
   private held: Redis['stream'][] | undefined;
+  readonly moving = new MovingSlots();
 
   constructor(private readonly client: Cluster) {}
 
@@ -50,9 +71,50 @@ export class NodeConnections {
     }
   }
 
+  /**
+   * Makes a call that a node did not run, until its caller gives up: the Cluster's client would go on after that, and be told of no
+   * deadline. One key is never told to try again, so its call is for the client, as is a slot that has moved.
+   */
+  async follow(first: unknown, call: SlotCall): Promise<unknown> {
+    const slot = calculateSlot(call.keys[0] ?? '');
+    for (let error = first; ;) {
+      const message = messageOf(error);
+      const isMoving = this.moving.note(slot, message);
+      if (!isMoving || call.keys.length < 2) return call.sendByClient();
+      const asks = ASK.exec(message)?.[1];
+      if (asks === undefined) await sleep(TRY_AGAIN_AFTER_MS);
+      if (performance.now() > call.deadline) throw error;
+      const node = this.nextNode(message, asks, slot);
+      if (node === undefined) return call.sendByClient();
+      try {
+        return await (asks === undefined ? call.send(node) : askedBy(node, call));
+      } catch (next) {
+        if (await call.mend(next, node)) continue;
+        if (!NOT_RUN.test(messageOf(next))) throw next;
+        error = next;
+      }
+    }
+  }
+
+  private nextNode(message: string, asks: string | undefined, slot: number): Redis | undefined {
+    if (asks !== undefined) return this.withAddress(asks);
+    return message.startsWith(TRY_AGAIN) ? this.of(this.client.slots[slot]?.[0] ?? '') : undefined;
+  }
+
+  /** The connection of a node, which need not be ready: it holds back what it is asked. */
+  private withAddress(address: string): Redis | undefined {
+    const prefix = this.client.options.keyPrefix ?? '';
+    return this.client
+      .nodes('all')
+      .find(
+        ({ status, options: { host, port, keyPrefix = '' } }) =>
+          `${host}:${port}` === address && status !== 'end' && keyPrefix === prefix,
+      );
+  }
+
   /** Whether the client would not fail with an error of a node, but ask again. */
   isForClient(error: unknown): boolean {
-    const message = String((error as { message?: unknown } | null)?.message);
+    const message = messageOf(error);
     return NOT_RUN.test(message) || (message === CLOSED && (this.client.options.retryDelayOnFailover ?? 0) > 0);
   }
 
@@ -61,4 +123,15 @@ export class NodeConnections {
     stream.cork();
     this.held.push(stream);
   }
+}
+
+/** The node takes keys of a slot that it does not have yet, in the one command behind this one. */
+async function askedBy(node: Redis, call: SlotCall): Promise<unknown> {
+  const [, reply] = await Promise.all([node.asking(), call.send(node)]);
+  return reply;
+}
+
+/** Errors may come from another realm, as in a test runner. */
+function messageOf(error: unknown): string {
+  return String((error as { message?: unknown } | null)?.message);
 }

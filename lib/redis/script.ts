@@ -42,9 +42,27 @@ export class Script {
       const isMissing = isNoScript(error);
       if (isMissing) await this.load(node);
       else if (node === undefined || this.nodes?.isForClient(error) !== true) throw error;
-      const leftMs = deadline - performance.now();
-      if (leftMs < 0) throw error;
-      return isMissing ? this.call(keys, args) : this.run(keys, args, leftMs);
+      if (performance.now() > deadline) throw error;
+      return isMissing ? this.call(keys, args) : this.follow(error, keys, args, deadline);
+    });
+  }
+
+  /** Why calls of a slot may fail: it was said to be moving within so many milliseconds. */
+  whyMoving(slot: number, withinMs: number): string | undefined {
+    return this.nodes?.moving.reasonOf(slot, withinMs);
+  }
+
+  private follow(error: unknown, keys: readonly string[], args: readonly string[], deadline: number): Promise<unknown> {
+    return this.nodes!.follow(error, {
+      keys,
+      deadline,
+      send: (node) => node.evalsha(this.sha, keys.length, ...keys, ...args),
+      sendByClient: () => this.run(keys, args, deadline - performance.now()),
+      mend: async (failure, node) => {
+        if (!isNoScript(failure)) return false;
+        await this.loadInto(node);
+        return true;
+      },
     });
   }
 

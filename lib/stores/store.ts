@@ -196,6 +196,11 @@ export interface Store {
    */
   nodeOf?(counter: Counter): string;
   /**
+   * The part of a server that can move to another one by itself, as a slot of a Cluster: while it does, it can fail alone.
+   * @default a server moves and fails as a whole
+   */
+  slotOf?(counter: Counter): number;
+  /**
    * Whether a server still has counters: one that does not is never asked again, so that nothing is known of it any more.
    * @default it has
    */

@@ -38,6 +38,8 @@ export class Circuit {
     /** The node that is asked. */
     private readonly node: string,
     private readonly report: (report: CircuitReport) => void,
+    /** The part of the node that it is about, if it can fail alone. */
+    private readonly slot?: number,
   ) {
     this.breaker = circuitBreaker(
       handleWhen((error) => this.isOwn(error)),
@@ -99,14 +101,16 @@ export class Circuit {
     this.report({ state: 'recovered' });
   }
 
-  /** A failure that names another node is not this one's. */
+  /** A failure that names another node is not this one's, nor is one of a slot that is being moved. */
   private isOwn(error: unknown): boolean {
-    return error instanceof RateLimitStoreError && (error.node ?? this.node) === this.node;
+    if (!(error instanceof RateLimitStoreError) || error.slot !== this.slot) return false;
+    return this.slot !== undefined || (error.node ?? this.node) === this.node;
   }
 
   private broken(cause?: Error): RateLimitStoreError {
     const error = new RateLimitStoreError(messages.storeBroken(), cause && { cause });
     error.node = this.node;
+    error.slot = this.slot;
     return error;
   }
 }

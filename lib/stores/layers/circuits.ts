@@ -4,9 +4,13 @@ import { decided } from '../decide.js';
 import type { Store } from '../store.js';
 import { reasonOf } from '../../util/reason-of.js';
 import { Circuit, type CircuitReport } from './circuit.js';
+import { SlotCircuits, type SlotReport } from './slot-circuits.js';
 
 /** A change of a store, or of one of its nodes. */
-export type StoreReport = (CircuitReport & { readonly node?: string }) | { state: 'replaced'; readonly node: string };
+export type StoreReport =
+  | (CircuitReport & { readonly node?: string; readonly slot?: undefined })
+  | SlotReport
+  | { state: 'replaced'; readonly node: string };
 
 /** While a node fails, the others that may have taken over are looked for this often. */
 const LOOK_AFTER_MS = 1000;
@@ -14,13 +18,21 @@ const LOOK_AFTER_MS = 1000;
 /** The circuits of a store: one of each node that has counters, and one of the store as a whole, which has no name. */
 export class Circuits {
   private readonly circuits = new Map<string, Circuit>();
+  private readonly slots: SlotCircuits | undefined;
   private lookedAt = -Infinity;
   private healthy = true;
 
   constructor(
     private readonly store: Store,
     private report: (report: StoreReport) => void,
-  ) {}
+  ) {
+    if (store.slotOf !== undefined) {
+      this.slots = new SlotCircuits(
+        (counter) => store.slotOf!(counter),
+        (news) => this.report(news),
+      );
+    }
+  }
 
   /** Whether the store, or a node of it, is left alone for the moment. */
   get isBroken(): boolean {
@@ -48,10 +60,13 @@ export class Circuits {
   async ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
     try {
       const answer = await this.guarded(counters, call);
-      if (!this.healthy) this.healthy = [...this.circuits.values()].every(({ isFailing }) => !isFailing);
+      if (!this.healthy) this.healthy = this.slots?.isEmpty !== false && this.areWell();
       return answer;
     } catch (error) {
-      if (error instanceof RateLimitStoreError) this.healthy = false;
+      if (error instanceof RateLimitStoreError) {
+        this.healthy = false;
+        if (error.slot !== undefined) this.slots?.failed(error, error.node ?? '', error.slot);
+      }
       throw error;
     }
   }
@@ -71,7 +86,12 @@ export class Circuits {
       const next = guarded;
       guarded = () => this.of(node, counter).run(next);
     }
-    return guarded();
+    return this.slots === undefined || this.slots.isEmpty ? guarded() : this.slots.guard(counters, guarded)();
+  }
+
+  private areWell(): boolean {
+    for (const { isFailing } of this.circuits.values()) if (isFailing) return false;
+    return true;
   }
 
   /** The store is asked no more: that it does not answer then is no news. */

@@ -138,8 +138,8 @@ export class Batcher {
   fail(call: Call, error: unknown): void {
     const { jobs, node } = call;
     this.end(call);
-    const failure = this.calls.failure(error, node);
-    if (node !== undefined) this.slots?.blame(node, failure);
+    let failure = this.calls.failure(error, node);
+    if (node !== undefined && this.slots !== undefined) failure = this.slots.blame(node, failure, jobs[0]!.counter);
     for (const job of jobs) job.reject(failure);
   }
 

@@ -82,6 +82,8 @@ export class RedisStore extends DirectStore implements Store {
   private readonly usageReader: UsageReader;
   /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
   readonly nodeOf?: (counter: Counter) => string;
+  /** The slot of a counter in a Cluster. */
+  readonly slotOf?: (counter: Counter) => number;
   /** Whether it is a master of any slot, as the Cluster's client knows it. */
   readonly hasNode?: (node: string) => boolean;
 
@@ -104,13 +106,14 @@ export class RedisStore extends DirectStore implements Store {
     this.calls = new ScriptCalls(client, prefix, timeoutMs, clock, script);
     this.usageReader = new UsageReader(client, prefix, this.calls, (counter) => this.releaseLapsed(counter));
     if (isCluster(client)) {
-      const slots = new Slots(client, prefix);
+      const slots = new Slots(client, prefix, (slot) => this.calls.whyMoving(slot));
       this.slots = slots;
       this.nodeOf = (counter) => slots.nodeOf(counter);
+      this.slotOf = (counter) => slots.of(counter);
       this.hasNode = (node) => slots.hasNode(node);
     }
     this.batcher = new Batcher(this.calls, this.slots);
-    this.timedChecks = new TimedChecks(this.batcher, timeoutMs, (refunds) => this.refund(refunds), this.nodeOf);
+    this.timedChecks = new TimedChecks(this.batcher, timeoutMs, (refunds) => this.refund(refunds), this.slots);
   }
 
   /** Connects and loads the script. */

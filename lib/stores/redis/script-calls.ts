@@ -56,6 +56,11 @@ export class ScriptCalls {
     return this.script.run(program.keys, program.args(), this.timeoutMs, node);
   }
 
+  /** Why calls of a slot of a Cluster may have failed just now, though its node answers others. */
+  whyMoving(slot: number): string | undefined {
+    return this.script.whyMoving(slot, 2 * this.timeoutMs);
+  }
+
   /** The calls that are made meanwhile leave in one write a node of a Cluster. */
   inOneWrite(send: () => void): void {
     this.script.inOneWrite(send);

@@ -1,6 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import type { Cluster } from 'ioredis';
-import type { RateLimitStoreError } from '../../errors/errors.js';
+import { RateLimitStoreError } from '../../errors/errors.js';
+import { messages } from '../../errors/messages.js';
 import type { Counter } from '../../limits/counter.js';
 import { hashTagOf, keyOf } from './keys.js';
 
@@ -9,6 +10,8 @@ export class Slots {
   constructor(
     private readonly client: Cluster,
     private readonly prefix: string,
+    /** Why calls of a slot may have failed just now, if it is being moved. */
+    private readonly whyMoving: (slot: number) => string | undefined,
   ) {}
 
   of(counter: Counter): number {
@@ -30,10 +33,21 @@ export class Slots {
     return node === '' ? slots.length === 0 : slots.some(([master]) => master === node);
   }
 
-  /** A node that says nothing does not say either that another one has its slots by now. */
-  blame(node: string, failure: RateLimitStoreError): void {
-    failure.node = node;
+  /**
+   * Says whose failure it is: of the slot, if it is being moved, else of the node. One that says nothing does not say either that
+   * another one has its slots by now.
+   */
+  blame(node: string, failure: RateLimitStoreError, counter: Counter): RateLimitStoreError {
     this.client.refreshSlotsCache();
+    const slot = this.of(counter);
+    const reason = this.whyMoving(slot);
+    const error =
+      reason === undefined
+        ? failure
+        : new RateLimitStoreError(messages.slotMoving(slot, reason, failure.message), { cause: failure });
+    error.node = node;
+    if (reason !== undefined) error.slot = slot;
+    return error;
   }
 }
 

@@ -1,11 +1,12 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
-import type { CheckEntry, Counter } from '../../limits/counter.js';
+import type { CheckEntry } from '../../limits/counter.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
 import { refundsOf } from '../store-decision.js';
 import type { Check, Refund, StoreDecision } from '../store.js';
 import type { Batcher } from './batcher.js';
 import { CheckJob } from './jobs.js';
+import type { Slots } from './slots.js';
 
 /** Asks for checks that have a deadline of their own: those that have waited already, and those of several calls. */
 export class TimedChecks {
@@ -13,8 +14,8 @@ export class TimedChecks {
     private readonly batcher: Batcher,
     private readonly timeoutMs: number,
     private readonly refund: (refunds: readonly Refund[]) => Promise<void>,
-    /** The master that has a counter's slot; nothing of one server. */
-    private readonly nodeOf: ((counter: Counter) => string) | undefined,
+    /** The slots of a Cluster. */
+    private readonly slots: Slots | undefined,
   ) {}
 
   /** A check that waited since it was asked has what is left of its time. */
@@ -42,8 +43,9 @@ export class TimedChecks {
     try {
       return await withDeadline(decisions, deadline - performance.now(), this.timeoutMs);
     } catch (error) {
-      if (error instanceof RateLimitStoreError) error.node ??= this.nodeOf?.(check.entries[0]!);
-      throw error;
+      if (!(error instanceof RateLimitStoreError) || error.node !== undefined || this.slots === undefined) throw error;
+      const counter = check.entries[0]!;
+      throw this.slots.blame(this.slots.nodeOf(counter), error, counter);
     }
   }
 }
