@@ -153,6 +153,19 @@ describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => 
     expect(await usage(limit)).toEqual([{ day: '2026-11-22', units: 9 }]);
   });
 
+  it('lack what was reserved before its lapses were charged', async () => {
+    const limit = recorded({ ...window, hold: '1h', onLapse: 'release' });
+    const charging = recorded({ ...window, hold: '1h', onLapse: 'charge' });
+    for (const who of [identity, 'user:43']) {
+      for (const each of [limit, charging]) {
+        await store.check([{ entries: [{ limit: each, identity: who, cost: 10 }], refundable: true, hold: true }]);
+      }
+    }
+    clock.advanceMs(3_600_000);
+    expect(await usage(charging)).toEqual([{ day: '2026-11-22', units: 10 }]);
+    expect(await rowsOf(store, charging)).toEqual(['2026-11-22 user:42 10', '2026-11-22 user:43 10']);
+  });
+
   it('lack thousands of units whose holds have lapsed, and so does the history', async () => {
     const plan = { algo: 'calendar-window', rate: 9000, period: 'month', retain: '90d' } as const;
     const limit = recorded({ ...plan, hold: '1h', onLapse: 'release' });

@@ -249,7 +249,7 @@ export class RedisStore extends DirectStore implements Store {
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
     }
-    if (counter.limit.hold?.releases === true) await this.releaseLapsed(counter);
+    if (counter.limit.hold !== undefined) await this.releaseLapsed(counter);
     return this.operate(
       counter,
       (program) => program.history(counter),

@@ -7,7 +7,7 @@ import { type DayUnits } from '../../limits/usage-days.js';
 import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
 import type { RedisClient } from '../../redis/client.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
-import { hashTagOf, recordIndexKey, recordKey } from './keys.js';
+import { hashTagOf, holdsKeyOf, keyOf, recordIndexKey, recordKey } from './keys.js';
 import type { ScriptCalls } from './script-calls.js';
 import { slotTags } from './slot-tags.js';
 
@@ -32,7 +32,7 @@ export class UsageReader {
 
   /** The units of a counter by the days of a range. */
   async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    if (counter.limit.hold?.releases === true) await this.releaseLapsed(counter);
+    await this.release([counter]);
     const [units] = await this.unitsOf(counter.limit, [hashTagOf(counter)], range);
     return units!;
   }
@@ -69,15 +69,23 @@ export class UsageReader {
     range: TimeRange,
     limitFor: LimitFor,
   ): Promise<KeyDays[]> {
-    if (limit.hold?.releases === true) await this.release(keys, limitFor);
+    // What stands for a key that is long or odd does not tell the key.
+    const told = limit.hold === undefined ? [] : keys.filter((key) => plainIdentity(key) === key);
+    for (let at = 0; at < told.length; at += AT_ONCE) {
+      await this.release(told.slice(at, at + AT_ONCE).map((identity) => ({ limit: limitFor(identity), identity })));
+    }
     const units = await this.unitsOf(limit, keys, range);
     return keys.map((key, index) => ({ key, days: units[index]! })).filter(({ days }) => days.length > 0);
   }
 
-  /** What stands for a key that is long or odd does not tell the key. */
-  private async release(keys: readonly string[], limitFor: LimitFor): Promise<void> {
-    for (const identity of keys)
-      if (plainIdentity(identity) === identity) await this.releaseLapsed({ limit: limitFor(identity), identity });
+  /** Takes units of holds that have lapsed off counters that hold any. */
+  private async release(counters: readonly Counter[]): Promise<void> {
+    const holding = counters.filter(({ limit }) => limit.hold !== undefined);
+    if (holding.length === 0) return;
+    const held = await this.all(holding, (counter) =>
+      this.client.zcount(holdsKeyOf(keyOf(this.prefix, counter)), '(0', '+inf'),
+    );
+    await Promise.all(holding.filter((_, index) => held[index]! > 0).map(this.releaseLapsed));
   }
 
   private async unitsOf(limit: CompiledLimit, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {
@@ -102,7 +110,7 @@ export class UsageReader {
   }
 
   /** Asks for each of them at once, within one deadline. */
-  private all<T>(keys: readonly string[], ask: (key: string) => Promise<T>): Promise<T[]> {
+  private all<K, T>(keys: readonly K[], ask: (key: K) => Promise<T>): Promise<T[]> {
     return this.calls.guarded(() => Promise.all(keys.map(ask)));
   }
 }
