@@ -179,9 +179,11 @@ function isAnchored(period: Period): period is AnchoredPeriod {
 
 /** The window to count in: the one that holds now, or, where nothing says which, the stored one if it runs. */
 function windowFor({ calendar, follows }: CalendarWindowParameters, stored: WindowState | undefined, now: number) {
-  const isFollowed = follows && stored !== undefined && stored.count > 0 && now < stored.end;
-  if (!isFollowed || (now < stored.start && !isEarlier(stored, now))) return calendar.windowAt(now);
-  return stored satisfies CalendarWindow;
+  if (!follows) return calendar.windowAt(now);
+  const isFollowed = stored !== undefined && stored.count > 0 && now < stored.end;
+  if (isFollowed && (now >= stored.start || isEarlier(stored, now))) return stored satisfies CalendarWindow;
+  // What was charged before is of whichever window that was, and none of this one.
+  return { start: now - (now % 1000), end: calendar.windowAt(now).end };
 }
 
 /** Whether the clock was set back by less than a window. */
@@ -210,7 +212,8 @@ function reopen(
   if (count === 0) return;
   if (now >= stored.end) {
     const finished = { count, start: stored.start, end: stored.end };
-    if (finished.end + retain > now) state.finished = [...state.finished, finished];
+    const isKnown = state.finished.at(-1)?.start === stored.start;
+    if (finished.end + retain > now && !isKnown) state.finished = [...state.finished, finished];
     return;
   }
   state.count = count;

@@ -26,6 +26,8 @@ export interface PlanState extends CalendarWindowState {
   age: number | undefined;
   /** Of a stored one: units of holds that lapsed before its window ended, and that nobody asked for until then. */
   returned: number;
+  /** What is stored on, unless anything is charged: of a window that is over, where nothing says in which one it is now. */
+  kept: PlanState | undefined;
 }
 
 /** The windows before and after another one: what moves depends on when the last ones began, and a wait on when the next ones end. */
@@ -103,6 +105,7 @@ function open(base: Windows, parameters: PlanParameters, stored: PlanState | und
     taken: 0,
     age: undefined,
     returned: 0,
+    kept: undefined,
   };
   if (stored === undefined) return state;
   if (now < stored.end) {
@@ -121,7 +124,9 @@ function open(base: Windows, parameters: PlanParameters, stored: PlanState | und
   const { moved } = stored;
   const count = Math.max(0, stored.count - stored.returned);
   // Credits that came back with these are still off the balance.
-  state.taken = stored.spent - Math.max(0, Math.min(stored.spent, count - stored.rate - moved));
+  const spent = Math.max(0, Math.min(stored.spent, count - stored.rate - moved));
+  state.taken = stored.spent - spent;
+  if (follows) state.kept = { ...stored, count, spent, returned: 0 };
   if (plan.rollover === 0) return state;
   const { before, earlier } = aroundOf(parameters, now);
   const rate = wholeOf(parameters);
@@ -197,7 +202,10 @@ export function planned<O extends PlanOptions>(
           spentUnder(state.rate, state) > 0 && holds.unitsWithin(state, hold!.windows) > 0 ? CREDITS_KEPT_FOR : 0,
       },
     }),
-    save: (_, state) => ({ ...state, spent: spentUnder(state.rate, state) }),
+    save: (_, state) =>
+      state.kept !== undefined && state.count === 0
+        ? { ...state.kept, finished: state.finished }
+        : { ...state, spent: spentUnder(state.rate, state), kept: undefined },
     remaining: (parameters, state) => capacityOf(parameters, state) - state.count,
     retryAfter(parameters, { ...state }, cost, returned = 0) {
       const { quota, plan } = parameters;

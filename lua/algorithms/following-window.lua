@@ -9,15 +9,16 @@ local open = window.open
 window.parameters = { 'start', 'window_end', 'retain' }
 
 function window.open(limit, stored, now, key, state)
+  -- What was charged before is of whichever window that was, and none of this one.
+  local running = { start = max(limit.start, now - now % 1000) }
   if stored then
     local window_start, window_end, count, last = unpack_doubles('<dddd', stored)
     local is_earlier = now < window_start and last - now < window_end - window_start
     if count > 0 and now < window_end and (now >= window_start or is_earlier) then
-      local running = { start = min(window_start, now), window_end = window_end }
-      return open(setmetatable(running, { __index = limit }), stored, now, key, state)
+      running.start, running.window_end = min(window_start, now), window_end
     end
   end
-  return open(limit, stored, now, key, state)
+  return open(setmetatable(running, { __index = limit }), stored, now, key, state)
 end
 
 return window

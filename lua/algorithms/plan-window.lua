@@ -8,6 +8,7 @@
 -- last: whoever gives units back may know an older one, and must not reckon credits anew by that. Its `returned` units are of holds that
 -- lapsed before the stored window ended, and that nobody asked for until then. Its `least` is the smallest rate under which it was charged
 -- in its window: what is left is left of that. Where it is smaller than the rate, it stands before the value as the quota that units are for.
+-- What it has `kept` is stored on, unless anything is charged: of a window that is over, where nothing says in which one it is now.
 --
 -- Uses: in_proportion, make_algorithm, time_to_live
 
@@ -35,6 +36,15 @@ local function capacity_of(limit, state) return limit.quota + state.moved + stat
 
 local function credits_of(limit, state) return state.gross - spent_under(whole_of(limit), state) end
 
+-- Whether the value that is stored stays.
+local function keeps(state) return state.kept and state.count == 0 end
+
+-- Whether the last finished window that is in the list began then.
+local function is_known(key, start)
+  local newest = redis.pcall('LRANGE', key .. ':history', '-3', '-3')
+  return tonumber(newest[1] or nil) == start
+end
+
 plan.parameters = { 'start', 'window_end', 'retain', 'before', 'earlier', 'next_end', 'after_end', 'rollover', 'has_credits', 'keeps_window' }
 plan.encoded_size = 56
 plan.reuses_state = nil
@@ -50,7 +60,11 @@ function plan.open(limit, stored, now, key, state, least)
       running = setmetatable({ start = min(window_start, now), window_end = window_end }, { __index = limit })
     end
   end
+  -- What was charged before is of whichever window that was, and none of this one.
+  if limit.keeps_window == 1 and not is_followed then running = setmetatable({ start = max(limit.start, now - now % 1000) }, { __index = limit }) end
   if open_window(running, count > 0 and string.sub(stored, 1, 32), now, key, state) then return true end
+  state.kept = nil
+  if state.finished and is_known(key, state.finished[1]) then state.finished = nil end
   if is_followed then state.start = window_start end
   state.moved, state.gross, state.taken, state.age, state.rate, state.least = 0, 0, 0, nil, whole_of(limit), whole_of(limit)
   least = least or rate
@@ -60,6 +74,9 @@ function plan.open(limit, stored, now, key, state, least)
     count = max(0, count - (state.returned or 0))
     -- Credits that came back with these are still off the balance.
     state.taken = spent - max(0, min(spent, count - rate - moved))
+    if limit.keeps_window == 1 then
+      state.kept = { value = pack('<ddddddd', window_start, window_end, count, last, moved, rate, spent - state.taken), least = least < rate and least or nil }
+    end
     if limit.rollover > 0 and window_end > limit.before then
       state.moved, state.age = moving(limit, left_of(min(whole_of(limit), least), count, moved)), 1
     elseif limit.rollover > 0 and window_end > limit.earlier then
@@ -99,7 +116,10 @@ local function note_rate(limit, state)
   state.least = state.count == 0 and state.rate or min(state.least, state.rate)
 end
 
-function plan.units_for(_, state) return state.least < state.rate and state.least or nil end
+function plan.units_for(_, state)
+  if keeps(state) then return state.kept.least end
+  return state.least < state.rate and state.least or nil
+end
 
 function plan.take(limit, state, cost)
   note_rate(limit, state)
@@ -137,6 +157,7 @@ function plan.keep_for(limit, state, reset_after)
 end
 
 function plan.encode(limit, state)
+  if keeps(state) then return state.kept.value end
   return encode_window(limit, state) .. pack('<ddd', state.moved, state.rate, spent_under(state.rate, state))
 end
 

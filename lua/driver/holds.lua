@@ -62,7 +62,9 @@ if is_varied then
 
   -- Gives back the units of lapsed holds that were reserved with `onLapse: 'release'`.
   local function release_lapsed(limit, state)
-    local lapsed = ask_holds('ZRANGEBYSCORE', state, '(0', as_text(now), 'WITHSCORES', 'LIMIT', '0', tostring(MOST_AT_ONCE))
+    -- What a plan keeps of a window that is over, where nothing says in which one it is now, is kept without all of them.
+    local most = limit.keeps_window == 1 and -1 or MOST_AT_ONCE
+    local lapsed = ask_holds('ZRANGEBYSCORE', state, '(0', as_text(now), 'WITHSCORES', 'LIMIT', '0', tostring(most))
     if #lapsed == 0 then return end
     state.lapsed = {}
     for i = 1, #lapsed, 2 do
@@ -71,7 +73,7 @@ if is_varied then
       if units > 0 then change(limit, state, -units, time) end
     end
     -- Those behind them are next.
-    if #lapsed == 2 * MOST_AT_ONCE then state.migrated, state.more_lapsed = true, true end
+    if #lapsed == 2 * most then state.migrated, state.more_lapsed = true, true end
   end
 
   -- What is held of other windows is settled no more: the counter is written under these.

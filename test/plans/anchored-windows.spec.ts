@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { AnchoredCalendar } from '../../lib/algorithms/anchored-calendar.js';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { refundOf } from '../../lib/stores/store-decision.js';
 import type { Store } from '../../lib/stores/store.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
@@ -115,6 +116,73 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
     const { ticket, chargedAt } = decisions![0]!;
     await store.refund([{ limit, identity, units: 6, ticket, chargedAt, actual: 2 }]);
     expect(await ask(store, anchored, { peek: true })).toMatchObject({ remaining: 8 });
+  });
+
+  it('are settled nowhere where they are over, and nothing says which one is next', async () => {
+    for (const onLapse of ['charge', 'release'] as const) {
+      const { store, at } = stage();
+      const limit = byRequest({ algo: 'budget', limit: 10, rate: undefined, retain: '90d', hold: '2d', onLapse });
+      const anchored = limit.forAnchor('2026-01-15');
+      at('2026-10-14T10:00Z');
+      const entries = [{ limit: anchored, identity, cost: 6 }];
+      const [decisions] = await store.check([{ entries, hold: true, refundable: true }]);
+      at('2026-10-15T10:00Z');
+      await store.refund([{ ...refundOf({ limit, identity, units: 6 }, decisions![0]!), actual: 9 }]);
+      expect(await ask(store, anchored, { peek: true })).toMatchObject({ remaining: 10 });
+      expect((await store.history({ limit: anchored, identity })).map(({ count }) => count)).toEqual([9]);
+    }
+  });
+
+  describe('of a plan', () => {
+    const monthly = byRequest({
+      rate: 1000,
+      rollover: 0.5,
+      credits: true,
+      retain: '90d',
+      hold: '1d',
+      onLapse: 'release',
+    });
+    const anchored = monthly.forAnchor('2026-01-15');
+    const counter = { limit: monthly, identity };
+
+    /** What is done without an anchor, in a month in which nobody asked. */
+    const operations: Record<string, (store: Store) => Promise<unknown>> = {
+      'a credit': (store) => store.credit!({ ...counter, units: 5 }),
+      'a withdrawal': (store) => store.credit!({ ...counter, units: -5 }),
+      'a refund': (store) => store.refund([{ ...counter, units: 3 }]),
+      'a block that is lifted': (store) => store.block(counter, 1).then(() => store.block(counter, 0)),
+      'a look': (store) => ask(store, monthly, { peek: true }),
+    };
+
+    it.each(Object.entries(operations))('stay as they are by %s', async (what, operation) => {
+      const { store, at } = stage();
+      at('2026-09-20T10:00Z');
+      await store.credit!({ ...counter, units: 5 });
+      await ask(store, anchored, { cost: 400 });
+      // September's window ends on 15 October, and nobody asked in the one behind it.
+      at('2026-11-20T10:00Z');
+      await operation(store);
+      const credits = what === 'a credit' ? 10 : what === 'a withdrawal' ? 0 : 5;
+      expect(await ask(store, anchored, { peek: true })).toMatchObject({ quota: 1500 + credits, credits });
+      expect((await store.history(counter)).map(({ count }) => count)).toEqual([400]);
+      await operation(store);
+      await ask(store, anchored, { cost: 1 });
+      expect((await store.history(counter)).map(({ count }) => count)).toEqual([1, 400]);
+    });
+
+    it('give back what lapsed in them once', async () => {
+      const { store, at } = stage();
+      at('2026-09-20T10:00Z');
+      await store.credit!({ ...counter, units: 500 });
+      const entries = [{ limit: anchored, identity, cost: 1400 }];
+      const [decisions] = await store.check([{ entries, hold: true, refundable: true }]);
+      at('2026-10-20T10:00Z');
+      expect(await store.credit!({ ...counter, units: 1 })).toBe(501);
+      expect(await store.credit!({ ...counter, units: 1 })).toBe(502);
+      await store.refund([{ ...refundOf({ ...counter, units: 1400 }, decisions![0]!), actual: 30 }]);
+      expect(await ask(store, anchored, { peek: true })).toMatchObject({ quota: 2002, credits: 502 });
+      expect((await store.history(counter)).map(({ count }) => count)).toEqual([30]);
+    });
   });
 
   it('keep shares of the quota, and count a second version by the same anchor', async () => {

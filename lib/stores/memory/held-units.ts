@@ -72,8 +72,8 @@ export class Holds {
   }
 
   /** Those that have lapsed and whose units are charged, the oldest first. */
-  lapsed(now: number): HeldUnits[] {
-    return this.charged.slice(0, Math.min(firstAfter(this.charged, now), MOST_AT_ONCE));
+  lapsed(now: number, most: number): HeldUnits[] {
+    return this.charged.slice(0, Math.min(firstAfter(this.charged, now), most));
   }
 
   /** Those that have not lapsed, in the order in which they will. */

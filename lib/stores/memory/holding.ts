@@ -19,7 +19,8 @@ interface View {
 export function releaseLapsed(view: View): void {
   const { limit, state, holds } = view;
   if (holds === undefined || limit.hold === undefined) return;
-  const lapsed = holds.lapsed(state.now);
+  // What a plan keeps of a window that is over, where nothing says in which one it is now, is kept without all of them.
+  const lapsed = holds.lapsed(state.now, limit.varies && limit.asksForAnchor ? Infinity : MOST_AT_ONCE);
   if (lapsed.length === 0) return;
   view.lapsed = lapsed;
   for (const hold of lapsed) if (comesBack(view, hold)) change(view, -hold.units, hold.chargedAt);
