@@ -17,5 +17,6 @@ export const outboundMessages = {
     'LimiterService.dispatcher: got a request of another undici, wants requests of the undici that the dispatcher is of, from version 7 on',
   settleFailed: (location: string, limit: string) =>
     `${location}: the function 'settle' failed, so limit '${limit}' stays charged as before`,
+  longRefusal: () => 'the rest of a refusal is not read, since the request is sent again',
   learningFailed: () => 'what an upstream said of its limits could not be learnt',
 } as const;

@@ -7,6 +7,10 @@ import type { OutboundSettings } from './read-options.js';
 import { retryWaitMs, type SentCall } from './retry-wait.js';
 import type { TurnEntry, TurnOptions } from './turns/waiting-call.js';
 
+/** How long a body may take that is read before a call goes on, in milliseconds: also where calls must not wait for their turn. */
+const LEAST_BODY_MS = 1000;
+const MOST_BODY_MS = 30_000;
+
 /** What a call needs of the caller that made it. */
 export interface CallContext {
   readonly settings: Pick<
@@ -32,6 +36,15 @@ export class OutboundCall {
   /** Whether another attempt may follow the one that has entered. */
   get mayRepeat(): boolean {
     return this.attempt < this.context.settings.attempts;
+  }
+
+  /** How long the body of a response may take that is read before the call goes on, in milliseconds. */
+  get bodyMs(): number {
+    return Math.min(Math.max(this.leftMs, LEAST_BODY_MS), MOST_BODY_MS);
+  }
+
+  private get leftMs(): number {
+    return this.turn.since + this.turn.timeoutMs - performance.now();
   }
 
   /** Waits for the turn of an attempt, and until a time of the monotonic clock. It is sent at once then. */
@@ -72,8 +85,7 @@ export class OutboundCall {
    */
   waitMs(sent: SentCall, report: ReadReport, status: number): number | undefined {
     const waitMs = this.mayRepeat ? retryWaitMs(sent, report, status, this.attempt, Math.random()) : undefined;
-    const leftMs = this.turn.since + this.turn.timeoutMs - performance.now();
-    return waitMs === undefined || waitMs > leftMs ? undefined : waitMs;
+    return waitMs === undefined || waitMs > this.leftMs ? undefined : waitMs;
   }
 
   /** Waits so long, in its place of the queue; what it holds is released first. Nothing if its time is over before its turn. */

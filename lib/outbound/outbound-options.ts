@@ -28,7 +28,10 @@ export interface RetryOptions {
   attempts: number;
 }
 
-/** A parser that needs the body of responses, read as JSON: a call goes on once it has come. */
+/**
+ * A parser that needs the body of responses, read as JSON: a call goes on once it has come. A body of more than 4 MB is not read, nor one
+ * that takes longer than what is left of the call's `timeout` (at least a second) or than 30 seconds: then the call goes on without.
+ */
 export interface BodyParser {
   /** Reads a response. */
   parse: UpstreamParser;

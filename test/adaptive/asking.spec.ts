@@ -5,7 +5,7 @@ import type { Limiter } from '../../lib/limiter/limiter.js';
 import type { LimiterService } from '../../lib/nest/limiter.service.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import { startLimiters } from '../outbound/upstream.js';
+import { startLimiters, Upstream } from '../outbound/upstream.js';
 import { ask, ManualClock } from '../support/stores.js';
 
 describe('three slots, two of them for those who are not critical', () => {
@@ -26,6 +26,15 @@ describe('three slots, two of them for those who are not critical', () => {
     expect(await ranked.peek('db')).toMatchObject({ allowed: true });
     const { limits } = await limiters.explain({ limit: 'ranked', key: 'db' });
     expect(limits[0]!.decision).toMatchObject({ allowed: true });
+  });
+
+  it('are asked for by fetch as the limit says', async () => {
+    const upstream = await Upstream.start((_, response) => void response.writeHead(200).write('some'));
+    const call = limiters.fetch('ranked', { key: 'db', timeout: 0 });
+    const responses = [await call(upstream.url), await call(upstream.url), await call(upstream.url)];
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
+    await expect(call(upstream.url)).rejects.toThrow("limit 'ranked'");
+    await upstream.close();
   });
 
   it('are not waited for behind those who may take less', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
 import { HttpService } from '@nestjs/axios';
 import axios from 'axios';
 import type { TestingModule } from '@nestjs/testing';
@@ -168,6 +169,18 @@ describe('calls', () => {
     await isFree();
   });
 
+  it('hold nothing where the body breaks off that nobody reads', async () => {
+    answer = (_, response) => {
+      upstream.held.push(response);
+      response.writeHead(200).write('some');
+    };
+    const response = await limiters.fetch('slots')(upstream.url);
+    expect(await left('slots')).toBe(0);
+    upstream.held[0]!.destroy();
+    await isFree();
+    await expect(response.text()).rejects.toThrow('terminated');
+  });
+
   it('hold nothing where the body breaks off', async () => {
     answer = (_, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('some');
@@ -221,6 +234,19 @@ describe('calls', () => {
       await isFree();
     });
 
+    it.each(['fetch', 'settled', 'learnt'])(
+      'after the headers, while nobody reads the body, hold nothing (%s)',
+      async (kind) => {
+        answer = (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('[');
+        const options = kind === 'settled' ? { settle: async () => 1 } : { learn: kind === 'learnt' };
+        const response = await send('slots', options);
+        expect([response.status, await left('slots')]).toEqual([200, 0]);
+        abort();
+        await isFree();
+        await expect(response.text()).rejects.toThrow('enough');
+      },
+    );
+
     it('while they wait to be sent again, free the connection of the refusal', async () => {
       answer = (_, response) => void response.writeHead(429, { 'retry-after': '30' }).write('x'.repeat(100_000));
       let isClosed = false;
@@ -265,6 +291,60 @@ describe('calls', () => {
     expect(warnings).toEqual([]);
     expect(upstream.received).toHaveLength(count + 1);
     await dispatcher.destroy();
+  });
+
+  describe('whose JSON never ends', () => {
+    let sent: number;
+    let isClosed: boolean;
+    beforeEach(() => {
+      [sent, isClosed] = [0, false];
+    });
+    /** An array that goes on as fast as it is read. */
+    const endless = (response: ServerResponse, status: number) => {
+      const chunk = Buffer.alloc(65_536, ' ');
+      const more = () => {
+        while (!isClosed && response.write(chunk)) sent += chunk.length;
+      };
+      response.on('drain', more).on('close', () => (isClosed = true));
+      response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '0' }).write('[');
+      more();
+    };
+
+    it('go on without what a parser would have read of it', async () => {
+      answer = (_, response) => endless(response, 200);
+      const bodies: unknown[] = [];
+      const parse: UpstreamParser = ({ body }) => ({ limits: bodies.splice(0, 1, body) && [] });
+      const call = limiters.fetch('slots', { learn: true, timeout: '1s', parser: { parse, readsBody: true } });
+      const response = await call(upstream.url);
+      expect([response.status, bodies]).toEqual([200, [undefined]]);
+      // What the sockets and streams on the way keep comes on top.
+      expect(sent).toBeLessThan(40_000_000);
+      await response.body!.cancel();
+      await isFree();
+      await until(() => isClosed);
+    });
+
+    it('go on while it comes a byte at a time', async () => {
+      answer = (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('1');
+      const bodies: unknown[] = [];
+      const parse: UpstreamParser = ({ body }) => ({ limits: bodies.splice(0, 1, body) && [] });
+      const call = limiters.fetch('slots', { learn: true, timeout: 0, parser: { parse, readsBody: true } });
+      const response = await call(upstream.url);
+      expect([response.status, bodies]).toEqual([200, [undefined]]);
+    });
+
+    it.each([1, 2])('are sent again through undici, where the refusal is of that kind (%d refusals)', async (count) => {
+      answer = (_, response, number) => {
+        if (number > count) response.end('ok');
+        else if (number === 1) endless(response, 429);
+        else response.writeHead(429, { 'retry-after': '0' }).write('some');
+      };
+      const dispatcher = new Agent().compose(limiters.dispatcher('slots', { retry: { attempts: 3 }, timeout: '2s' }));
+      const { body, statusCode } = await dispatcher.request({ origin: upstream.url, path: '/', method: 'GET' });
+      expect([statusCode, await body.text()]).toEqual([200, 'ok']);
+      await isFree();
+      await dispatcher.destroy();
+    });
   });
 
   it('keep no copy of a body that settle does not read', async () => {

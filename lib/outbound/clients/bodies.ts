@@ -11,12 +11,42 @@ export function isStream(body: unknown): boolean {
   return body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body;
 }
 
-/** A text as JSON; nothing if it is none. */
+/** Parsers get no longer body, in bytes. */
+const MOST_PARSED = 4_000_000;
+
+/** A text as JSON; nothing if it is none, or too long. */
 export function jsonOf(text: unknown): unknown {
   if (typeof text !== 'string' && !Buffer.isBuffer(text)) return undefined;
+  if (text.length > MOST_PARSED) return undefined;
   try {
     return JSON.parse(text.toString());
   } catch {
     return undefined;
+  }
+}
+
+/** Reads a body as JSON; nothing if it is none, too long, or takes longer than `longestMs`. What is left of it is cancelled. */
+export async function readJson(body: ReadableStream<Uint8Array> | null, longestMs: number): Promise<unknown> {
+  if (body === null) return undefined;
+  const reader = body.getReader();
+  let isCut = false;
+  const cancel = () => {
+    isCut = true;
+    reader.cancel().catch(() => undefined);
+  };
+  const timeout = setTimeout(cancel, longestMs);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      chunks.push(next.value);
+      length += next.value.byteLength;
+      if (length > MOST_PARSED) cancel();
+    }
+    return isCut ? undefined : jsonOf(Buffer.concat(chunks));
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timeout);
   }
 }

@@ -23,9 +23,10 @@ function ofSameOrigin(made: Response, origin: Response): Response {
   );
 }
 
-/** The same bytes; calls back once they were read to the end, failed or were cancelled. */
+/** The same bytes; calls back once they were read to the end, failed or were cancelled: they may fail while nobody reads them. */
 export function watched(body: ReadableStream<Uint8Array>, release: () => void): ReadableStream {
   const reader = body.getReader();
+  reader.closed.then(release, release);
   return new ReadableStream({
     type: 'bytes',
     async pull(controller) {
@@ -36,17 +37,12 @@ export function watched(body: ReadableStream<Uint8Array>, release: () => void): 
           if (value.byteLength > 0) controller.enqueue(value);
           return;
         }
-        release();
         controller.close();
         controller.byobRequest?.respond(0);
       } catch (error) {
-        release();
         controller.error(error);
       }
     },
-    async cancel(reason) {
-      release();
-      await reader.cancel(reason);
-    },
+    cancel: (reason) => reader.cancel(reason),
   });
 }

@@ -42,6 +42,10 @@ interface Refusal {
   readonly waitMs: number;
   readonly chunks: Uint8Array[];
   length: number;
+  /** Ends a body that takes too long. */
+  readonly timeout: NodeJS.Timeout;
+  /** Whether its body was ended before it was over. */
+  isCut: boolean;
 }
 
 /** A request of undici, which stands between its dispatcher and the handler of the caller. */
@@ -83,22 +87,23 @@ class LimitedRequest implements DispatchHandler {
     this.handler.onRequestUpgrade?.(this.controller, status, headers, socket);
   }
 
-  onResponseStart(_: DispatchController, status: number, headers: unknown, statusMessage?: string): void {
+  onResponseStart(controller: DispatchController, status: number, headers: unknown, statusMessage?: string): void {
     // What is only informational is followed by the response.
     if (status >= 200) {
       const waitMs = this.answered(status, headers);
       if (waitMs !== undefined) {
-        this.refusal = { status, headers, statusMessage, waitMs, chunks: [], length: 0 };
+        const timeout = setTimeout(() => this.cut(controller), this.call!.bodyMs);
+        this.refusal = { status, headers, statusMessage, waitMs, chunks: [], length: 0, timeout, isCut: false };
         return;
       }
     }
     this.handler.onResponseStart?.(this.controller, status, headers, statusMessage);
   }
 
-  onResponseData(_: DispatchController, chunk: Uint8Array): void {
+  onResponseData(controller: DispatchController, chunk: Uint8Array): void {
     const { refusal } = this;
     if (refusal === undefined) return this.handler.onResponseData?.(this.controller, chunk);
-    if (refusal.length + chunk.length > MOST_KEPT) return;
+    if (refusal.length + chunk.length > MOST_KEPT) return this.cut(controller);
     refusal.chunks.push(chunk);
     refusal.length += chunk.length;
   }
@@ -112,9 +117,20 @@ class LimitedRequest implements DispatchHandler {
   }
 
   onResponseError(_: DispatchController, error: Error): void {
+    const { refusal } = this;
+    if (refusal?.isCut === true && !this.controller.aborted) return void this.reenter(refusal, {});
+    clearTimeout(refusal?.timeout);
     if (this.isAnswered) this.end();
     else this.call?.failed();
     this.handler.onResponseError?.(this.controller, error);
+  }
+
+  /** Reads no more of a refusal: its body is long, or endless. */
+  private cut(controller: DispatchController): void {
+    const { refusal } = this;
+    if (refusal === undefined || refusal.isCut) return;
+    refusal.isCut = true;
+    controller.abort(new Error(outboundMessages.longRefusal()));
   }
 
   private async enter(): Promise<void> {
@@ -132,6 +148,7 @@ class LimitedRequest implements DispatchHandler {
   /** Waits until the upstream may be asked again. If there is no time, the refusal is the response. */
   private async reenter(refusal: Refusal, trailers: unknown): Promise<void> {
     const { handler, controller } = this;
+    clearTimeout(refusal.timeout);
     try {
       const permit = await this.call!.reenter(refusal.waitMs);
       this.refusal = undefined;

@@ -1,5 +1,5 @@
 import type { UpstreamResponse } from '../headers/upstream-report.js';
-import { isJson, isStream } from './bodies.js';
+import { isJson, isStream, readJson } from './bodies.js';
 import { heldResponse } from './held-response.js';
 import type { OutboundCall } from '../outbound-call.js';
 import type { OutboundCaller } from '../outbound-caller.js';
@@ -22,7 +22,7 @@ export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof 
       const current = next;
       if (sent.canRepeat && call.mayRepeat) next = current.clone();
       const response = await send(current, init, call);
-      const report = call.answered(await readable(response, settings.readsBody));
+      const report = call.answered(await readable(response, settings.readsBody ? call.bodyMs : undefined));
       const waitMs = call.waitMs(sent, report, response.status);
       const again = waitMs === undefined ? undefined : await reenter(call, waitMs, response);
       if (again === undefined) return handOn(response, permit, caller);
@@ -60,14 +60,11 @@ function discard({ body }: Response): void {
 }
 
 /** What parsers see of a response. */
-async function readable(response: Response, readsBody: boolean): Promise<UpstreamResponse> {
+async function readable(response: Response, bodyMs: number | undefined): Promise<UpstreamResponse> {
   const { status, headers } = response;
   const receivedAt = Date.now();
-  if (!readsBody || !isJson(headers)) return { status, headers, receivedAt };
-  const body: unknown = await response
-    .clone()
-    .json()
-    .catch(() => undefined);
+  if (bodyMs === undefined || !isJson(headers)) return { status, headers, receivedAt };
+  const body = await readJson(response.clone().body, bodyMs);
   return { status, headers, receivedAt, body };
 }
 

@@ -5,7 +5,7 @@ import type { LearntRate, RateLesson } from '../../stores/lesson.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 
 /** What calls ask of a limit: one whose rate was configured, or learnt. */
-export type OutboundRule = Pick<Rule, 'name' | 'limit' | 'usualLimit' | 'onChange' | 'fixedCost'>;
+export type OutboundRule = Pick<Rule, 'name' | 'limit' | 'usualLimit' | 'onChange' | 'fixedCost' | 'fixedPriority'>;
 
 /** The rate of keys of which nothing has been learnt. */
 const FIRST: LearntRate = { rate: 60, intervalMs: 60_000, burst: 1 };
@@ -36,6 +36,7 @@ class LearnedKey extends Kept {
 /** A limit without a configured rate: the store says which one holds for a key, of what all instances of the app found out. */
 export class LearnedRule implements OutboundRule {
   readonly fixedCost = 1;
+  readonly fixedPriority = undefined;
   private readonly keys = new BoundedMap<LearnedKey>(MAX_KEYS, MAX_BYTES);
   private slowestMs = SLOWEST_MS;
 

@@ -94,7 +94,9 @@ export class WaitingCall {
 
   /** What it asks of the limits that are in force now. */
   get entries(): CheckEntry[] {
-    return this.asks.map(({ rule, identity, cost }) => ({ limit: rule.usualLimit(identity), identity, cost }));
+    return this.asks.map(({ rule, identity, cost }) => {
+      return { limit: rule.usualLimit(identity), identity, cost, priority: rule.fixedPriority };
+    });
   }
 
   /** Neither it nor those behind it go out before; in milliseconds of the monotonic clock. */
