@@ -187,3 +187,4 @@ export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.
 export type { ClientSocket } from './transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';
 export { RateLimitTimeoutError } from './limiter/rate-limit-timeout.error.js';
+export { RateLimitWaitersError } from './limiter/rate-limit-waiters.error.js';

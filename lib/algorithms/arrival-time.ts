@@ -176,4 +176,9 @@ export const counting = {
 };
 
 /** How units of both are reserved. */
-export const borrowing = { debtClearedAt: arrivalDebtClearedAt, canBorrow: arrivalCanBorrow };
+export const borrowing = {
+  debtClearedAt: arrivalDebtClearedAt,
+  canBorrow: arrivalCanBorrow,
+  spacing: ({ scale }: ArrivalParameters): number => (scale.unit / scale.speed) * scale.tick,
+  step: ({ scale }: ArrivalParameters): number => scale.step * scale.tick,
+};

@@ -13,6 +13,8 @@ interface Tickets<P> {
     now: number,
     share: number,
   ): { readonly ticket: number; readonly time: number };
+  /** The time between two units, in microseconds: that of the full rate. */
+  spacing(parameters: P): number;
 }
 
 /** Units can be taken from the future, as debt. */
@@ -21,6 +23,8 @@ export interface ReservationCapability<P, S> extends Tickets<P> {
   debtClearedAt(parameters: P, state: S): number;
   /** Whether `cost` units more can be owed. */
   canBorrow(parameters: P, state: S, cost: number): boolean;
+  /** Microseconds between two moments at which owed units are paid back: less than `spacing` unless several are at once. */
+  step(parameters: P): number;
 }
 
 /** Requests that fit may have to be held: they leave one after another. */
@@ -31,8 +35,6 @@ export interface QueueCapability<P, S> extends Tickets<P> {
   ticket(parameters: P, state: S, cost: number): number;
   /** The ticket of a request without its last `units`. */
   ticketBefore(parameters: P, ticket: number, units: number): number;
-  /** The time between two units. */
-  spacing(parameters: P): number;
 }
 
 /** Units are held until they are released. */

@@ -130,6 +130,13 @@ export interface RateLimitModuleOptions {
    */
   maxBytes?: number;
   /**
+   * How many calls of `acquire` and `hold` may wait for one key of a limit in this process: a whole number >= 1. Ten times as many may
+   * wait for all keys together. As many calls to others' APIs may wait for the same counters. Further ones reject with
+   * `RateLimitWaitersError`.
+   * @default 10_000
+   */
+  maxWaiters?: number;
+  /**
    * Whether a check that Redis refused is refused again without a call until its wait is over (`source: 'cache'`). A refund, a
    * reset or an unblock by any instance ends that. Not used for limits whose units come back otherwise: `concurrency`,
    * `leaky-bucket`, with `count` or `cost`; nor on a Cluster.

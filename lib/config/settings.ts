@@ -26,6 +26,7 @@ export interface RateLimitSettings {
   readonly timeoutMs: number;
   readonly prefix: string;
   readonly maxKeys: number;
+  readonly maxWaiters: number;
   readonly maxBytes: number;
   readonly refusalCache: boolean;
   /** `undefined` measures if OpenTelemetry is installed. */
@@ -65,6 +66,7 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'ipv6Prefix',
   'prefix',
   'maxKeys',
+  'maxWaiters',
   'maxBytes',
   'refusalCache',
   'telemetry',
@@ -89,7 +91,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     const value = options[option];
     if (value !== undefined && !isRight(value)) throw wrongOption(option, value, wants);
   }
-  const { store, redis, maxKeys = 100_000, timeout = 250 } = options;
+  const { store, redis, maxKeys = 100_000, maxWaiters = 10_000, timeout = 250 } = options;
   if (store !== undefined && redis !== undefined) throw wrongOption('store', store, "to stand alone, without 'redis'");
   if (redis !== undefined && !isRedisConnection(redis)) {
     throw wrongOption('redis', withoutSecrets(redis), REDIS_CONNECTION);
@@ -114,6 +116,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     telemetry: options.telemetry,
     shadow: readsShadow(process.env[MODE_VARIABLE]),
     maxKeys: wholeNumber(LOCATION, 'maxKeys', maxKeys),
+    maxWaiters: wholeNumber(LOCATION, 'maxWaiters', maxWaiters),
     maxBytes: wholeNumber(LOCATION, 'maxBytes', orElse(options.maxBytes, defaultMaxBytes(maxKeys))),
   };
 }

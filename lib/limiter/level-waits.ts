@@ -1,10 +1,11 @@
 import { isRefusal } from '../limits/check-result.js';
-import type { CheckEntry } from '../limits/counter.js';
+import { type CheckEntry, type Counter, lineageId } from '../limits/counter.js';
 import { refundsOf } from '../stores/store-decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { decidedEnforced } from './enforced-entries.js';
 import { Waiter, type WaitOptions } from './waiter.js';
+import type { WaitingCount } from './waiting-count.js';
 
 /** The times between looks for held units, which may be released at any time: each is twice the last. */
 const FIRST_LOOK_MS = 25;
@@ -23,8 +24,13 @@ interface LevelWaiter {
 /** The calls of this process that wait for units of a limit that is within others: first come, first served for each key. */
 export class LevelWaits {
   private readonly queues = new Map<string, LevelQueue>();
+  /** The queues that wait for units of each counter, and maybe of others. */
+  private readonly byCounter = new Map<string, Set<LevelQueue>>();
 
-  constructor(private readonly store: Store) {}
+  constructor(
+    private readonly store: Store,
+    private readonly count: WaitingCount,
+  ) {}
 
   /**
    * Waits until units of all levels may be used: what they are asked is asked for anew each time. Rejects with `RateLimitTimeoutError`,
@@ -35,16 +41,29 @@ export class LevelWaits {
     entries: () => readonly CheckEntry[],
     options: WaitOptions,
   ): Promise<readonly StoreDecision[]> {
+    const known = this.queues.get(key);
+    if (known?.isFull === true || this.count.isFull) {
+      const { name } = entries()[0]!.limit;
+      throw known?.isFull === true ? this.count.refusal(name) : this.count.refusalOfAll(name);
+    }
+    this.count.begin();
     const state: { refused: CheckEntry | undefined } = { refused: undefined };
-    const waiter = new Waiter(() => (state.refused ?? entries()[0]!).limit, options);
+    const waiter = new Waiter(() => (state.refused ?? entries()[0]!).limit, options, this.count.end);
     const asking: LevelWaiter = Object.assign(state, { waiter, entries, answers: [] });
-    if (!waiter.isSettled) this.queueOf(key).join(asking);
+    if (!waiter.isSettled) this.queueOf(key, entries).join(asking);
     await waiter.decided;
     return asking.answers;
   }
 
-  /** Looks again: units may have come back. */
-  wake(): void {
+  /** Those look again who wait for units of a counter: some may have come back. */
+  wake({ limit, identity }: Counter): void {
+    if (this.queues.size === 0) return;
+    const counter = lineageId(limit, identity);
+    for (const queue of this.byCounter.get(counter) ?? []) queue.wakeFor(counter);
+  }
+
+  /** All look again. */
+  wakeAll(): void {
     for (const queue of this.queues.values()) queue.wake();
   }
 
@@ -53,36 +72,68 @@ export class LevelWaits {
     await Promise.all([...this.queues.values()].map((queue) => queue.close(reason)));
   }
 
-  private queueOf(key: string): LevelQueue {
-    let queue = this.queues.get(key);
-    if (queue === undefined) {
-      const created = new LevelQueue(this.store, () => this.queues.get(key) === created && this.queues.delete(key));
-      this.queues.set(key, (queue = created));
+  private queueOf(key: string, entries: () => readonly CheckEntry[]): LevelQueue {
+    const known = this.queues.get(key);
+    if (known !== undefined) return known;
+    const counters = entries().map(({ limit, identity }) => lineageId(limit, identity));
+    const queue = new LevelQueue(this.store, this.count, () => {
+      // An old queue may tell it again after the next one has begun.
+      if (this.queues.get(key) === queue) this.queues.delete(key);
+      for (const counter of counters) this.forget(counter, queue);
+    });
+    this.queues.set(key, queue);
+    for (const counter of counters) {
+      const queues = this.byCounter.get(counter) ?? new Set();
+      this.byCounter.set(counter, queues.add(queue));
     }
     return queue;
+  }
+
+  private forget(counter: string, queue: LevelQueue): void {
+    const queues = this.byCounter.get(counter);
+    queues?.delete(queue);
+    if (queues?.size === 0) this.byCounter.delete(counter);
   }
 }
 
 /** Those who wait for one key. */
 class LevelQueue {
-  private readonly waiting: LevelWaiter[] = [];
+  /** In the order in which they came. */
+  private readonly waiting = new Set<LevelWaiter>();
+  /** The counters that refused the first one; nothing while they are asked. */
+  private refusedBy: ReadonlySet<string> | undefined;
   private running: Promise<void> | undefined;
   private endSleep: (() => void) | undefined;
   private lookMs = FIRST_LOOK_MS;
+  /** Who was asked for last. */
+  private asked: LevelWaiter | undefined;
   /** Whether units may have come back since the last look. */
   private isWoken = false;
 
   constructor(
     private readonly store: Store,
+    private readonly count: WaitingCount,
     private readonly onEmpty: () => void,
   ) {}
 
+  /** Whether as many wait as may. */
+  get isFull(): boolean {
+    return this.waiting.size >= this.count.most;
+  }
+
   join(asking: LevelWaiter): void {
-    this.waiting.push(asking);
+    this.waiting.add(asking);
     asking.waiter.onRejected = () => {
-      if (this.waiting[0] === asking) this.wake();
+      this.waiting.delete(asking);
+      // Those behind it may fit now.
+      if (this.asked === asking) this.wake();
     };
     this.running ??= this.run();
+  }
+
+  /** Looks again unless only other counters refused. */
+  wakeFor(counter: string): void {
+    if (this.refusedBy === undefined || this.refusedBy.has(counter)) this.wake();
   }
 
   wake(): void {
@@ -99,6 +150,8 @@ class LevelQueue {
   private async run(): Promise<void> {
     for (let first = this.next(); first !== undefined; first = this.next()) {
       this.isWoken = false;
+      this.refusedBy = undefined;
+      this.asked = first;
       const waitMs = await this.ask(first);
       if (waitMs > 0 && !this.isWoken && !first.waiter.isSettled) await this.sleep(waitMs);
     }
@@ -108,8 +161,7 @@ class LevelQueue {
 
   /** The first who still waits. */
   private next(): LevelWaiter | undefined {
-    while (this.waiting[0]?.waiter.isSettled === true) this.waiting.shift();
-    return this.waiting[0];
+    return this.waiting.values().next().value;
   }
 
   /** Asks all levels, and returns how long to wait before the next look. */
@@ -131,6 +183,7 @@ class LevelQueue {
       other.answer.retryAfterMs > one.answer.retryAfterMs ? other : one,
     );
     asking.refused = entry;
+    this.refusedBy = new Set(refused.map((each) => lineageId(each.entry.limit, each.entry.identity)));
     waiter.refuse(answer);
     const isHeld = refused.some((each) => each.entry.limit.algorithm.holding !== undefined);
     if (!isHeld) return Math.max(1, answer.retryAfterMs);
@@ -156,6 +209,7 @@ class LevelQueue {
       return 0;
     }
     asking.answers = answers;
+    this.waiting.delete(asking);
     waiter.release(answers[0]!);
     return 0;
   }

@@ -61,7 +61,8 @@ export class Limiter {
 
   /**
    * Waits for its turn among the calls of this process for the key, first come, first served, and takes `cost` units.
-   * Rejects with `RateLimitTimeoutError`, as soon as the wait is known to be longer than `timeout`, or with the signal's reason.
+   * Rejects with `RateLimitTimeoutError`, as soon as the wait is known to be longer than `timeout`, or with the signal's reason; and with
+   * `RateLimitWaitersError` if as many calls wait as `maxWaiters` of the module lets wait.
    *
    * @param key the key of the counter
    * @param options the units, and the end of the wait

@@ -18,6 +18,11 @@ export class ReservedGroup {
     return this.reserved.at(-1);
   }
 
+  /** How many units its waiters have. */
+  get units(): number {
+    return this.waiters.size * (this.last?.units ?? 0);
+  }
+
   /** Whether the counter of some units began anew. */
   get isForgotten(): boolean {
     return this.reserved.some(isForgotten);

@@ -27,7 +27,30 @@ export class ReservedQueue {
     /** Refunds units, the last ones first. */
     private readonly refund: (reserved: readonly ReservedUnits[]) => void,
     private readonly onEmpty: () => void,
+    /** Is called when waiters have left. */
+    private readonly onReleased: () => void = () => undefined,
   ) {}
+
+  /** The waiters that have units. */
+  get size(): number {
+    let size = 0;
+    for (const { waiters } of this.groups.values()) size += waiters.size;
+    return size;
+  }
+
+  /** The units that they have. */
+  get units(): number {
+    let units = 0;
+    for (const group of this.groups.values()) units += group.units;
+    return units;
+  }
+
+  /** When the last of them can be used, in milliseconds of the monotonic clock. */
+  get lastUsableAt(): number {
+    let last = -Infinity;
+    for (const group of this.groups.values()) last = Math.max(last, group.last?.usableAt ?? -Infinity);
+    return last;
+  }
 
   get isEmpty(): boolean {
     return this.groups.size === 0 && this.unclaimed.length === 0;
@@ -160,6 +183,7 @@ export class ReservedQueue {
     if (this.groups.size > 0) this.timeout = new LongTimeout(Math.max(0, next - now), () => this.update());
     else if (this.isEmpty) this.onEmpty();
     else this.scheduleUpdate();
+    if (due.length > 0) this.onReleased();
   }
 
   /** The group whose first units are the earliest. */

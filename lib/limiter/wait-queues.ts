@@ -3,7 +3,8 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { Rule } from '../rules/rule.js';
-import { RATE_LIMIT_LISTS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import type { RateLimitSettings } from '../config/settings.js';
 import { Lists } from '../overrides/lists/lists.js';
 import { openDecision } from '../stores/store-decision.js';
 import type { Charge, Refund, Store, StoreDecision } from '../stores/store.js';
@@ -12,13 +13,8 @@ import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../limits/priority.
 import { KeptLeases } from './kept-leases.js';
 import { LevelWaits } from './level-waits.js';
 import { Waiter, type WaitOptions } from './waiter.js';
+import { WaitingCount } from './waiting-count.js';
 import { WaitQueue } from './wait-queue.js';
-
-/** The waiters that join their queue again after some refunds. */
-interface Suspension {
-  refunds: number;
-  readonly waiters: Waiter[];
-}
 
 const NO_QUEUES: readonly WaitQueue[] = [];
 
@@ -32,8 +28,9 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   private readonly pendingRefunds = new Set<Promise<void>>();
   /** The rules whose changes the queues are told. */
   private readonly subscribed = new WeakSet<Rule>();
-  /** By counter. */
-  private readonly suspensions = new Map<string, Suspension>();
+  /** How many refunds take units off the end of a counter's queue just now. */
+  private readonly suspensions = new Map<string, number>();
+  private readonly count: WaitingCount;
   private closed = false;
   /** Those who wait for units of several levels at once. */
   private readonly levels: LevelWaits;
@@ -41,8 +38,10 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   constructor(
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     @Optional() @Inject(RATE_LIMIT_LISTS) private readonly lists?: Lists,
+    @Optional() @Inject(RATE_LIMIT_SETTINGS) settings?: Pick<RateLimitSettings, 'maxWaiters'>,
   ) {
-    this.levels = new LevelWaits(store);
+    this.count = new WaitingCount(settings?.maxWaiters ?? Infinity);
+    this.levels = new LevelWaits(store, this.count);
     lists?.onChange(() => this.onListsChanged());
   }
 
@@ -57,7 +56,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
   /**
    * Waits until units may be used. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error; and with
-   * `RateLimitStoreError` when the app shuts down.
+   * `RateLimitStoreError` when the app shuts down, and with `RateLimitWaitersError` if as many wait as may.
    */
   wait(rule: Rule, identity: string, options: WaitOptions): Promise<StoreDecision> {
     const currentLimit = limitOf(rule, identity, options);
@@ -66,7 +65,9 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
       this.subscribed.add(rule);
       rule.onChange(() => this.onLimitChanged(rule));
     }
-    const waiter = new Waiter(currentLimit, options);
+    if (this.count.isFull) return Promise.reject(this.count.refusalOfAll(rule.name));
+    this.count.begin();
+    const waiter = new Waiter(currentLimit, options, this.count.end);
     if (!waiter.isSettled) this.join(waiter, identity);
     return waiter.decided;
   }
@@ -80,24 +81,20 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 
   /** Takes units off the end of the store's queue. Units of waiters may not stand there: they are refunded first, and reserved again. */
   private async refundFromQueue(charge: Charge): Promise<void> {
-    const { limit, identity } = charge;
-    const key = lineageId(limit, identity);
-    const drained = this.queuesOf(charge).map((queue) => queue.drainReserved());
-    const suspension = this.suspensions.get(key) ?? { refunds: 0, waiters: [] };
-    this.suspensions.set(key, suspension);
-    suspension.refunds++;
-    for (const { waiters } of drained) suspension.waiters.push(...waiters);
+    const key = lineageId(charge.limit, charge.identity);
+    this.suspensions.set(key, (this.suspensions.get(key) ?? 0) + 1);
     // The last units first.
-    const refunds = drained.flatMap((each) => each.refunds).toSorted((one, other) => other.ticket! - one.ticket!);
+    const refunds = this.queuesOf(charge)
+      .flatMap((queue) => queue.suspend())
+      .toSorted((one, other) => other.ticket! - one.ticket!);
     try {
       await this.store.refund([...refunds, charge]);
     } finally {
-      if (--suspension.refunds === 0) {
+      const left = this.suspensions.get(key)! - 1;
+      if (left > 0) this.suspensions.set(key, left);
+      else {
         this.suspensions.delete(key);
-        for (const waiter of suspension.waiters) {
-          if (this.closed) waiter.reject(closedError());
-          else if (!waiter.isSettled) this.join(waiter, identity);
-        }
+        for (const queue of this.queuesOf(charge)) queue.resume();
       }
     }
   }
@@ -105,13 +102,13 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   /** Retries: units of a counter may have become free. */
   wake(counter: Counter): void {
     for (const queue of this.queuesOf(counter)) queue.wake();
-    this.levels.wake();
+    this.levels.wake(counter);
   }
 
   /** Reserves the units of all waiters anew: the counter was reset. */
   restart(counter: Counter): void {
     for (const queue of this.queuesOf(counter)) queue.restart();
-    this.levels.wake();
+    this.levels.wake(counter);
   }
 
   /** Rejects all waiters, and refunds their units before the store closes. */
@@ -141,11 +138,6 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   private join(waiter: Waiter, identity: string): void {
     const limit = waiter.limit();
     const key = queueId(limit, identity, waiter.priority);
-    const suspension = this.suspensions.get(lineageId(limit, identity));
-    if (suspension !== undefined) {
-      suspension.waiters.push(waiter);
-      return;
-    }
     let queue = this.queues.get(key);
     if (queue === undefined) {
       const created = new WaitQueue(waiter, {
@@ -154,7 +146,9 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
         refund: (refunds) => this.refundInBackground(refunds),
         // An old queue may tell it again after the next one has begun.
         onEmpty: () => this.queues.get(key) === created && this.queues.delete(key),
+        count: this.count,
       });
+      if (this.suspensions.has(lineageId(limit, identity))) created.suspend();
       this.queues.set(key, (queue = created));
     }
     queue.join(waiter);
@@ -169,7 +163,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     const { lists, queues } = this;
     if (lists === undefined || lists.isEmpty) return;
     for (const queue of queues.values()) queue.onListsChanged(lists);
-    this.levels.wake();
+    this.levels.wakeAll();
   }
 
   /** A failed refund is not repeated: the units come back by themselves in time. */

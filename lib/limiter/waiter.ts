@@ -43,6 +43,8 @@ export class Waiter {
     /** The limit in force now. */
     readonly limit: () => CompiledLimit,
     private readonly options: WaitOptions,
+    /** Is called once, when the wait is over. */
+    private readonly onSettled: () => void = () => undefined,
   ) {
     const { cost, priority, timeoutMs, signal } = options;
     this.cost = cost;
@@ -84,16 +86,20 @@ export class Waiter {
 
   /** Whether the time is over before the units are there, by a refusal of the same cost or less. */
   timesOutBy(refusal: StoreDecision): boolean {
+    return this.isTooLate(leastWaitMs(this.limit(), refusal, this.cost));
+  }
+
+  /** Whether the time is over before units are there that are `waitMs` away. */
+  isTooLate(waitMs: number): boolean {
     const { leftMs } = this;
-    const waitMs = leastWaitMs(this.limit(), refusal, this.cost);
     return leftMs === 0 || waitMs === Infinity || waitMs > leftMs;
   }
 
-  /** Goes on waiting after a refusal, unless the units come too late. */
-  refuse(refusal: StoreDecision): void {
+  /** Goes on waiting after a refusal, unless the units, which are `waitMs` away or more, come too late. */
+  refuse(refusal: StoreDecision, waitMs = leastWaitMs(this.limit(), refusal, this.cost)): void {
     if (this.settled) return;
     this.lastRefusal = refusal;
-    if (this.timesOutBy(refusal)) this.expire();
+    if (this.isTooLate(waitMs)) this.expire();
   }
 
   /** Goes on waiting for reserved units that are `ms` away now, unless that is too late. */
@@ -129,6 +135,7 @@ export class Waiter {
     this.timeout.clear();
     this.unsubscribe?.();
     settlePromise();
+    this.onSettled();
   }
 }
 

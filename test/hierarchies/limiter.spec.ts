@@ -212,10 +212,10 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
       await fast.acquire('b', { within: parents });
       order.push(name);
       clock.advanceMs(60_000);
-      await limiter.for('slow').refund('nobody', 1);
+      await limiter.for('slow').unblock('s');
     });
     clock.advanceMs(60_000);
-    await limiter.for('slow').refund('nobody', 1);
+    await limiter.for('slow').unblock('s');
     await Promise.all(waits);
     expect(order).toEqual(['first', 'second']);
     const controller = new AbortController();

@@ -4,6 +4,7 @@ import { HttpService } from '@nestjs/axios';
 import axios from 'axios';
 import type { TestingModule } from '@nestjs/testing';
 import { Agent } from 'undici';
+import { RateLimitWaitersError } from '../../lib/limiter/rate-limit-waiters.error.js';
 import type { LimiterService } from '../../lib/nest/limiter.service.js';
 import { readUpstream } from '../../lib/outbound/headers/read-upstream.js';
 import { parseUpstream, upstreams } from '../../lib/outbound/headers/upstreams.js';
@@ -11,6 +12,7 @@ import type { UpstreamParser, UpstreamResponse } from '../../lib/outbound/header
 import { namedHeaders } from '../../lib/outbound/clients/named-headers.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
+import { outcomeOf } from '../support/waiting.js';
 import { type Answer, startLimiters, Upstream } from './upstream.js';
 
 const MOST_MS = 3_600_000;
@@ -303,7 +305,7 @@ describe('calls', () => {
     const endless = (response: ServerResponse, status: number) => {
       const chunk = Buffer.alloc(65_536, ' ');
       const more = () => {
-        while (!isClosed && response.write(chunk)) sent += chunk.length;
+        while (!response.destroyed && response.write(chunk)) sent += chunk.length;
       };
       response.on('drain', more).on('close', () => (isClosed = true));
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '0' }).write('[');
@@ -345,6 +347,21 @@ describe('calls', () => {
       await isFree();
       await dispatcher.destroy();
     });
+  });
+
+  it('wait no more of them together than may', async () => {
+    const few = await startLimiters({
+      define: { one: { algo: 'fixed-window', rate: 1, interval: '1h' } },
+      maxWaiters: 2,
+    });
+    const call = few.limiters.fetch('one');
+    const outcomes = Array.from({ length: 5 }, () => outcomeOf(call(upstream.url)));
+    await until(() => outcomes.filter(({ reason }) => reason !== undefined).length === 2);
+    expect(outcomes.slice(1, 3)).toEqual([{}, {}]);
+    const further = call(upstream.url);
+    await expect(further).rejects.toThrow(RateLimitWaitersError);
+    await expect(further).rejects.toThrow("limit 'one' has 2 calls of this process waiting for one key");
+    await few.app.close();
   });
 
   it('keep no copy of a body that settle does not read', async () => {

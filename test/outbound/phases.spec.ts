@@ -30,6 +30,7 @@ function ruleOf(phaseMs: number): OutboundRule {
     limit,
     usualLimit: () => limit,
     onChange: () => undefined,
+    fixedPriority: undefined,
     fixedCost: 1,
   };
 }

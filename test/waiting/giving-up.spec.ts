@@ -35,7 +35,8 @@ const every: AlgorithmOptions[] = [
   { algo: 'sliding-log', rate: 4, interval: '1h' },
   { algo: 'token-bucket', rate: 4, interval: '1h' },
   { algo: 'gcra', rate: 4, interval: '1h' },
-  { algo: 'leaky-bucket', rate: 4, interval: '1h', queue: 4 },
+  // Places in its queue are taken for the next second only.
+  { algo: 'leaky-bucket', rate: 4, interval: '1s', queue: 4 },
   { algo: 'concurrency', limit: 4, ttl: '1h' },
 ];
 

@@ -178,6 +178,48 @@ describe.each(algos)('%s', (algo) => {
     await store.close();
   });
 
+  it('lets a long line go one by one, and takes places of its next second only', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf(algo, 300));
+    await limiter.consume(KEY, algo === 'leaky-bucket' ? 1 : 300);
+    const outcomes = Array.from({ length: 200 }, (_, index) =>
+      outcomeOf(limiter.acquire(KEY, { cost: (index % 3) + 1 })),
+    );
+    await settled();
+    // The places of ten units are a second, and the last one may begin there.
+    const { resetAfterMs } = await limiter.peek(KEY);
+    expect(resetAfterMs).toBeLessThanOrEqual((algo === 'leaky-bucket' ? 1 : 300) * T + 12 * T);
+    expect(resetAfterMs).toBeGreaterThan((algo === 'leaky-bucket' ? 0 : 300) * T);
+    await advance(450 * T);
+    let units = 0;
+    const times = outcomes.map((_, index) => (units += (index % 3) + 1) * T);
+    expect(outcomes.map(({ at }) => at! - START)).toEqual(times);
+    await store.close();
+  });
+
+  it('tells a call at the end of a long line at once that it has no time', async () => {
+    const store = new MemoryStore();
+    const { limiter } = waitingFor(store, optionsOf(algo, 300));
+    await limiter.consume(KEY, algo === 'leaky-bucket' ? 1 : 300);
+    const patient = Array.from({ length: 100 }, () => outcomeOf(limiter.acquire(KEY)));
+    const first = [99, 100, 101, 102].map((times) => outcomeOf(limiter.acquire(KEY, { timeout: times * T })));
+    await settled();
+    expect(first.slice(0, 2)).toMatchObject([
+      { at: START, reason: { decision: { allowed: false, retryAfterMs: 101 * T } } },
+      { at: START, reason: { decision: { allowed: false } } },
+    ]);
+    expect(first.slice(2)).toEqual([{}, {}]);
+    await advance(20 * T);
+    const later = [82, 83].map((times) => outcomeOf(limiter.acquire(KEY, { timeout: times * T })));
+    await settled();
+    expect(later).toMatchObject([{ at: START + 20 * T, reason: { decision: { retryAfterMs: 83 * T } } }, {}]);
+    await advance(200 * T);
+    expect([...patient, ...first.slice(2), later[1]!].map(({ at }) => (at! - START) / T)).toEqual(
+      Array.from({ length: 103 }, (_, index) => index + 1),
+    );
+    await store.close();
+  });
+
   it('refunds a thousand units whose calls gave up', async () => {
     const store = new MemoryStore();
     const { limiter } = waitingFor(store, optionsOf(algo, algo === 'leaky-bucket' ? 2000 : 1));

@@ -1,4 +1,5 @@
 import { decideEnforced } from '../../limiter/enforced-entries.js';
+import type { WaitingCount } from '../../limiter/waiting-count.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { refundsOf } from '../../stores/store-decision.js';
 import type { Store, StoreDecision } from '../../stores/store.js';
@@ -42,10 +43,16 @@ export class TurnQueue {
 
   constructor(
     private readonly store: Store,
+    private readonly count: WaitingCount,
     private readonly onEmpty: () => void,
   ) {}
 
   join(call: WaitingCall): void {
+    // Who comes while the line sleeps has to wait. A call that is sent again has been let in already.
+    if (this.endSleep !== undefined && !this.retryNow && this.size >= this.count.most && call.notBefore === 0) {
+      call.reject(this.count.refusal(call.name));
+      return;
+    }
     const isFirst = this.calls.first === undefined || call.rank < this.calls.first.rank;
     this.calls.add(call);
     this.size++;
@@ -194,6 +201,7 @@ export class TurnQueue {
   private goOnWaiting(refused: Refused): void {
     this.refused = refused;
     this.likely = [];
+    this.rejectBehind();
     const { call: first, refusal, retryAt } = refused;
     if (first.watcher !== undefined || refusal.limit.algorithm.holding !== undefined) return;
     if (this.earliestDeadline >= retryAt) return;
@@ -207,6 +215,19 @@ export class TurnQueue {
       this.calls.add(call);
       this.earliestDeadline = Math.min(this.earliestDeadline, call.deadline);
     }
+  }
+
+  /** Rejects the last calls, so that no more wait than may. */
+  private rejectBehind(): void {
+    const { most } = this.count;
+    if (this.size <= most) return;
+    const kept: WaitingCall[] = [];
+    for (let call = this.calls.take(); call !== undefined; call = this.calls.take()) {
+      if (call.isSettled) continue;
+      if (kept.length < most || call.notBefore > 0) kept.push(call);
+      else call.reject(this.count.refusal(call.name));
+    }
+    for (const call of kept) this.calls.add(call);
   }
 
   /** How long to wait until what was refused may pass: what may be free at any time is looked for now and then. */

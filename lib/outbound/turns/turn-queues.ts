@@ -1,8 +1,10 @@
-import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
-import { RATE_LIMIT_STORE } from '../../config/tokens.js';
+import { Inject, Injectable, type OnModuleDestroy, Optional } from '@nestjs/common';
+import type { RateLimitSettings } from '../../config/settings.js';
+import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../config/tokens.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { type Counter, lineageId } from '../../limits/counter.js';
+import { WaitingCount } from '../../limiter/waiting-count.js';
 import type { Store } from '../../stores/store.js';
 import type { OutboundRule } from '../learning/learned-rule.js';
 import { TurnQueue } from './turn-queue.js';
@@ -18,11 +20,18 @@ export class TurnQueues implements OnModuleDestroy {
   private readonly subscribed = new WeakSet<OutboundRule>();
   private closed = false;
 
-  constructor(@Inject(RATE_LIMIT_STORE) private readonly store: Store) {}
+  private readonly count: WaitingCount;
+
+  constructor(
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Optional() @Inject(RATE_LIMIT_SETTINGS) settings?: Pick<RateLimitSettings, 'maxWaiters'>,
+  ) {
+    this.count = new WaitingCount(settings?.maxWaiters ?? Infinity);
+  }
 
   /**
    * Waits until all limits let a call pass, and takes its units. Rejects with `RateLimitTimeoutError`, the signal's reason or the
-   * store's error; and with `RateLimitStoreError` when the app shuts down.
+   * store's error; with `RateLimitStoreError` when the app shuts down, and with `RateLimitWaitersError` if as many wait as may.
    */
   take(asks: readonly TurnEntry[], options: TurnOptions): Promise<TakenTurn> {
     if (this.closed) return Promise.reject(new RateLimitStoreError(messages.closed()));
@@ -57,7 +66,7 @@ export class TurnQueues implements OnModuleDestroy {
     const key = counters.map((counter) => `${counter.length} ${counter}`).join('\n');
     const known = this.queues.get(key);
     if (known !== undefined) return known;
-    const queue = new TurnQueue(this.store, () => {
+    const queue = new TurnQueue(this.store, this.count, () => {
       // An old queue may tell it again after the next one has begun.
       if (this.queues.get(key) === queue) this.queues.delete(key);
       for (const counter of counters) this.forget(counter, queue);

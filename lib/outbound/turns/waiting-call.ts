@@ -87,6 +87,11 @@ export class WaitingCall {
     return this.settled;
   }
 
+  /** The name of its first limit, for errors. */
+  get name(): string {
+    return this.asks[0]!.rule.name;
+  }
+
   /** The time that is left, in milliseconds. */
   get leftMs(): number {
     return Math.max(0, this.deadline - performance.now());
