@@ -265,6 +265,21 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
   });
 
   if (kind === 'RedisStore') {
+    it('stores the smallest rate before the value that other releases read, where it is not the last', async () => {
+      const { prefix, consume, days } = stage();
+      const [small, large] = [plan({ rate: 10 }), plan({ rate: 20 })];
+      const stored = () => redis.getBuffer(keyOf(prefix, { limit: small, identity }));
+      await consume(small, 4);
+      const before = await stored();
+      await consume(large);
+      const both = await stored();
+      expect([before!.length, both!.length, both![0], both!.readDoubleLE(1)]).toEqual([56, 65, 254, 10]);
+      expect(both!.subarray(9, 25)).toEqual(before!.subarray(0, 16));
+      days(1);
+      await consume(large);
+      expect((await stored())!.length).toBe(56);
+    });
+
     it('leaves no key without a time to live', async () => {
       const { prefix, consume, credit } = stage();
       const limit = credits({ rollover: 0.5 });
