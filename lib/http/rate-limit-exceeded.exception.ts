@@ -3,12 +3,16 @@ import { HttpException, HttpStatus } from '@nestjs/common';
 import { messages } from '../errors/messages.js';
 import type { CheckResult } from '../limits/decision.js';
 
+// Beside the exceptions, which apps log and compare.
+const answered = new WeakSet<object>();
+const withOwnBody = new WeakSet<object>();
+
 /** A request was refused: 429 Too Many Requests, or 503 by an `adaptive` limit. Its body names the limits that refused. */
 export class RateLimitExceededException extends HttpException {
   /**
-   * Made by the guard; code that refuses by itself may make one, too.
+   * Made by the guard; code that refuses by itself may throw one, too, and the answer has the same headers and body.
    *
-   * @param result what all limits of the request said
+   * @param result what all limits of the request said, such as `LimiterService.check` returns
    * @param message the body's message, 'Too many requests' unless given
    * @param limits the names of the limits that refused, those of `result` unless given
    * @param body the body, if it is not to be made of these
@@ -23,6 +27,28 @@ export class RateLimitExceededException extends HttpException {
   ) {
     super(body ?? exceededBody(message, limits, status), status);
     this.message = message;
+    if (body !== undefined) withOwnBody.add(this);
+  }
+
+  /** @internal Whether its headers are set and its body is made. */
+  get isAnswered(): boolean {
+    return answered.has(this);
+  }
+
+  /** @internal */
+  markAnswered(): void {
+    answered.add(this);
+  }
+
+  /** @internal Whether whoever made it gave it a body. */
+  get hasOwnBody(): boolean {
+    return withOwnBody.has(this);
+  }
+
+  /** @internal Says something else to the client. */
+  answerWith(message: string, body: object): void {
+    this.message = message;
+    Object.assign(this, { response: body });
   }
 
   /** The longest wait of the limits that refused, in milliseconds; Infinity if the request can never fit. */

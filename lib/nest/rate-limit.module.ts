@@ -42,10 +42,12 @@ import { DecisionStream } from '../telemetry/decision-stream.js';
 import { Explainer } from '../explain/explainer.js';
 import { DeniedAddresses } from '../request/denied-addresses.js';
 import { RequestLimiter } from '../request/request-limiter.js';
+import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
 import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
+import { bindGatewayFilters } from './gateway-refusals.filter.js';
 import { requestProviders } from './request.providers.js';
 import { ruleProviders } from './rule.providers.js';
 import { Transports } from '../request/transports.js';
@@ -121,6 +123,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     modules: ModulesContainer,
     config: ApplicationConfig,
     interceptor: RateLimitInterceptor,
+    refusals: ThrownRefusalsFilter,
     private readonly policies: Policies,
     private readonly queues: WaitQueues,
   ) {
@@ -134,6 +137,9 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     const needsInterceptor = plans.needInterceptor();
     // Nest reads what is bound to gateways and routes before it calls any hook.
     bindContinuations(modules, needsInterceptor);
+    // Before those of the app: Nest asks the last filter that matches, so the app's own come first.
+    config.getGlobalFilters().unshift(refusals);
+    bindGatewayFilters(modules);
     // Before those of all other modules, so that none of them answers what was not counted.
     if (needsInterceptor) {
       config.addGlobalInterceptor(interceptor);

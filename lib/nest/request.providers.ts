@@ -9,10 +9,12 @@ import { RequestCheck } from '../request/request-check.js';
 import { RequestLimiter } from '../request/request-limiter.js';
 import { Requests } from '../request/requests.js';
 import { ResponseHeaders } from '../request/response-headers.js';
+import { ThrownRefusals } from '../request/thrown-refusals.js';
 import { Transports } from '../request/transports.js';
 import { ClientAddresses } from './client-addresses.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
+import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 
 /** The stations on a request's way: it is read, checked, answered and completed. */
 export const requestProviders: readonly Provider[] = [
@@ -28,6 +30,8 @@ export const requestProviders: readonly Provider[] = [
   RequestLimiter,
   LimitsInQuestion,
   Explainer,
+  ThrownRefusals,
+  ThrownRefusalsFilter,
   RateLimitGuard,
   RateLimitInterceptor,
 ];

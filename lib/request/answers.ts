@@ -17,6 +17,9 @@ import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './pending-check.js';
 import { ResponseHeaders } from './response-headers.js';
 
+/** A call that is answered. */
+type AnsweredCall = Pick<LimitedRequest, 'context' | 'parts'>;
+
 /** Answers requests: with headers that describe their limits, and refusals with an exception. */
 @Injectable()
 export class Answers {
@@ -86,10 +89,31 @@ export class Answers {
       result,
       status === undefined ? messages.exceeded : messages.overloaded,
     );
-    const usual = this.setsProblemType(request)
-      ? problemOf(message, names, status)
-      : exceededBody(message, names, status);
-    return new RateLimitExceededException(result, message, names, this.body(answer, context, result, usual), status);
+    const body = this.body(answer, request, result, this.usualBody(request, message, names, status));
+    const exception = new RateLimitExceededException(result, message, names, body, status);
+    exception.markAnswered();
+    return exception;
+  }
+
+  /** Makes what a refusal that code threw says, as far as that did not say it itself. `answer` is that of its tightest limit, if known. */
+  complete(exception: RateLimitExceededException, answer: RefusalAnswer | undefined, call: AnsweredCall): void {
+    if (exception.hasOwnBody) return;
+    const { result, limits } = exception;
+    const says = answer ?? { message: undefined, body: this.settings.body };
+    const given = exception.message;
+    const message = given === messages.exceeded() ? this.message(says, call.context, result, () => given) : given;
+    const status = exception.getStatus() === 429 ? undefined : exception.getStatus();
+    const usual = this.usualBody(call, message, limits, status);
+    exception.answerWith(message, this.body(says, call, result, usual));
+  }
+
+  private usualBody(
+    call: AnsweredCall,
+    message: string,
+    names: readonly string[],
+    status: number | undefined,
+  ): Record<string, unknown> {
+    return this.setsProblemType(call) ? problemOf(message, names, status) : exceededBody(message, names, status);
   }
 
   private notNow(request: LimitedRequest, message: string, cause: unknown): HttpException {
@@ -101,7 +125,7 @@ export class Answers {
   }
 
   /** Whether problem details are wanted. The frameworks call any object plain JSON unless its type is set. */
-  private setsProblemType({ context, parts }: LimitedRequest): boolean {
+  private setsProblemType({ context, parts }: AnsweredCall): boolean {
     if (!this.settings.problem || context.getType() !== 'http') return false;
     this.headers.setType(parts.response, PROBLEM_TYPE);
     return true;
@@ -116,7 +140,7 @@ export class Answers {
 
   private body(
     answer: RefusalAnswer,
-    context: ExecutionContext,
+    { context }: AnsweredCall,
     result: CheckResult,
     usual: Record<string, unknown>,
   ): object {

@@ -1,3 +1,4 @@
+import type { ExecutionContext } from '@nestjs/common';
 import { asObject } from '../util/as-object.js';
 import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
@@ -13,6 +14,12 @@ interface Client {
   readonly request?: RequestLike;
   /** The connection, as ws names it. */
   readonly _socket?: ClientSocket;
+}
+
+/** A client of ws, as a browser's `WebSocket` is one. */
+interface NativeClient {
+  readonly readyState?: unknown;
+  readonly send?: (text: string) => void;
 }
 
 /** Messages to gateways, of socket.io and ws. Address and headers are those of the handshake. */
@@ -40,8 +47,32 @@ export const wsReader: RequestReader = {
   },
 
   /** A `WsException`, which Nest sends as the event `exception`. */
-  async refuse(exception) {
-    const { WsException } = await import('@nestjs/websockets');
-    return Object.assign(new WsException(refusalData(exception)), { cause: exception });
+  async refuse(exception, context) {
+    const { BaseWsExceptionFilter, WsException } = await import('@nestjs/websockets');
+    const data = refusalData(exception);
+    if (!('emitMessage' in BaseWsExceptionFilter.prototype) && !hasFilters(context)) sendNatively(context, data);
+    return Object.assign(new WsException(data), { cause: exception });
   },
 };
+
+/** Where `@UseFilters` keeps what it was given, in Nest 11 and 12. */
+export const FILTERS = '__exceptionFilters__';
+
+/** Marks our own filter, which leaves the guard's refusals alone. */
+export const OWN_FILTER = 'nestjs-sluice:filter';
+
+/** Whether the app has bound filters to a gateway or its handler. */
+function hasFilters(context: ExecutionContext): boolean {
+  const targets = [context.getClass(), context.getHandler()] as (object | null)[];
+  return targets.some((target) => {
+    const bound = target === null ? undefined : (Reflect.getMetadata(FILTERS, target) as object[] | undefined);
+    return bound?.some(({ constructor }) => Reflect.getMetadata(OWN_FILTER, constructor) !== true) === true;
+  });
+}
+
+/** Sends the event to a client of ws. Nest 11 emits it at the client's object, as is right for socket.io, and sends nothing. */
+function sendNatively(context: ExecutionContext, data: object): void {
+  const client = asObject<NativeClient>(context.getArgs()[0]);
+  if (typeof client?.readyState !== 'number' || typeof client.send !== 'function') return;
+  client.send(JSON.stringify({ event: 'exception', data }));
+}

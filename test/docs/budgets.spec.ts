@@ -6,6 +6,7 @@ import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
+import type { ReservedCheck } from '../../lib/limiter/reserved-check.js';
 import { usd } from '../../lib/limits/money.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
@@ -67,7 +68,7 @@ const model = {
 class Assistant {
   constructor(private readonly limiters: LimiterService) {}
 
-  async *answer(org: string, prompt: string, signal: AbortSignal): AsyncGenerator<string> {
+  async answer(org: string, prompt: string, signal: AbortSignal): Promise<AsyncGenerator<string>> {
     const most = estimateOf(prompt); // prompt tokens, and the most that the answer may have
     const call = await this.limiters.reserve([
       { limit: 'requests', key: org },
@@ -75,6 +76,10 @@ class Assistant {
       { limit: 'money', key: org, cost: priceOf(most) },
     ]);
     if (!call.allowed) throw new RateLimitExceededException(call);
+    return this.words(call, prompt, signal);
+  }
+
+  private async *words(call: ReservedCheck, prompt: string, signal: AbortSignal): AsyncGenerator<string> {
     let used = 0;
     try {
       for await (const { text, tokens } of model.stream(prompt, { signal })) {
@@ -92,8 +97,9 @@ class Answers {
   constructor(private readonly assistant: Assistant) {}
 
   @Post('answers')
-  complete(): StreamableFile {
-    return new StreamableFile(Readable.from(this.assistant.answer('org:1', 'prompt', new AbortController().signal)));
+  async complete(): Promise<StreamableFile> {
+    const answer = await this.assistant.answer('org:1', 'prompt', new AbortController().signal);
+    return new StreamableFile(Readable.from(answer));
   }
 }
 
@@ -159,6 +165,17 @@ describe('budgets', () => {
     client.abort();
     await until(async () => (await spent()) === priceOf(10) + priceOf(4));
     expect([await left('requests'), await left('tokens')]).toEqual([58, 99_986]);
+  });
+
+  it('answer a call that does not fit with 429 and the wait', async () => {
+    const taken = await limiters.for('requests').consume('org:1', await left('requests'));
+    expect(taken.allowed).toBe(true);
+    const before = await left('money');
+    const refused = await fetch(`${await app.getUrl()}/answers`, { method: 'POST' });
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await refused.json()).toMatchObject({ limits: ['requests'] });
+    expect(await left('money')).toBe(before);
   });
 
   it('are settled elsewhere', async () => {

@@ -30,7 +30,8 @@ import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { CheckResult } from '../../lib/limits/decision.js';
+import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
+import type { CheckResult, Decision } from '../../lib/limits/decision.js';
 import { freshPrefix, ManualClock } from '../support/stores.js';
 import { until } from '../support/until.js';
 
@@ -113,6 +114,12 @@ class Handlers {
   @UseGuards(ClosedGuard)
   @RateLimit('slots')
   guarded() {}
+
+  @MessagePattern(pattern('thrown'))
+  thrown(): never {
+    const refused = { allowed: false, limit: 'mine', quota: 1, remaining: 0, retryAfterMs: 1500 } as Decision;
+    throw new RateLimitExceededException({ allowed: false, decisions: [refused], tightest: refused, delayMs: 0 });
+  }
 
   @EventPattern(pattern('event'))
   @RateLimit('all')
@@ -288,6 +295,11 @@ describe.each(['TCP', 'Redis'] as const)('over %s', (transport) => {
     for (let message = 0; message < 3; message++) expect(await ask('tenant', { tenant: 'one' })).toBe('done');
     expect(await left('tenant', 'tenant:one')).toBe(1);
   });
+});
+
+it('a refusal that a handler throws is told as one of the guard', async () => {
+  const { ask } = await start('TCP', { controller: BareController, kind: 'microservice' });
+  expect(await ask('thrown')).toEqual(refusal(['mine'], 1500));
 });
 
 describe('the address of a sender', () => {

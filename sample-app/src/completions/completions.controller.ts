@@ -1,14 +1,10 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Body, Controller, Get, Header, HttpCode, Post, Res, StreamableFile } from '@nestjs/common';
+import { Body, Controller, Get, Header, HttpCode, Post, StreamableFile } from '@nestjs/common';
 import { LimiterService, RateLimit, RateLimitExceededException, type ReservedCheck, usd } from 'nestjs-sluice';
 
 interface Prompt {
   text?: string;
-}
-
-interface HeaderSink {
-  setHeader(name: string, value: string): unknown;
 }
 
 /** The most tokens that an answer may have, which nobody knows before. */
@@ -23,19 +19,13 @@ export class CompletionsController {
   /** Requests, tokens and money of a call are reserved together, before the model is asked, and settled at what it took. */
   @Post()
   @HttpCode(200)
-  async complete(
-    @Body() prompt: Prompt | undefined,
-    @Res({ passthrough: true }) response: HeaderSink,
-  ): Promise<StreamableFile> {
+  async complete(@Body() prompt: Prompt | undefined): Promise<StreamableFile> {
     const call = await this.limiters.reserve([
       { limit: 'model-requests', key: 'org:1' },
       { limit: 'completion-tokens', key: 'org:1', cost: MOST_TOKENS },
       { limit: 'model-money', key: 'org:1', cost: priceOf(MOST_TOKENS) },
     ]);
-    if (!call.allowed) {
-      response.setHeader('Retry-After', String(Math.ceil(call.tightest.retryAfterMs / 1000)));
-      throw new RateLimitExceededException(call);
-    }
+    if (!call.allowed) throw new RateLimitExceededException(call);
     return new StreamableFile(Readable.from(this.answer(prompt?.text ?? '', call)), { type: 'text/plain' });
   }
 

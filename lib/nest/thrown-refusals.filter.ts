@@ -1,0 +1,34 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, type ExecutionContext, Injectable } from '@nestjs/common';
+import { BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
+import { throwError } from 'rxjs';
+import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import { ThrownRefusals } from '../request/thrown-refusals.js';
+import { refusalData } from '../transports/refusal.js';
+
+/**
+ * Answers refusals that code of the app throws. It stands before all other global filters, and Nest asks the last one that matches: so a
+ * filter of the app's own goes first, and answers what it catches by itself. Global filters do not reach gateways.
+ */
+@Injectable()
+@Catch(RateLimitExceededException)
+export class ThrownRefusalsFilter implements ExceptionFilter<RateLimitExceededException> {
+  constructor(
+    private readonly refusals: ThrownRefusals,
+    private readonly host: HttpAdapterHost,
+  ) {}
+
+  catch(exception: RateLimitExceededException, host: ArgumentsHost): unknown {
+    const type = host.getType<string>();
+    const isThrown = !exception.isAnswered;
+    this.refusals.complete(exception, host);
+    if (type === 'http') {
+      new BaseExceptionFilter(this.host.httpAdapter).catch(exception, host);
+      return undefined;
+    }
+    if (!isThrown) return undefined;
+    if (type === 'rpc') return throwError(() => refusalData(exception));
+    // What is returned would be the answer to any other call: Nest goes on with the exception.
+    void this.refusals.readerOf(host).refuse?.(exception, host as ExecutionContext);
+    return undefined;
+  }
+}

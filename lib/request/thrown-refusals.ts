@@ -1,0 +1,77 @@
+import { type ArgumentsHost, type ExecutionContext, Injectable } from '@nestjs/common';
+import { retryAfter } from '../http/header-format.js';
+import type { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import type { CheckedLimit } from '../limits/check-result.js';
+import type { CheckResult, Decision } from '../limits/decision.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import type { Rule } from '../rules/rule.js';
+import { callOf, partsOf } from '../transports/read-request.js';
+import type { RequestReader } from '../transports/request-reader.js';
+import { Answers } from './answers.js';
+import type { LimitedRequest } from './limited-request.js';
+import { requestOfCall } from './request-of-call.js';
+import { ResponseHeaders } from './response-headers.js';
+import { Transports } from './transports.js';
+
+/** Answers refusals that an app's own code throws as the guard answers its own: with headers, and with the body that the options ask for. */
+@Injectable()
+export class ThrownRefusals {
+  constructor(
+    private readonly transports: Transports,
+    private readonly answers: Answers,
+    private readonly headers: ResponseHeaders,
+    private readonly limits: LimitRegistry,
+  ) {}
+
+  /** The reader of a call. */
+  readerOf(host: ArgumentsHost): RequestReader {
+    return this.transports.of(host as ExecutionContext);
+  }
+
+  /** Sets the headers of a refusal and makes its body, unless the guard has. */
+  complete(exception: RateLimitExceededException, host: ArgumentsHost): void {
+    if (exception.isAnswered) return;
+    exception.markAnswered();
+    const reader = this.readerOf(host);
+    const request = requestOfCall(callOf(reader, host as ExecutionContext));
+    // Filters are not told the handler, which functions of the user's may ask for.
+    const context = request?.context ?? (host as ExecutionContext);
+    const parts = partsOf(reader, host as ExecutionContext);
+    const { result } = exception;
+    const { shown, checked } = this.described(request, result);
+    if (checked.length > 0) this.headers.describe(parts, shown, checked);
+    const seconds = retryAfter(result, []);
+    if (seconds !== undefined && !result.decisions.every((decision) => shown.decisions.includes(decision))) {
+      this.headers.set(parts.response, 'Retry-After', seconds);
+    }
+    this.answers.complete(exception, this.ruleOf(request, result.tightest)?.answer, { context, parts });
+  }
+
+  /** What the headers describe: what the guard checked, and what code asked of limits that have a name. */
+  private described(
+    request: LimitedRequest | undefined,
+    result: CheckResult,
+  ): { shown: CheckResult; checked: CheckedLimit[] } {
+    const decisions: Decision[] = [];
+    const checked: CheckedLimit[] = [];
+    const asked = new Set(result.decisions.map(({ limit }) => limit));
+    for (const [index, entry] of (request?.entries ?? []).entries()) {
+      const decision = request!.result!.decisions[index]!;
+      if (asked.has(decision.limit)) continue;
+      decisions.push(decision);
+      checked.push(entry);
+    }
+    for (const decision of result.decisions) {
+      const rule = this.ruleOf(request, decision);
+      if (rule === undefined) continue;
+      decisions.push(decision);
+      checked.push(rule);
+    }
+    return { shown: { ...result, decisions }, checked };
+  }
+
+  private ruleOf(request: LimitedRequest | undefined, { limit: name }: Decision): Rule | undefined {
+    const checked = request?.entries.find(({ rule }) => rule.name === name);
+    return checked?.rule ?? this.limits.named.find(({ rule }) => rule.name === name)?.rule;
+  }
+}
