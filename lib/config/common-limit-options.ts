@@ -183,6 +183,13 @@ export interface CommonLimitOptions {
    */
   onStoreError?: OnStoreError;
   /**
+   * How many replicas of Redis have to confirm what is charged, credited or given back before it is told, so that no failover loses it: a
+   * whole number from 1 to 100. If too few confirm it within half of the module's `timeout`, that is a failure of the store, and
+   * `onStoreError` decides. In process it means nothing. Not with `prefetch` or `scope: 'instance'`.
+   * @default no replica is asked
+   */
+  replicas?: number;
+  /**
    * For a request that has no key: `'ip'` counts its address instead, `'skip'` does not apply the limit, `'refuse'` answers
    * 401 for `'user'` and 400 for any other key.
    * @default the module's `onMissingKey`

@@ -14,6 +14,8 @@ export class RateLimitArgumentError extends TypeError {
 export class RateLimitStoreError extends Error {
   /** `'RateLimitStoreError'`. */
   override readonly name = 'RateLimitStoreError';
+  /** @internal The server did what it was asked, and too few replicas confirmed it: no node has failed. */
+  isUnconfirmed?: boolean;
   /** @internal The node of a Cluster that failed. */
   node?: string | undefined;
   /** @internal The slot of a Cluster that is being moved: its node has not failed. */

@@ -59,6 +59,8 @@ export abstract class LimitTerms {
   readonly prefetch: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
+  /** So many replicas of Redis confirm what is charged. Each check reads it. */
+  readonly replicas: number;
   /** It is a second version of another limit. */
   readonly isCandidate: boolean;
   /**
@@ -151,6 +153,7 @@ export abstract class LimitTerms {
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
+    this.replicas = rest.replicas ?? 0;
     if (this.adapts && !this.instance) {
       throw new RateLimitConfigError(messages.notShared(location, algorithm.name, 'cluster'));
     }

@@ -9,6 +9,7 @@ import {
 } from '../config/tokens.js';
 import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
+import { replicaMessages } from '../errors/replica-messages.js';
 import { readConfiguredLists } from '../overrides/lists/list-options.js';
 import { Lists } from '../overrides/lists/lists.js';
 import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
@@ -31,6 +32,10 @@ export function createAppStore(
 
 /** Logs once that the store fails, and once that it is back. */
 function report(news: StoreReport): void {
+  if (news.state === 'unconfirmed') {
+    moduleLogger.error(replicaMessages.lagging(news.error.message));
+    return;
+  }
   const { node } = news;
   if (news.state === 'replaced') moduleLogger.log(messages.nodeReplaced(news.node));
   else if (news.slot !== undefined) reportSlot(news);

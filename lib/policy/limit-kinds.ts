@@ -15,6 +15,7 @@ import { PRIORITIES } from '../limits/priority.js';
 import { isShares, RESERVABLE } from '../limits/reserve-terms.js';
 import { KEEP_WANTS, MAX_KEEP_MS, MIN_KEEP_MS, usageTerms } from '../limits/usage-terms.js';
 import { LIMIT_MODES } from '../overrides/override.js';
+import { MOST_REPLICAS } from '../rules/replica-terms.js';
 import { isWeights, MAX_WEIGHT, shareTerms } from '../rules/share-terms.js';
 import { ALGORITHM_KINDS, CANDIDATE_KINDS } from './algorithm-kinds.js';
 import {
@@ -168,6 +169,7 @@ export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   nearLimit: fraction,
   phase: words(['middleware', 'guard', 'authenticated']),
   onStoreError: words(STORE_ERROR_POLICIES),
+  replicas: whole(1, MOST_REPLICAS),
   onMissingKey: words(['ip', 'skip', 'refuse'] satisfies OnMissingKey[]),
   message: {
     wants: `a text of at most ${LONGEST_MESSAGE} characters`,

@@ -20,6 +20,7 @@ const LIVE: readonly string[] = [
   'lends',
   'nearLimit',
   'onStoreError',
+  'replicas',
 ];
 
 /** What a version of a policy makes of an app's limits. Working it out changes nothing. */

@@ -121,6 +121,19 @@ function make(
 }
 
 /**
+ * A connection of its own to the same server or Cluster, for `connect`. It is closed by whoever asked for it. `timeoutMs` is the longest
+ * check.
+ */
+export function duplicate(client: RedisClient, timeoutMs: number): RedisClient {
+  const copy = isCluster(client)
+    ? client.duplicate([], { ...FAIL_FAST_CLUSTER, lazyConnect: true })
+    : client.duplicate({ ...FAIL_FAST, lazyConnect: true });
+  ignoreConnectionErrors(copy);
+  if (!isCluster(copy)) limitSilence(copy, Math.max(SILENCE_MS, 2 * timeoutMs));
+  return copy;
+}
+
+/**
  * Keeps errors of a connection from ending the process; the checks report them. ioredis listens to the first error of a
  * socket, and one of TLS can have a second: the server's alert after a handshake that was broken off.
  *

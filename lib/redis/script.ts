@@ -66,6 +66,35 @@ export class Script {
     });
   }
 
+  /** Runs it on the connection of one server, or of that which has the slot by now. Tells each that it is sent to. */
+  async runOn(
+    server: Redis,
+    keys: readonly string[],
+    args: readonly string[],
+    timeoutMs: number,
+    tell: (server: Redis) => void,
+  ): Promise<unknown> {
+    const deadline = performance.now() + timeoutMs;
+    const send = (node: Redis) => {
+      tell(node);
+      return node.evalsha(this.sha, keys.length, ...keys, ...args);
+    };
+    const mend = async (failure: unknown, node: Redis) => {
+      if (!isNoScript(failure)) return false;
+      await this.loadInto(node);
+      return true;
+    };
+    try {
+      return await send(server);
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      if (await mend(error, server)) return send(server);
+      if (this.nodes?.isForClient(error) !== true) throw error;
+      // Where the client would send it, nobody knows.
+      return this.nodes.follow(error, { keys, deadline, send, mend, sendByClient: () => Promise.reject(error) });
+    }
+  }
+
   /**
    * Loads the script, into one node of a Cluster, or on every master. Loaded scripts are not evicted, unlike those that EVAL
    * brings.

@@ -39,6 +39,7 @@ export const COMMON: readonly CommonOption[] = [
   'nearLimit',
   'phase',
   'onStoreError',
+  'replicas',
   'onMissingKey',
   'message',
   'body',
@@ -57,6 +58,7 @@ const NO_DEFAULTS: readonly CommonOption[] = [
   'lends',
   'perRoute',
   'phase',
+  'replicas',
 ];
 export const DEFAULTS = COMMON.filter((option) => !NO_DEFAULTS.includes(option)) as (keyof LimitDefaults)[];
 
@@ -78,6 +80,7 @@ const NOT_ADAPTIVE = [
   'within',
   'ceiling',
   'lends',
+  'replicas',
 ] as const;
 
 /** Reads what a limit says, and of what it says nothing, what all of the app have. Their values are checked elsewhere. */

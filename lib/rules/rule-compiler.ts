@@ -34,6 +34,7 @@ import {
   PRIORITY_WANTS,
 } from './option-checks.js';
 import { prefetchTerms } from './prefetch-terms.js';
+import { replicaTerms } from './replica-terms.js';
 import { Rule } from './rule.js';
 import { shareTerms } from './share-terms.js';
 import { parentName } from './within-terms.js';
@@ -119,6 +120,7 @@ export class RuleCompiler {
       prefetch: prefetchTerms(common, location),
       reserveFor,
       usage: usageTerms({ ...common, timezone: (options as { timezone?: unknown }).timezone }, location),
+      replicas: replicaTerms(common, location),
       shared: plan && { floor: plan.floor },
       parent: parentName(common, location),
       ...borrowTerms(common, location),

@@ -71,6 +71,10 @@ if has_operations then
           values[number] = '1'
           redis.call('SET', KEYS[number], '1', 'PX', time_to_live(keep))
         end
+      else
+        -- A write, so that replicas that confirm it have what was written before it, by whomever.
+        local left = redis.call('PTTL', KEYS[number])
+        if left > 0 then redis.call('PEXPIRE', KEYS[number], left) end
       end
       add(algorithm.credits(limit, state))
       return not is_known

@@ -104,6 +104,8 @@ export class Circuit {
   /** A failure that names another node is not this one's, nor is one of a slot that is being moved. */
   private isOwn(error: unknown): boolean {
     if (!(error instanceof RateLimitStoreError) || error.slot !== this.slot) return false;
+    // It did what it was asked.
+    if (error.isUnconfirmed === true) return false;
     return this.slot !== undefined || (error.node ?? this.node) === this.node;
   }
 

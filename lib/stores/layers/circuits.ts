@@ -10,10 +10,14 @@ import { SlotCircuits, type SlotReport } from './slot-circuits.js';
 export type StoreReport =
   | (CircuitReport & { readonly node?: string; readonly slot?: undefined })
   | SlotReport
-  | { state: 'replaced'; readonly node: string };
+  | { state: 'replaced'; readonly node: string }
+  | { state: 'unconfirmed'; readonly error: Error; readonly node?: undefined };
 
 /** While a node fails, the others that may have taken over are looked for this often. */
 const LOOK_AFTER_MS = 1000;
+
+/** While replicas lag, it is told again after so long. */
+const UNCONFIRMED_EVERY_MS = 60_000;
 
 /** The circuits of a store: one of each node that has counters, and one of the store as a whole, which has no name. */
 export class Circuits {
@@ -21,6 +25,7 @@ export class Circuits {
   private readonly slots: SlotCircuits | undefined;
   private lookedAt = -Infinity;
   private healthy = true;
+  private unconfirmedAt = -Infinity;
 
   constructor(
     private readonly store: Store,
@@ -63,12 +68,21 @@ export class Circuits {
       if (!this.healthy) this.healthy = this.slots?.isEmpty !== false && this.areWell();
       return answer;
     } catch (error) {
-      if (error instanceof RateLimitStoreError) {
+      if (error instanceof RateLimitStoreError && error.isUnconfirmed === true) this.tellUnconfirmed(error);
+      else if (error instanceof RateLimitStoreError) {
         this.healthy = false;
         if (error.slot !== undefined) this.slots?.failed(error, error.node ?? '', error.slot);
       }
       throw error;
     }
+  }
+
+  /** Replicas that lag are told of now and then: no node has failed, so none is said to be back. */
+  private tellUnconfirmed(error: RateLimitStoreError): void {
+    const now = performance.now();
+    if (now - this.unconfirmedAt < UNCONFIRMED_EVERY_MS) return;
+    this.unconfirmedAt = now;
+    this.report({ state: 'unconfirmed', error });
   }
 
   private guarded<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {

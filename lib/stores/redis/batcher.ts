@@ -4,6 +4,7 @@ import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
 import { partAlike } from './alike-jobs.js';
 import { batches } from './batches.js';
 import type { Job } from './jobs.js';
+import type { Program } from './program.js';
 import { Reply } from './reply.js';
 import type { ScriptCalls } from './script-calls.js';
 import { groupBy, type Slots } from './slots.js';
@@ -15,6 +16,14 @@ import { groupBy, type Slots } from './slots.js';
 const SUSTAINED = { turns: 4, jobs: 4, withinMs: 10 };
 /** How often a check is asked again whose calendar window was not the server's. */
 const MAX_TRIES = 3;
+
+/** Asks which replicas have what a call wrote. */
+export interface Confirmation {
+  /** How many of those who are wanted have it. */
+  confirm(program: Program, wanted: number): Promise<number>;
+  /** The failure of what too few have. */
+  unconfirmed(confirmed: number, wanted: number): RateLimitStoreError;
+}
 
 /** Sends all that is asked in one turn of the event loop in as few calls as can be. */
 export class Batcher {
@@ -36,6 +45,8 @@ export class Batcher {
     private readonly calls: ScriptCalls,
     /** The slots of a Cluster: a call reaches one of them only. */
     private readonly slots: Slots | undefined,
+    /** Where replicas confirm what is written: then a turn waits for the calls of the one before. */
+    private readonly confirmation?: Confirmation,
   ) {
     this.deadline = new SharedDeadline(calls.timeoutMs);
   }
@@ -60,12 +71,18 @@ export class Batcher {
   async drain(): Promise<void> {
     // An answer may have jobs asked again.
     while (this.queue.length > 0 || this.inFlight.size > 0) {
-      if (this.queue.length > 0) this.flush();
+      if (this.queue.length > 0 && !this.isHeld) this.flush();
       else await new Promise<void>((resolve) => this.whenIdle.push(resolve));
     }
   }
 
+  /** Whether what is asked waits for the calls that are in flight. */
+  private get isHeld(): boolean {
+    return this.confirmation !== undefined && this.inFlight.size > 0;
+  }
+
   private readonly flush = (): void => {
+    if (this.isHeld) return;
     const jobs = this.next();
     if (this.queue.length > 0) setImmediate(this.flush);
     const { slots } = this;
@@ -105,6 +122,7 @@ export class Batcher {
       const program = this.calls.program();
       for (const job of jobs) job.write(program);
       call.order = program.order;
+      if (this.confirmation !== undefined) call.program = program;
       this.calls.run(program, node).then(call.replied, call.failed);
       this.deadline.begin(call);
     } catch (error) {
@@ -126,12 +144,39 @@ export class Batcher {
       this.fail(call, error);
       return;
     }
-    this.end(call);
-    for (const job of jobs) if (undone.length === 0 || !undone.includes(job)) job.settle();
+    const asked = this.confirmation === undefined ? NO_JOBS : this.confirm(call, undone, this.confirmation);
+    if (asked.length === 0) this.end(call);
+    for (const job of jobs) {
+      if ((undone.length === 0 || !undone.includes(job)) && !asked.includes(job)) job.settle();
+    }
     if (reply.serverTime === undefined) return;
     this.calls.setClock(reply.serverTime);
     for (const job of undone) this.retry(job);
     this.flush();
+  }
+
+  /** Has replicas confirm what a call changed. Returns the jobs that wait for them. */
+  private confirm(call: Call, undone: readonly Job[], by: Confirmation): readonly Job[] {
+    const asked = call.jobs.filter((job) => job.replicas > 0 && !undone.includes(job) && job.isWritten);
+    if (asked.length === 0) return asked;
+    this.deadline.end(call);
+    call.isDone = true;
+    void this.settleConfirmed(call, asked, by);
+    return asked;
+  }
+
+  private async settleConfirmed(call: Call, jobs: readonly Job[], by: Confirmation): Promise<void> {
+    try {
+      const confirmed = await by.confirm(call.program!, Math.max(...jobs.map(({ replicas }) => replicas)));
+      for (const job of jobs) {
+        if (job.replicas <= confirmed) job.settle();
+        else job.reject(by.unconfirmed(confirmed, job.replicas));
+      }
+    } catch (error) {
+      for (const job of jobs) job.reject(error as RateLimitStoreError);
+    } finally {
+      this.end(call);
+    }
   }
 
   /** The call was not answered, or not as the script does. */
@@ -152,7 +197,9 @@ export class Batcher {
     this.deadline.end(call);
     call.isDone = true;
     this.inFlight.delete(call);
-    if (this.inFlight.size === 0) for (const resolve of this.whenIdle.splice(0)) resolve();
+    if (this.inFlight.size > 0) return;
+    for (const resolve of this.whenIdle.splice(0)) resolve();
+    if (this.confirmation !== undefined && this.queue.length > 0) setImmediate(this.flush);
   }
 
   private retry(job: Job): void {
@@ -167,11 +214,15 @@ export class Batcher {
   }
 }
 
+const NO_JOBS: readonly Job[] = [];
+
 /** Jobs that are on their way in one call. */
 class Call extends TimedCall {
   isDone = false;
   /** The place of each job's reply among the replies, if it is another than that of the job. */
   order: readonly number[] | undefined;
+  /** What it asks, where replicas confirm it. */
+  program: Program | undefined;
 
   constructor(
     readonly jobs: readonly Job[],

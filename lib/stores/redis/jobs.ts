@@ -1,4 +1,5 @@
 import type { RateLimitStoreError } from '../../errors/errors.js';
+import { isRefusal } from '../../limits/check-result.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { tell } from '../decide.js';
@@ -24,7 +25,14 @@ export abstract class Job {
     readonly keys: number,
     /** How much it asks of the server, in checks of a plain counter. */
     readonly work: number,
+    /** So many replicas have to confirm what it changes. */
+    readonly replicas = 0,
   ) {}
+
+  /** Whether it changed something, once its reply is read. */
+  get isWritten(): boolean {
+    return true;
+  }
 
   /** All of its counters. */
   get counters(): readonly Counter[] {
@@ -71,7 +79,14 @@ export class CheckJob extends Job {
       first,
       isOnly ? keysOf(first.limit) : sum(entries, keysOf),
       isOnly ? workOf(first.limit) : sum(entries, workOf),
+      check.peek === true ? 0 : isOnly ? first.limit.replicas : most(entries),
     );
+  }
+
+  /** What is refused is not charged. */
+  override get isWritten(): boolean {
+    const { entries } = this.check;
+    return this.decisions!.every((decision, index) => !isRefusal(entries[index]!.limit, decision));
   }
 
   override get counters(): readonly Counter[] {
@@ -110,9 +125,12 @@ export class OperationJob<T> extends Job {
     moreKeys = 0,
     /** What it takes besides what any operation does, in checks of a plain counter. */
     moreWork = 0,
+    /** Whether it only looks. */
+    looks = false,
   ) {
     const { limit } = counter;
-    super(counter, withCandidate(limit, keysOf) + moreKeys, withCandidate(limit, workOf) + OPERATION_WORK + moreWork);
+    const work = withCandidate(limit, workOf) + OPERATION_WORK + moreWork;
+    super(counter, withCandidate(limit, keysOf) + moreKeys, work, looks ? 0 : limit.replicas);
   }
 
   write(program: Program): void {
@@ -149,4 +167,10 @@ function sum(entries: readonly CheckEntry[], of: (limit: CompiledLimit) => numbe
   let total = 0;
   for (const { limit } of entries) total += of(limit);
   return total;
+}
+
+function most(entries: readonly CheckEntry[]): number {
+  let replicas = 0;
+  for (const { limit } of entries) replicas = Math.max(replicas, limit.replicas);
+  return replicas;
 }

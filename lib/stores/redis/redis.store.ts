@@ -21,7 +21,8 @@ import type {
 } from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { Batcher } from './batcher.js';
-import { CheckJob, OperationJob } from './jobs.js';
+import { ConfirmingBatcher } from './confirming-batcher.js';
+import { CheckJob, type Job, OperationJob } from './jobs.js';
 import { extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
 import { type GeneralProgram, reservedEntries } from './general-program.js';
 import type { TestClock } from './program.js';
@@ -39,6 +40,8 @@ const CLAIM = 1;
 const CLAIM_AND_CANDIDATE = 2;
 /** The work of leaving a queue: a slot is free between others then, which are looked through. */
 const LEAVING_WORK = 12;
+/** What only looks needs no more, and changes nothing. */
+const LOOKS = [0, 0, true] as const;
 
 /** How a `RedisStore` counts. */
 export interface RedisStoreOptions {
@@ -78,6 +81,9 @@ export class RedisStore extends DirectStore implements Store {
   private readonly calls: ScriptCalls;
   private readonly slots: Slots | undefined;
   private readonly batcher: Batcher;
+  /** Of limits whose units replicas confirm. */
+  private confirming: ConfirmingBatcher | undefined;
+  private readonly startConfirming: () => ConfirmingBatcher;
   private readonly timedChecks: TimedChecks;
   private readonly usageReader: UsageReader;
   /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
@@ -113,7 +119,8 @@ export class RedisStore extends DirectStore implements Store {
       this.hasNode = (node) => slots.hasNode(node);
     }
     this.batcher = new Batcher(this.calls, this.slots);
-    this.timedChecks = new TimedChecks(this.batcher, timeoutMs, (refunds) => this.refund(refunds), this.slots);
+    this.startConfirming = () => new ConfirmingBatcher(client, { prefix, timeoutMs, clock, script });
+    this.timedChecks = new TimedChecks(this, timeoutMs, (refunds) => this.refund(refunds), this.slots);
   }
 
   /** Connects and loads the script. */
@@ -125,7 +132,7 @@ export class RedisStore extends DirectStore implements Store {
 
   /** What was asked before is answered first. */
   async close(): Promise<void> {
-    await this.batcher.drain();
+    await Promise.all([this.batcher.drain(), this.confirming?.close()]);
     this.release?.();
     if (!this.ownsClient) return;
     try {
@@ -147,8 +154,14 @@ export class RedisStore extends DirectStore implements Store {
         return;
       }
     }
-    if (check.since === undefined) this.batcher.enqueue(new CheckJob(check, answer));
+    if (check.since === undefined) this.enqueue(new CheckJob(check, answer));
     else answerWith(this.timedChecks.decide(check, check.since), answer);
+  }
+
+  /** @internal */
+  enqueue(job: Job): void {
+    if (job.replicas === 0) this.batcher.enqueue(job);
+    else (this.confirming ??= this.startConfirming()).enqueue(job);
   }
 
   async reserve(asked: ReserveEntry): Promise<StoreDecision> {
@@ -254,6 +267,7 @@ export class RedisStore extends DirectStore implements Store {
       counter,
       (program) => program.history(counter),
       (reply) => reply.history(),
+      ...LOOKS,
     );
   }
 
@@ -270,6 +284,7 @@ export class RedisStore extends DirectStore implements Store {
       counter,
       (program) => program.blockedFor(counter),
       (reply) => reply.wait(),
+      ...LOOKS,
     );
   }
 
@@ -279,9 +294,10 @@ export class RedisStore extends DirectStore implements Store {
     read: (reply: Reply) => T | undefined,
     moreKeys?: number,
     moreWork?: number,
+    looks?: boolean,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.batcher.enqueue(new OperationJob(counter, write, read, resolve, reject, moreKeys, moreWork));
+      this.enqueue(new OperationJob(counter, write, read, resolve, reject, moreKeys, moreWork, looks));
     });
   }
 }

@@ -10,12 +10,12 @@ import { SCRIPT } from './script.generated.js';
 
 /** Calls of the script, each within a deadline, with what this process knows of the server's clock. */
 export class ScriptCalls {
-  private readonly script: Script;
+  protected readonly script: Script;
   /** How far the server's clock is ahead of ours, in microseconds, as far as it matters: to find calendar windows. */
   private clockOffset = 0;
 
   constructor(
-    private readonly client: RedisClient,
+    protected readonly client: RedisClient,
     private readonly prefix: string,
     readonly timeoutMs: number,
     private readonly clock: TestClock | undefined,

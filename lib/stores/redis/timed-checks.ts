@@ -11,7 +11,7 @@ import type { Slots } from './slots.js';
 /** Asks for checks that have a deadline of their own: those that have waited already, and those of several calls. */
 export class TimedChecks {
   constructor(
-    private readonly batcher: Batcher,
+    private readonly batcher: Pick<Batcher, 'enqueue'>,
     private readonly timeoutMs: number,
     private readonly refund: (refunds: readonly Refund[]) => Promise<void>,
     /** The slots of a Cluster. */

@@ -1,0 +1,55 @@
+import { RateLimitStoreError } from '../../errors/errors.js';
+import { messages } from '../../errors/messages.js';
+import { connect, duplicate, isCluster, type RedisClient } from '../../redis/client.js';
+import { asStoreError } from '../../redis/store-error.js';
+import { Batcher } from './batcher.js';
+import { ConfirmingCalls } from './confirming-calls.js';
+import type { Job } from './jobs.js';
+import type { TestClock } from './program.js';
+import { Slots } from './slots.js';
+
+/** How a store calls the script. */
+interface CallOptions {
+  readonly prefix: string;
+  readonly timeoutMs: number;
+  readonly clock: TestClock | undefined;
+  readonly script: string | undefined;
+}
+
+/** Sends what replicas have to confirm on a connection of its own, which is made at first use: whoever asks for less does not wait for it. */
+export class ConfirmingBatcher {
+  private readonly client: RedisClient;
+  private readonly batcher: Batcher;
+  private readonly timeoutMs: number;
+  private connecting: Promise<void> | undefined;
+
+  constructor(client: RedisClient, { prefix, timeoutMs, clock, script }: CallOptions) {
+    this.client = duplicate(client, timeoutMs);
+    this.timeoutMs = timeoutMs;
+    const calls = new ConfirmingCalls(this.client, prefix, timeoutMs, clock, script);
+    const { client: own } = this;
+    const slots = isCluster(own) ? new Slots(own, prefix, (slot) => calls.whyMoving(slot)) : undefined;
+    this.batcher = new Batcher(calls, slots, calls);
+  }
+
+  /** Sends a job once there is a connection. It has the time of a check, with all that it waits for. */
+  enqueue(job: Job): void {
+    const { timeoutMs } = this;
+    setTimeout(() => job.reject(new RateLimitStoreError(messages.storeTimeout(timeoutMs))), timeoutMs).unref();
+    if (this.client.status === 'ready') {
+      this.batcher.enqueue(job);
+      return;
+    }
+    this.connecting ??= connect(this.client).finally(() => (this.connecting = undefined));
+    this.connecting.then(
+      () => this.batcher.enqueue(job),
+      (error: unknown) => job.reject(asStoreError(error)),
+    );
+  }
+
+  /** What was asked before is answered first. */
+  async close(): Promise<void> {
+    await this.batcher.drain();
+    this.client.disconnect();
+  }
+}

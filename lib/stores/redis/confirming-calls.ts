@@ -1,0 +1,69 @@
+/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
+import type { Redis } from 'ioredis';
+import { RateLimitStoreError } from '../../errors/errors.js';
+import { replicaMessages } from '../../errors/replica-messages.js';
+import { connect, isCluster } from '../../redis/client.js';
+import { notConnected } from '../../redis/connection-errors.js';
+import { withDeadline } from '../../redis/deadline.js';
+import type { Program } from './program.js';
+import { ScriptCalls } from './script-calls.js';
+
+/**
+ * Calls of the script on connections of their own, of which each can be asked how many replicas have what it wrote: `WAIT` keeps a
+ * connection waiting, and knows of its own writes only. So a call is made on the connection of the node that has the slot, and never
+ * on another one.
+ */
+export class ConfirmingCalls extends ScriptCalls {
+  private readonly ranOn = new WeakMap<Program, Redis>();
+  private readonly connecting = new Map<Redis, Promise<void>>();
+
+  /** The longest wait for replicas. With the call it ends within the time of a check. */
+  private get longestMs(): number {
+    return Math.max(1, Math.floor(this.timeoutMs / 2));
+  }
+
+  override async run(program: Program, node?: string): Promise<unknown> {
+    const server = await this.serverOf(node);
+    const tell = (at: Redis) => void this.ranOn.set(program, at);
+    return this.script.runOn(server, program.keys, program.args(), this.timeoutMs, tell);
+  }
+
+  /** How many replicas have what a program wrote. Rejects if the server does not say. */
+  async confirm(program: Program, wanted: number): Promise<number> {
+    const { longestMs } = this;
+    try {
+      const server = this.ranOn.get(program)!;
+      return await withDeadline(Promise.resolve(server.wait(wanted, longestMs)), this.timeoutMs);
+    } catch (cause) {
+      throw asUnconfirmed(new RateLimitStoreError(replicaMessages.unasked(longestMs), { cause }));
+    }
+  }
+
+  /** The failure of what too few replicas confirmed. */
+  unconfirmed(confirmed: number, wanted: number): RateLimitStoreError {
+    return asUnconfirmed(new RateLimitStoreError(replicaMessages.unconfirmed(confirmed, wanted, this.longestMs)));
+  }
+
+  /** All who wait for a connection wait for one event. */
+  private connected(server: Redis): Promise<void> {
+    const known = this.connecting.get(server);
+    if (known !== undefined) return known;
+    const connecting = connect(server).finally(() => this.connecting.delete(server));
+    this.connecting.set(server, connecting);
+    return connecting;
+  }
+
+  private async serverOf(node: string | undefined): Promise<Redis> {
+    const { client } = this;
+    if (!isCluster(client)) return client;
+    const server = client.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === node);
+    if (server === undefined) throw notConnected(client);
+    if (server.status !== 'ready') await this.connected(server);
+    return server;
+  }
+}
+
+function asUnconfirmed(error: RateLimitStoreError): RateLimitStoreError {
+  error.isUnconfirmed = true;
+  return error;
+}

@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Test } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
+import { moduleLogger } from '../../lib/errors/logger.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { until } from '../support/chaos.js';
+import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
+
+const day = { algo: 'budget', period: 'day', limit: 10 } as const;
+const define = {
+  plain: day,
+  paid: { ...day, credits: true, replicas: 1, onStoreError: 'deny' },
+  two: { ...day, replicas: 2, onStoreError: 'local' },
+} as const satisfies Record<string, LimitDefinition>;
+
+const begin = async (redis: RateLimitModuleOptions['redis'], timeout = 400) => {
+  const module = await Test.createTestingModule({
+    imports: [RateLimitModule.forRoot({ redis: redis!, define, timeout })],
+  }).compile();
+  await module.init();
+  const limiters = module.get(LimiterService);
+  return { module, limiters, paid: limiters.for('paid'), plain: limiters.for('plain'), two: limiters.for('two') };
+};
+
+/** How often servers were asked which replicas have what was written. */
+async function waits({ url }: RedisServer): Promise<number> {
+  const client = new Redis(url);
+  try {
+    return Number(/cmdstat_wait:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function connections({ url }: RedisServer): Promise<number> {
+  const client = new Redis(url);
+  try {
+    return Number(/connected_clients:(\d+)/.exec(await client.info('clients'))![1]) - 1;
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function isLinked({ url }: RedisServer): Promise<boolean> {
+  const client = new Redis(url);
+  try {
+    return (await client.info('replication')).includes('master_link_status:up');
+  } finally {
+    client.disconnect();
+  }
+}
+
+describe('a limit that replicas confirm', () => {
+  let master: RedisServer;
+  let replica: RedisServer;
+  beforeAll(async () => {
+    master = await startRedis({ args: ['--repl-diskless-sync-delay', '0'] });
+    replica = await startRedis({ args: ['--replicaof', master.host, `${master.port}`] });
+    await until('the replica follows', () => isLinked(replica));
+  });
+  afterAll(async () => {
+    await replica?.stop();
+    await master?.stop();
+  });
+
+  it('tells what a replica has, and asks for nothing that only looks or is refused', async () => {
+    const { module, paid, plain } = await begin(master.url);
+    const reader = new Redis(replica.url);
+    try {
+      await plain.consume('a');
+      expect(await waits(master)).toBe(0);
+      const before = await connections(master);
+      for (let unit = 1; unit <= 10; unit++) {
+        expect(await paid.consume('a')).toMatchObject({ allowed: true, source: 'redis' });
+        const [key] = await reader.keys('*{a}::paid:*');
+        expect((await reader.getBuffer(key!))!.readDoubleLE(16)).toBe(unit);
+      }
+      expect(await connections(master)).toBe(before + 1);
+      const asked = await waits(master);
+      expect(asked).toBe(10);
+      expect(await paid.consume('a')).toMatchObject({ allowed: false, source: 'redis' });
+      await paid.peek('a');
+      await paid.history('a').catch(() => undefined);
+      expect(await waits(master)).toBe(asked);
+      await Promise.all([paid.refund('a', 3), paid.credit('a', 5)]);
+      expect((await paid.peek('a')).remaining).toBe(8);
+      expect(await waits(master)).toBeGreaterThan(asked);
+    } finally {
+      reader.disconnect();
+      await module.close();
+    }
+  });
+
+  it('says what too few confirm, while all others go on', async () => {
+    const logged = jest.spyOn(moduleLogger, 'error').mockImplementation(() => undefined);
+    const { module, limiters, paid, plain, two } = await begin(master.url);
+    try {
+      await paid.consume('b');
+      replica.pause();
+      for (let time = 0; time < 7; time++) {
+        await expect(paid.consume('b')).rejects.toThrow(
+          'Redis has changed the counter, but only 0 of 1 replicas confirmed that within 200 ms: a failover may lose it',
+        );
+        expect(await plain.consume(`b${time}`)).toMatchObject({ allowed: true, source: 'redis' });
+      }
+      await expect(paid.credit('b', 100, { id: 'payment' })).rejects.toThrow(RateLimitStoreError);
+      await expect(
+        limiters.check([
+          { limit: 'paid', key: 'b' },
+          { limit: 'plain', key: 'b' },
+        ]),
+      ).rejects.toThrow('0 of 1');
+      // It was charged, so a refusal is one, whoever confirms what.
+      for (let unit = 0; unit < 2; unit++) await expect(paid.consume('c', 5)).rejects.toThrow('0 of 1');
+      expect(await paid.consume('c')).toMatchObject({ allowed: false, source: 'redis' });
+      expect(await two.consume('b')).toMatchObject({ allowed: true, source: 'fallback' });
+      // Once, and no node is said to fail.
+      expect(logged.mock.calls).toEqual([[expect.stringContaining('replicas lag: Redis has changed the counter')]]);
+      replica.resume();
+      await until('the replica follows', () => isLinked(replica));
+      // Of another instance, too.
+      const other = await begin(master.url);
+      const asked = await waits(master);
+      const credits = await other.paid.credit('b', 100, { id: 'payment' });
+      expect(await waits(master)).toBe(asked + 1);
+      await other.module.close();
+      expect(await paid.credit('b', 100, { id: 'payment' })).toBe(credits);
+    } finally {
+      replica.resume();
+      await module.close();
+    }
+  });
+
+  it('is not confirmed by more replicas than there are', async () => {
+    const { module, two } = await begin(master.url);
+    try {
+      expect(await two.consume('d')).toMatchObject({ source: 'fallback' });
+    } finally {
+      await module.close();
+    }
+  });
+});
+
+describe('a limit that replicas confirm, on a Cluster', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(() => cluster?.stop());
+
+  it('is confirmed on the node that has the slot', async () => {
+    const { module, paid } = await begin({ nodes: cluster.nodes }, 2000);
+    try {
+      const decisions = await Promise.all(Array.from({ length: 60 }, (_, number) => paid.consume(`user:${number}`)));
+      expect(decisions.every(({ allowed, source }) => allowed && source === 'redis')).toBe(true);
+      for (const each of await cluster.masters()) expect(await waits(each)).toBeGreaterThan(0);
+    } finally {
+      await module.close();
+    }
+  });
+});
+
+describe('replicas', () => {
+  const wrong: [object, string][] = [
+    [{ replicas: 0 }, "define.a: option 'replicas' is 0, wants a whole number from 1 to 100"],
+    [{ replicas: '1' }, "option 'replicas' is '1'"],
+    [{ replicas: 1, prefetch: { units: 5, ttl: '1s' } }, "options 'replicas' and 'prefetch' exclude each other"],
+    [{ replicas: 1, scope: 'instance' }, "options 'replicas' and scope: 'instance' exclude each other"],
+  ];
+  it.each(wrong)('are refused where they make no sense: %j', async (options, message) => {
+    const a = { algo: 'gcra', rate: 1, interval: '1s', ...options } as LimitDefinition;
+    const starting = Test.createTestingModule({ imports: [RateLimitModule.forRoot({ define: { a } })] }).compile();
+    const failure = await starting
+      .then(
+        (module) => module.init().then(() => undefined),
+        (error: unknown) => error,
+      )
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(RateLimitConfigError);
+    expect((failure as Error).message).toContain(message);
+  });
+
+  it('mean nothing in process', async () => {
+    const { module, paid } = await begin(undefined);
+    expect(await paid.consume('a')).toMatchObject({ allowed: true, source: 'memory' });
+    await module.close();
+  });
+});
