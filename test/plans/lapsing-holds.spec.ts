@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { holdsKeyOf, keyOf } from '../../lib/stores/redis/keys.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
+import type { Refund } from '../../lib/stores/store.js';
+import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
 const identity = 'user:42';
@@ -190,4 +193,72 @@ describe.each(Object.entries(storeKinds))('holds of a plan that lapse unseen, in
       for (const ttl of await ttls()) expect(ttl).toBeLessThan(2 * DAY);
     });
   }
+});
+
+const steps = fc.array(
+  fc.record({
+    hours: fc.oneof({ weight: 5, arbitrary: fc.integer({ min: 0, max: 9 }) }, fc.integer({ min: 0, max: 80 })),
+    operation: fc.constantFrom('reserve', 'reserve', 'consume', 'settle', 'settle', 'credit', 'reset'),
+    cost: fc.integer({ min: 1, max: 30 }),
+    which: fc.nat(4),
+    larger: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 25 },
+);
+
+const options = fc.record({
+  rate: fc.integer({ min: 1, max: 20 }),
+  rollover: fc.constantFrom(undefined, 0.5, 1),
+  hold: fc.constantFrom('1h', '5h', '30h'),
+});
+
+describe.each(Object.entries(storeKinds))('what lapses in a plan, in %s', (_, make) => {
+  it('is the same whether or not anybody looks when it does', async () => {
+    const property = fc.asyncProperty(options, steps, async ({ rate, ...own }, history) => {
+      const [small, large] = [plan({ rate, credits: true, ...own }), plan({ rate: rate + 7, credits: true, ...own })];
+      const clock = new ManualClock();
+      clock.micros = Date.UTC(2026, 8, 21, 12) * 1000;
+      const [blind, watched] = [make(clock, redis), make(clock, redis)];
+      const stores = [blind, watched];
+      const held = new Map(stores.map((store) => [store, [] as Refund[]]));
+      let charged = '';
+      const day = () => new Date(clock.micros / 1000).toISOString().slice(0, 10);
+      for (const { hours, operation, cost, which, larger } of history) {
+        for (let hour = 0; hour < hours; hour++) {
+          clock.advanceMs(HOUR);
+          // A window that nobody uses stays one: to write it would be to use it.
+          if (day() === charged) await watched.refund([{ limit: small, identity, units: 0 }]);
+        }
+        const limit = larger ? large : small;
+        const counter = { limit, identity };
+        const [one, other] = await Promise.all(
+          stores.map(async (store): Promise<unknown> => {
+            const known = held.get(store)!;
+            if (operation === 'credit') return store.credit!({ ...counter, units: cost });
+            if (operation === 'reset') return store.reset([counter]);
+            if (operation === 'settle') {
+              const refund = known.at(-1 - which);
+              return store.refund(refund === undefined ? [] : [{ ...refund, actual: cost }]);
+            }
+            const hold = operation === 'reserve';
+            const [decisions] = await store.check([{ entries: [{ ...counter, cost }], hold, refundable: true }]);
+            const { ticket: _ticket, source: _source, ...decision } = decisions![0]!;
+            if (hold && decision.allowed) known.push(refundOf({ ...counter, units: cost }, decisions![0]!));
+            if (decision.allowed) charged = day();
+            return decision;
+          }),
+        );
+        expectEqual(one, other);
+        const [here, there] = await Promise.all(
+          stores.map(async (store) => {
+            const { source: _source, ...decision } = await ask(store, limit, { identity, peek: true });
+            return decision;
+          }),
+        );
+        expectEqual(here, there);
+      }
+      await Promise.all(stores.map((store) => store.close()));
+    });
+    await assertSideBySide(property, propertyRuns(60));
+  });
 });
