@@ -1,0 +1,142 @@
+import type { Settings } from './plan-model.js';
+import type { Kind, Step } from './plan-stage.js';
+
+interface Example {
+  readonly kind: Kind;
+  readonly settings: Settings;
+  readonly history: readonly Step[];
+}
+
+const window: Kind = { algo: 'calendar-window', holdHours: 1, retains: false };
+const releasing: Settings = { rate: 10, releases: true };
+const charging: Settings = { rate: 10, releases: false };
+const day = { do: 'wait', minutes: 1440 } as const;
+const lapse = { do: 'wait', minutes: 61 } as const;
+
+/** The shortest histories that were counted wrong once. */
+export const EXAMPLES: Readonly<Record<string, Example>> = {
+  'credits of a hold come back that lapsed before anybody asked': {
+    kind: { ...window, credits: true },
+    settings: releasing,
+    history: [{ do: 'credit', units: 5 }, { do: 'reserve', units: 15 }, day],
+  },
+  'units of a hold move on that lapsed before anybody asked': {
+    kind: { ...window, rollover: 0.5 },
+    settings: releasing,
+    history: [{ do: 'reserve', units: 10 }, day],
+  },
+  'a request is charged under a higher rate before the window ends': {
+    kind: { ...window, rollover: 0.5 },
+    settings: charging,
+    history: [
+      { do: 'consume', units: 1 },
+      { do: 'change', settings: { rate: 100, releases: false } },
+      { do: 'consume', units: 1 },
+      day,
+    ],
+  },
+  'the rate is raised after a silent window': {
+    kind: { ...window, rollover: 0.5 },
+    settings: charging,
+    history: [{ do: 'consume', units: 1 }, day, day, { do: 'change', settings: { rate: 100, releases: false } }],
+  },
+  'hundreds of holds have lapsed': {
+    kind: { ...window, retains: true },
+    settings: { rate: 1000, releases: true },
+    history: [
+      { do: 'reserve one by one', times: 300 },
+      { do: 'look', units: 1000 },
+      lapse,
+      { do: 'look', units: 1000 },
+    ],
+  },
+  'what was reserved before lapses under charge': {
+    kind: window,
+    settings: releasing,
+    history: [{ do: 'reserve', units: 10 }, { do: 'change', settings: charging }, lapse],
+  },
+  'a counter is reset after a lapse that gave credits back': {
+    kind: { ...window, credits: true },
+    settings: releasing,
+    history: [{ do: 'credit', units: 5 }, { do: 'reserve', units: 15 }, lapse, { do: 'reset' }],
+  },
+  'a counter is reset after a higher rate gave credits back': {
+    kind: { ...window, credits: true },
+    settings: charging,
+    history: [
+      { do: 'credit', units: 5 },
+      { do: 'consume', units: 15 },
+      { do: 'change', settings: { rate: 20, releases: false } },
+      { do: 'reset' },
+    ],
+  },
+  'a reservation is settled after the end of a fixed window': {
+    kind: { ...window, algo: 'fixed-window', holdHours: 30 },
+    settings: { rate: 20, releases: false },
+    history: [
+      { do: 'reserve', units: 5 },
+      { do: 'wait', minutes: 721 },
+      { do: 'settle', which: 0, units: 10 },
+    ],
+  },
+  'a reservation is settled after a lapse was seen in a fixed window': {
+    kind: { ...window, algo: 'fixed-window' },
+    settings: { rate: 20, releases: true },
+    history: [
+      { do: 'reserve', units: 5 },
+      lapse,
+      { do: 'refund', units: 1 },
+      { do: 'consume', units: 4 },
+      { do: 'wait', minutes: 600 },
+      { do: 'settle', which: 1, units: 6 },
+      { do: 'wait', minutes: 61 },
+    ],
+  },
+  'credits are added in a window in which nobody asked, whose anchor a function gives': {
+    kind: { ...window, rollover: 0.5, credits: true, anchorHour: 6 },
+    settings: charging,
+    history: [
+      { do: 'consume', units: 1 },
+      { do: 'wait', minutes: 961 },
+      { do: 'credit', units: 5 },
+      { do: 'wait', minutes: 301 },
+    ],
+  },
+  'units are refunded of days of which all came back': {
+    kind: window,
+    settings: { rate: 100, releases: false },
+    history: [
+      { do: 'consume', units: 16 },
+      day,
+      { do: 'consume', units: 3 },
+      { do: 'refund', units: 3 },
+      day,
+      { do: 'consume', units: 3 },
+      { do: 'refund', units: 3 },
+      day,
+      { do: 'refund', units: 6 },
+    ],
+  },
+  'a counter is reset after a lapse that its record does not lack yet': {
+    kind: window,
+    settings: releasing,
+    history: [{ do: 'reserve', units: 4 }, lapse, { do: 'reset' }],
+  },
+  'what lapses leaves enough to move on for a request that waits': {
+    kind: { ...window, rollover: 0.5 },
+    settings: releasing,
+    history: [
+      { do: 'reserve', units: 7 },
+      { do: 'look', units: 12 },
+    ],
+  },
+  'no lapse makes room for a request of more than all': {
+    kind: { ...window, credits: true },
+    settings: releasing,
+    history: [
+      { do: 'reserve', units: 1 },
+      { do: 'refund', units: 1 },
+      { do: 'look', units: 11 },
+    ],
+  },
+};
