@@ -98,6 +98,13 @@ export const messages = {
     messages.unknownName(`@InjectLimiter in ${className}`, name, known),
   noAddress: (name: string) =>
     `limit '${name}' does not apply where a request has neither its key nor an address; give it another 'key' there`,
+  countsAddress: (name: string, route: string, option: string, phase: string) =>
+    `limit '${name}' on ${route}: its '${option}' is a function that found nothing in phase '${phase}', so the address counts. If that is ` +
+    "meant, say so by onMissingKey: 'ip'" +
+    (phase === 'guard' ? "; if the key is what a guard of the route finds, add phase: 'authenticated'" : ''),
+  foundUserLater: (name: string, route: string, option: string) =>
+    `limit '${name}' on ${route}: its '${option}' found nothing in phase 'guard', and the guards found a user behind it, so ` +
+    "users of one address count as one; add phase: 'authenticated'",
   noReader: (name: string, transport: unknown) =>
     `limit '${name}': no reader reads calls of the transport ${show(transport)}, so nobody knows whom they count for, and they are ` +
     "refused; add a RequestReader for it to the option 'readers', give the limit a 'key' that is 'global' or a function, or let " +

@@ -145,6 +145,7 @@ export class RuleCompiler {
       key,
       byAddress: this.keys.byAddress(ipv6Prefix),
       onMissingKey: oneOf(location, 'onMissingKey', orElse(common.onMissingKey, onMissingKey), ON_MISSING_KEY),
+      addressIsMeant: (common.onMissingKey ?? this.settings.options.onMissingKey) !== undefined,
       onMissingReader: this.settings.onMissingReader,
       phase: everywhere && phase === 'middleware' ? phase : oneOf(location, 'phase', phase, ['guard', 'authenticated']),
       cost: typeof cost === 'function' ? cost : wholeNumber(location, 'cost', orElse(cost, 1)),

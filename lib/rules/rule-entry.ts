@@ -16,6 +16,7 @@ import { assertPriority, type Priority } from '../limits/priority.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import { isUnread } from '../transports/unread.reader.js';
 import { andThen, type Awaitable, isPromise } from '../util/awaitable.js';
+import { warnOfMissingKey } from './missing-keys.js';
 import type { Rule } from './rule.js';
 
 /** What a rule asks of the store for one request. */
@@ -144,6 +145,7 @@ function identityWithout(rule: Rule, by: BoundKey, context: ExecutionContext, pa
   }
   const identity = byAddress(context, parts);
   if (identity === undefined) log.warn(messages.noAddress(rule.name));
+  else warnOfMissingKey(rule, by, context, parts);
   return identity;
 }
 

@@ -24,6 +24,8 @@ export interface RuleSettings {
   /** Whom it counts if the key finds nobody. */
   readonly byAddress: IdentifyAddress;
   readonly onMissingKey: OnMissingKey;
+  /** Whether the app has said that the address counts where a key finds nobody. */
+  readonly addressIsMeant?: boolean;
   readonly onMissingReader: OnMissingReader;
   readonly phase: Phase;
   readonly cost: NonNullable<CommonLimitOptions['cost']>;

@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  Logger,
+  UseGuards,
+} from '@nestjs/common';
+import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
+import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { until } from '../support/until.js';
+import { frameworks, HttpApp } from './http-app.js';
+
+interface TenantRequest {
+  headers: Record<string, string | undefined>;
+  user?: { tenant: string };
+}
+
+const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<TenantRequest>();
+const tenant = (context: ExecutionContext) => requestOf(context).user?.tenant;
+
+@Injectable()
+class TenantGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const request = requestOf(context);
+    const name = request.headers['x-tenant'];
+    if (name !== undefined) request.user = { tenant: name };
+    return true;
+  }
+}
+
+@Injectable()
+class TenantKey implements KeyResolver {
+  resolve(context: ExecutionContext) {
+    return tenant(context);
+  }
+}
+
+const minute = { algo: 'fixed-window', rate: 1, interval: '1m' } as const;
+
+function controllerWith(limit: LimitDefinition) {
+  @Controller()
+  @UseGuards(TenantGuard)
+  class TenantsController {
+    @Get()
+    @RateLimit(limit)
+    list() {}
+  }
+  return TenantsController;
+}
+
+describe.each(frameworks)('a function that finds no key, over %s', (framework) => {
+  let app: HttpApp | undefined;
+  let warned: string[];
+  beforeEach(() => {
+    warned = [];
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((text: unknown) => void warned.push(String(text)));
+  });
+  afterEach(async () => {
+    await app?.close();
+    app = undefined;
+  });
+
+  const ask = async (limit: LimitDefinition, tenants: (string | undefined)[], onMissingKey?: 'ip') => {
+    const limits = onMissingKey === undefined ? {} : { onMissingKey };
+    app = await HttpApp.start(framework, { controllers: [controllerWith(limit)], limits });
+    const statuses: number[] = [];
+    for (const name of tenants) {
+      statuses.push((await app.get('/', name === undefined ? {} : { 'x-tenant': name })).status);
+    }
+    return statuses;
+  };
+
+  it('is reported once, with its limit, its route and what helps where a guard finds the user behind it', async () => {
+    const limit = { ...minute, name: 'tenants', key: tenant };
+    expect(await ask(limit, ['acme', 'globex', 'globex'])).toEqual([200, 429, 429]);
+    await until(() => warned.length === 2);
+    expect(warned[0]).toMatch(
+      /^limit 'tenants' on TenantsController\.list: its 'key' is a function that found nothing in phase 'guard', so the address counts\./,
+    );
+    expect(warned[1]).toMatch(
+      /^limit 'tenants' on TenantsController\.list: .*found a user behind it.*phase: 'authenticated'$/,
+    );
+    expect(await app!.statuses(3, '/', { 'x-tenant': 'initech' })).toEqual([429, 429, 429]);
+    expect(warned).toHaveLength(2);
+  });
+
+  it('is reported of a class, too, and where no user is found', async () => {
+    expect(await ask({ ...minute, name: 'tenants', key: TenantKey }, [undefined, undefined])).toEqual([200, 429]);
+    expect(warned).toEqual([expect.stringContaining("limit 'tenants' on TenantsController.list")]);
+  });
+
+  it('counts by tenant as the report says, and needs none then', async () => {
+    const limit = { ...minute, name: 'tenants', key: tenant, phase: 'authenticated' } as const;
+    expect(await ask(limit, ['acme', 'globex', 'globex'])).toEqual([200, 200, 429]);
+    expect(warned).toEqual([]);
+  });
+
+  it('is not reported where the address is meant', async () => {
+    const limit = { ...minute, name: 'tenants', key: tenant } as const;
+    await ask({ ...limit, onMissingKey: 'ip' }, ['acme']);
+    await app?.close();
+    await ask(limit, ['acme'], 'ip');
+    expect(warned).toEqual([]);
+  });
+
+  it('is reported of who shares a limit', async () => {
+    const limit = {
+      algo: 'gcra',
+      name: 'shared',
+      rate: 5,
+      interval: '1m',
+      key: 'global',
+      share: { by: tenant },
+    } as const;
+    await ask(limit, [undefined]);
+    expect(warned).toEqual([expect.stringContaining("its 'share.by' is a function that found nothing")]);
+  });
+});
