@@ -30,10 +30,12 @@ export class OutboundCaller<Sent, Answer> {
     this.learner = learn === false ? undefined : new Learner(flights, terms);
   }
 
-  /** Makes a call. `copy` gives what is sent to the user's functions, a copy for each. Rejects if one of them gives what is wrong. */
-  async call(copy: () => Sent, signal: AbortSignal | undefined): Promise<OutboundCall> {
+  /**
+   * Makes a call, which came at a time of the monotonic clock. `copy` gives what is sent to the user's functions, a copy for each. Rejects if
+   * one of them gives what is wrong.
+   */
+  async call(copy: () => Sent, signal: AbortSignal | undefined, since = performance.now()): Promise<OutboundCall> {
     const { settings, stores, learner } = this;
-    const since = performance.now();
     const asks: TurnEntry[] = [];
     for (const rule of this.rules) asks.push(await this.askOf(rule, copy));
     const aheadMs = this.priorityOf(copy) * settings.ageingMs;

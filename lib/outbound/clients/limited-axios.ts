@@ -8,10 +8,21 @@ import type { AxiosAnswer, AxiosInstanceLike, AxiosRequest, LimitedAxios } from 
 import { isJson, isStream, jsonOf } from './bodies.js';
 import { watched } from './held-response.js';
 import { namedHeaders } from './named-headers.js';
+import {
+  asSentWith,
+  type AxiosRedirects,
+  mostRedirects,
+  redirectedConfig,
+  tooManyRedirects,
+  withoutRedirects,
+} from './axios-redirects.js';
 
-type Config = AxiosRequest & { readonly signal?: AbortSignal | undefined };
+type Config = AxiosRequest & { readonly signal?: AbortSignal | undefined } & AxiosRedirects;
 type Adapter = (config: Config) => Promise<AxiosAnswer>;
 type Caller = OutboundCaller<AxiosRequest, AxiosAnswer>;
+
+/** Adapters of ours: they follow redirects unless they are told not to. */
+const ours = new WeakSet<Adapter>();
 
 /** What came of sending a request once: axios rejects for statuses that the caller does not want. */
 interface Outcome {
@@ -30,8 +41,12 @@ export function limitedAxios(caller: Caller): LimitedAxios {
       let isAttached = true;
       const adapter: Adapter = async (config) => {
         const send = await adapterOf(before, config);
-        return isAttached ? sendLimited(caller, send, config) : send(config);
+        if (!isAttached) return send(config);
+        // What an adapter of the app makes of a redirect is its own.
+        const follows = typeof before !== 'function' || ours.has(before as Adapter);
+        return follows ? sendFollowing(caller, send, config) : handOn(await sendLimited(caller, send, config), caller);
       };
+      ours.add(adapter);
       defaults.adapter = adapter;
       return () => {
         isAttached = false;
@@ -41,8 +56,39 @@ export function limitedAxios(caller: Caller): LimitedAxios {
   };
 }
 
-async function sendLimited(caller: Caller, send: Adapter, config: Config): Promise<AxiosAnswer> {
-  const call = await caller.call(() => config, config.signal);
+/** Sends a request, and those to which redirects lead: each is a request of its own. */
+async function sendFollowing(caller: Caller, send: Adapter, given: Config): Promise<AxiosAnswer> {
+  const most = mostRedirects(given);
+  if (most === 0) return handOn(await sendLimited(caller, send, given), caller);
+  const since = performance.now();
+  let config = withoutRedirects(given);
+  for (let redirects = 0; ; redirects++) {
+    const sent = await sendLimited(caller, send, config, since);
+    const { response, error } = sent.outcome;
+    const next = await redirectedConfig(config, response).catch(async (reason: unknown) => {
+      discard(response.data);
+      await sent.permit.release();
+      throw reason;
+    });
+    if (next === undefined) {
+      asSentWith(given, response, error);
+      return handOn(sent, caller);
+    }
+    discard(response.data);
+    await sent.permit.release();
+    if (redirects === most) throw await tooManyRedirects(given, response);
+    config = next;
+  }
+}
+
+/** What came of a request in the end, and what it took. */
+interface Sent {
+  readonly outcome: Outcome;
+  readonly permit: Permit;
+}
+
+async function sendLimited(caller: Caller, send: Adapter, config: Config, since?: number): Promise<Sent> {
+  const call = await caller.call(() => config, config.signal, since);
   const sent = {
     method: config.method ?? 'GET',
     hasKey: namedHeaders(config.headers).get('idempotency-key') !== null,
@@ -57,7 +103,7 @@ async function sendLimited(caller: Caller, send: Adapter, config: Config): Promi
     const report = call.answered({ status, headers: named, body, receivedAt: Date.now() });
     const waitMs = call.waitMs(sent, report, status);
     const again = waitMs === undefined ? undefined : await reenter(call, waitMs, data);
-    if (again === undefined) return handOn(outcome, permit, caller);
+    if (again === undefined) return { outcome, permit };
     permit = again;
     discard(data);
   }
@@ -90,7 +136,7 @@ async function sendOnce(call: OutboundCall, send: Adapter, config: Config): Prom
   }
 }
 
-function handOn({ response, error, isError }: Outcome, permit: Permit, caller: Caller): AxiosAnswer {
+function handOn({ outcome: { response, error, isError }, permit }: Sent, caller: Caller): AxiosAnswer {
   // Axios reads the body once it has the response.
   if (caller.settings.settle !== undefined) setImmediate(() => void caller.settle(permit, () => response));
   const { data } = response;

@@ -1,35 +1,127 @@
 import type { UpstreamResponse } from '../headers/upstream-report.js';
 import { isJson, isStream, readJson } from './bodies.js';
 import { heldResponse } from './held-response.js';
+import { BODY_HEADER, redirectOf, SECRET_HEADER } from './redirects.js';
 import type { OutboundCall } from '../outbound-call.js';
 import type { OutboundCaller } from '../outbound-caller.js';
 import type { Permit } from '../permit.js';
 
-/** A `fetch` whose calls wait for their turn. */
+/** As many redirects does `fetch` follow. */
+const MOST_REDIRECTS = 20;
+
+/** A response that is handed on, and what its request took. */
+interface Answered {
+  readonly response: Response;
+  readonly permit: Permit;
+}
+
+/** A `fetch` whose calls wait for their turn. Redirects are followed here, since each is a request of its own. */
 export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof fetch {
-  const { settings } = caller;
   return async (input, init) => {
-    const request = new Request(input, init);
-    const call = await caller.call(() => request.clone(), request.signal);
-    const sent = {
-      method: request.method,
-      hasKey: request.headers.has('idempotency-key'),
-      canRepeat: !isStream(init?.body),
-    };
-    let next = request;
-    let permit = await call.enter();
-    for (;;) {
-      const current = next;
-      if (sent.canRepeat && call.mayRepeat) next = current.clone();
-      const response = await send(current, init, call);
-      const report = call.answered(await readable(response, settings.readsBody ? call.bodyMs : undefined));
-      const waitMs = call.waitMs(sent, report, response.status);
-      const again = waitMs === undefined ? undefined : await reenter(call, waitMs, response);
-      if (again === undefined) return handOn(response, permit, caller);
-      permit = again;
-      discard(response);
+    const since = performance.now();
+    const first = new Request(input, init);
+    // What reads the body once more; a stream is sent once.
+    const again = bodyOf(first, init);
+    let request = first;
+    for (let redirects = 0; ; redirects++) {
+      const { response, permit } = await sendLimited(caller, request, init, { since, canRepeat: again !== undefined });
+      const next = isFollowed(request) ? await redirected(request, response, redirects, again, permit) : undefined;
+      if (next === undefined) return handOn(redirects > 0 ? asRedirected(response) : response, permit, caller);
+      request = next;
     }
   };
+}
+
+/** Sends a request until it is answered by what is handed on. */
+async function sendLimited(
+  caller: OutboundCaller<Request, Response>,
+  request: Request,
+  init: RequestInit | undefined,
+  { since, canRepeat }: { readonly since: number; readonly canRepeat: boolean },
+): Promise<Answered> {
+  const { settings } = caller;
+  const call = await caller.call(() => request.clone(), request.signal, since);
+  const sent = { method: request.method, hasKey: request.headers.has('idempotency-key'), canRepeat };
+  let next = request;
+  let permit = await call.enter();
+  for (;;) {
+    const current = next;
+    if (canRepeat && call.mayRepeat) next = current.clone();
+    const response = await send(current, init, call);
+    const report = call.answered(await readable(response, settings.readsBody ? call.bodyMs : undefined));
+    const waitMs = call.waitMs(sent, report, response.status);
+    const again = waitMs === undefined ? undefined : await reenter(call, waitMs, response);
+    if (again === undefined) return { response, permit };
+    permit = again;
+    discard(response);
+  }
+}
+
+/** Gives a body once more. */
+type BodyAgain = () => Promise<RequestInit['body']>;
+
+/** What gives the body once more; nothing of a stream. */
+function bodyOf(request: Request, init: RequestInit | undefined): BodyAgain | undefined {
+  const given = init?.body;
+  if (isStream(given)) return undefined;
+  if (request.body === null) return () => Promise.resolve(null);
+  // A form gets another boundary each time, which the headers do not have.
+  if (given !== undefined && given !== null && !(given instanceof FormData)) return () => Promise.resolve(given);
+  const copy = request.clone();
+  return () => copy.clone().arrayBuffer();
+}
+
+/** Whether redirects are followed, and can be here: what has to have a hash is compared by `fetch` itself, at the end. */
+function isFollowed({ redirect, integrity }: Request): boolean {
+  return redirect === 'follow' && integrity === '';
+}
+
+/** The request that a redirect asks for; nothing if the response is none. What the one before held is released. */
+async function redirected(
+  request: Request,
+  response: Response,
+  redirects: number,
+  again: BodyAgain | undefined,
+  permit: Permit,
+): Promise<Request | undefined> {
+  const { status, headers } = response;
+  try {
+    const redirect = redirectOf(request, status, headers.get('location'));
+    if (redirect === undefined) return undefined;
+    await permit.release();
+    discard(response);
+    if (redirects === MOST_REDIRECTS) throw new Error('redirect count exceeded');
+    const { keepsBody, sameOrigin, url, method } = redirect;
+    if (keepsBody && again === undefined) throw new Error('a body that is a stream is not sent twice');
+    const kept = [...request.headers].filter(
+      ([name]) => (keepsBody || !BODY_HEADER.test(name)) && (sameOrigin || !SECRET_HEADER.test(name)),
+    );
+    const { signal, credentials, mode, referrerPolicy, keepalive } = request;
+    const body = keepsBody ? ((await again!()) ?? null) : null;
+    return new Request(url, {
+      signal,
+      credentials,
+      mode,
+      referrerPolicy,
+      keepalive,
+      method,
+      headers: kept,
+      body,
+    });
+  } catch (cause) {
+    void permit.release();
+    discard(response);
+    throw new TypeError('fetch failed', { cause });
+  }
+}
+
+/** A response to which redirects led. */
+function asRedirected(response: Response): Response {
+  const clone = () => asRedirected(Response.prototype.clone.call(response));
+  return Object.defineProperties(response, {
+    redirected: { value: true },
+    clone: { value: clone, configurable: true },
+  });
 }
 
 /** Sends a request. What it holds is released if it fails. */
@@ -37,7 +129,11 @@ async function send(request: Request, init: RequestInit | undefined, call: Outbo
   try {
     // The dispatcher of Node's own `fetch` is no part of the request.
     const { dispatcher } = (init ?? {}) as { dispatcher?: unknown };
-    return await (dispatcher === undefined ? fetch(request) : fetch(request, { dispatcher } as RequestInit));
+    const options = {
+      ...(isFollowed(request) && { redirect: 'manual' }),
+      ...(dispatcher !== undefined && { dispatcher }),
+    };
+    return await fetch(request, options as RequestInit);
   } catch (error) {
     call.failed();
     throw error;

@@ -1,0 +1,94 @@
+import type { AxiosAnswer, AxiosRequest } from './axios-types.js';
+import { isStream } from './bodies.js';
+import { namedHeaders } from './named-headers.js';
+import { BODY_HEADER, redirectOf, SECRET_HEADER } from './redirects.js';
+
+/** What a request of axios says of redirects. */
+export interface AxiosRedirects {
+  readonly maxRedirects?: number | undefined;
+  readonly beforeRedirect?: ((options: Record<string, unknown>, response: object, request: object) => void) | undefined;
+  readonly transport?: unknown;
+  readonly httpVersion?: unknown;
+  readonly auth?: unknown;
+  readonly sensitiveHeaders?: string[] | undefined;
+  readonly fetchOptions?: object | undefined;
+}
+
+type Config = AxiosRequest & AxiosRedirects;
+
+/** As many redirects does axios follow by default. */
+const MOST_REDIRECTS = 21;
+
+/** As many redirects may be followed: none where axios follows none either. */
+export function mostRedirects({ maxRedirects, transport, httpVersion, fetchOptions }: Config): number {
+  const { redirect = 'follow' } = (fetchOptions ?? {}) as { redirect?: unknown };
+  if (redirect !== 'follow' || Number(httpVersion) === 2) return 0;
+  if (transport !== undefined && transport !== null) return 0;
+  return typeof maxRedirects === 'number' && maxRedirects >= 0 ? maxRedirects : MOST_REDIRECTS;
+}
+
+/** The same request, of which axios follows no redirects. */
+export function withoutRedirects<C extends Config>(config: C): C {
+  return { ...config, maxRedirects: 0, fetchOptions: { ...config.fetchOptions, redirect: 'manual' } };
+}
+
+/** The request that a redirect asks for; nothing if the response is none, or if the body cannot be sent again. */
+export async function redirectedConfig<C extends Config>(config: C, response: AxiosAnswer): Promise<C | undefined> {
+  const { status, headers } = response;
+  const named = namedHeaders(headers);
+  const location = named.get('location');
+  if (location === null || status < 300 || status >= 400) return undefined;
+  const { default: axios } = await import('axios');
+  const from = { url: axios.getUri(config as never), method: (config.method ?? 'get').toUpperCase() };
+  const redirect = redirectOf(from, status, location);
+  if (redirect === undefined) return undefined;
+  const { url, method, keepsBody, sameOrigin } = redirect;
+  if (keepsBody && isStream(config.data)) return undefined;
+  const secret = new Set((config.sensitiveHeaders ?? []).map((name) => name.toLowerCase()));
+  const isKept = (name: string) =>
+    (keepsBody || !BODY_HEADER.test(name)) &&
+    (sameOrigin || !(SECRET_HEADER.test(name) || secret.has(name.toLowerCase())));
+  const sent = Object.entries({ ...(config.headers as object) });
+  const next: Record<string, unknown> = Object.fromEntries(sent.filter(([name]) => isKept(name)));
+  const auth = sameOrigin ? config.auth : undefined;
+  // Apps change headers here, or throw.
+  const { href, hostname, host, port, protocol, pathname, search } = url;
+  const options = { href, hostname, host, port, protocol, path: pathname + search, method, headers: next };
+  const told = {
+    headers: Object.fromEntries(
+      Object.keys({ ...(headers as object) }).map((name) => [name.toLowerCase(), named.get(name.toLowerCase())]),
+    ),
+    statusCode: status,
+  };
+  config.beforeRedirect?.(options, told, { ...from, headers: Object.fromEntries(sent) });
+  const { AxiosHeaders } = axios;
+  const changed = { url: href, baseURL: undefined, params: undefined, method, auth };
+  const body = keepsBody ? {} : { data: undefined };
+  return { ...config, ...changed, ...body, headers: AxiosHeaders.from(options.headers as never) };
+}
+
+/** Lets a response, or an error, have the request as the app made it, and the URL that answered. */
+export function asSentWith(config: object, response: AxiosAnswer, error: unknown): void {
+  const { request } = response as { request?: { res?: { responseUrl?: string }; protocol?: string; path?: string } };
+  Object.assign(response, { config });
+  if (typeof error === 'object' && error !== null) Object.assign(error, { config });
+  const host = (request as { getHeader?: (name: string) => unknown } | undefined)?.getHeader?.('host');
+  if (request?.res === undefined || request.res.responseUrl !== undefined || typeof host !== 'string') return;
+  try {
+    request.res.responseUrl = new URL(request.path ?? '/', `${request.protocol ?? 'http:'}//${host}`).href;
+  } catch {
+    // What the request says of itself is no URL: then nothing does.
+  }
+}
+
+/** What axios says itself. */
+export async function tooManyRedirects(config: object, response: AxiosAnswer): Promise<Error> {
+  const { default: axios } = await import('axios');
+  const { request } = response as { request?: object };
+  return new axios.AxiosError(
+    'Maximum number of redirects exceeded',
+    'ERR_FR_TOO_MANY_REDIRECTS',
+    config as never,
+    request,
+  );
+}
