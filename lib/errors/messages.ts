@@ -87,6 +87,11 @@ export const messages = {
     `the package '@opentelemetry/api' could not be loaded, so nothing is measured; 'telemetry: false' does without: ${reason}`,
   wrongStatus: (got: unknown, words: readonly string[]) =>
     `whileFailing is ${show(got)}, wants one of ${words.join(', ')}`,
+  storeReplaced: () =>
+    'Redis answers, but the Sentinels name another server as the master, so what is counted now is lost',
+  missesFailovers: () =>
+    'redis: the connection does not listen to its Sentinels, so a master that froze goes on counting when it is back, until it is ' +
+    'demoted and all of that is lost; make it with { failoverDetector: true }',
   storeDown: () => "the store fails, so each limit does what its 'onStoreError' says",
   wrongMode: (variable: string, got: string) =>
     `the variable ${variable} of the environment is ${show(got)}, wants 'shadow', 'enforce' or nothing`,

@@ -15,6 +15,7 @@ import { Lists } from '../overrides/lists/lists.js';
 import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
 import { RedisOverrideStore } from '../overrides/redis.override-store.js';
 import { createClient, isClient, type RedisClient, resends } from '../redis/client.js';
+import { missesFailovers } from '../redis/sentinels.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
 import type { SlotReport } from '../stores/layers/slot-circuits.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
@@ -57,10 +58,12 @@ function reportSlot(news: SlotReport): void {
 export const storeProviders: Provider[] = [
   {
     provide: RATE_LIMIT_REDIS,
-    useFactory: ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
-      if (redis !== undefined && !isClient(redis)) return createClient(redis, timeoutMs);
-      if (redis !== undefined && resends(redis)) moduleLogger.warn(messages.resends());
-      return redis;
+    useFactory: async ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
+      if (redis === undefined) return undefined;
+      const client = isClient(redis) ? redis : await createClient(redis, timeoutMs);
+      if (client === redis && resends(client)) moduleLogger.warn(messages.resends());
+      if (missesFailovers(client)) moduleLogger.warn(messages.missesFailovers());
+      return client;
     },
     inject: [RATE_LIMIT_SETTINGS],
   },

@@ -9,6 +9,7 @@ import {
   type RedisClient,
   ignoreConnectionErrors,
 } from './client.js';
+import { endSentinels } from './sentinels.js';
 import { longestSilenceOf } from './silence.js';
 
 /** A connection is used once, and followed by a new one: so all of its ends are handled in one way. */
@@ -77,8 +78,7 @@ export class ChannelListener {
     this.connection = connection;
     ignoreConnectionErrors(connection);
     connection.once('end', () => {
-      // Those to Sentinels may stay.
-      connection.disconnect();
+      endSentinels(connection);
       this.onDisconnect();
       this.connectLater();
     });

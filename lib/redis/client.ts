@@ -5,6 +5,7 @@ import { messages } from '../errors/messages.js';
 import { reasonOf } from '../util/reason-of.js';
 import { forgetError, rememberError } from './connection-errors.js';
 import { handleFloatingCommands } from './floating-commands.js';
+import { HEARS_OF_FAILOVERS, ignoreSentinelErrors } from './sentinels.js';
 import { limitSilence } from './silence.js';
 
 /** A connection that the app made: it is used, and never closed, by this package. */
@@ -115,7 +116,7 @@ function make(
   const client =
     typeof redis === 'string'
       ? new Redis(redis, { ...options, ...always })
-      : new Redis({ ...options, ...redis, ...always });
+      : new Redis({ ...options, ...(redis.sentinels ? HEARS_OF_FAILOVERS : {}), ...redis, ...always });
   limitSilence(client, longestSilenceMs);
   return client;
 }
@@ -153,10 +154,9 @@ export function ignoreConnectionErrors(client: RedisClient): () => void {
   client.on('error', ignore);
   client.on('ready', forget);
   if (!isCluster(client)) {
-    const endHandling = handleFloatingCommands(client);
+    const releases = [release, handleFloatingCommands(client), ignoreSentinelErrors(client)];
     return () => {
-      release();
-      endHandling();
+      for (const end of releases) end();
     };
   }
   const nodes = new Map<Redis, () => void>();

@@ -1,9 +1,12 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import { CompiledLimit } from '../../limits/compiled-limit.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
-import { RATE_LIMIT_STORE } from '../../config/tokens.js';
+import type { RateLimitSettings } from '../../config/settings.js';
+import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../config/tokens.js';
 import type { Decision } from '../../limits/decision.js';
+import { isCluster, type RedisClient } from '../../redis/client.js';
+import { isMasterOfSentinels } from '../../redis/sentinels.js';
 import type { StoreLayer } from '../../stores/layers/store-layer.js';
 
 /** What `@nestjs/terminus` is told; it knows `'degraded'` from version 12 on. */
@@ -47,7 +50,11 @@ export class RateLimitHealthIndicator {
   );
 
   /** @internal */
-  constructor(@Inject(RATE_LIMIT_STORE) private readonly store: StoreLayer) {}
+  constructor(
+    @Inject(RATE_LIMIT_STORE) private readonly store: StoreLayer,
+    @Optional() @Inject(RATE_LIMIT_REDIS) private readonly redis: RedisClient | undefined,
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: Pick<RateLimitSettings, 'timeoutMs'>,
+  ) {}
 
   /**
    * Asks the store, within the `timeout` of the module. Never rejects because of the store; with `RateLimitArgumentError` if the
@@ -62,12 +69,18 @@ export class RateLimitHealthIndicator {
     if (!STATUSES.includes(whileFailing)) {
       throw new RateLimitArgumentError(messages.wrongStatus(whileFailing, STATUSES));
     }
-    const [source] = await Promise.all([this.probe(), this.store.probe()]);
+    const [source, isMaster] = await Promise.all([this.probe(), this.isMaster(), this.store.probe()]);
     const fails = source === FAILING || this.store.isBroken === true;
-    const health: RateLimitHealth<Status> = fails
-      ? { status: whileFailing, source: FAILING, message: messages.storeDown() }
-      : { status: 'up', source };
+    let health: RateLimitHealth<Status> = { status: 'up', source };
+    if (fails) health = { status: whileFailing, source: FAILING, message: messages.storeDown() };
+    else if (isMaster === false) health = { status: whileFailing, source, message: messages.storeReplaced() };
     return { [key]: health } as Record<Key, RateLimitHealth<Status>>;
+  }
+
+  /** A master that was replaced answers as before until it is demoted. */
+  private async isMaster(): Promise<boolean | undefined> {
+    const { redis } = this;
+    return redis === undefined || isCluster(redis) ? undefined : isMasterOfSentinels(redis, this.settings.timeoutMs);
   }
 
   private async probe(): Promise<Decision['source']> {

@@ -6,6 +6,7 @@ import { type Counter, startsOf } from '../../limits/counter.js';
 import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
+import { endSentinels } from '../../redis/sentinels.js';
 import { answerWith, DirectStore } from '../decide.js';
 import type {
   Charge,
@@ -141,6 +142,7 @@ export class RedisStore extends DirectStore implements Store {
       // The server has gone: the connection need not be ended in order.
     } finally {
       if (this.client.status !== 'end') this.client.disconnect();
+      else if (!isCluster(this.client)) endSentinels(this.client);
     }
   }
 

@@ -1,0 +1,176 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis-5';
+import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { RateLimitHealthIndicator } from '../../lib/nest/health/rate-limit.health-indicator.js';
+import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { type RedisSentinel, type RedisServer, startSentinel } from '../support/redis-servers.js';
+import { freshPrefix } from '../support/stores.js';
+import { until } from '../support/until.js';
+
+const limit = { name: 'counted', algo: 'fixed-window', rate: 1_000_000, interval: '1d' } as const;
+const MISSES = 'redis: the connection does not listen to its Sentinels';
+
+let sentinel: RedisSentinel;
+let warnings: string[];
+const cleanups: (() => unknown)[] = [];
+
+beforeEach(() => {
+  warnings = [];
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation((message: unknown) => void warnings.push(String(message)));
+  jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+});
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+  jest.restoreAllMocks();
+});
+
+async function start(
+  redis: NonNullable<RateLimitModuleOptions['redis']>,
+  prefix = freshPrefix(),
+): Promise<TestingModule> {
+  const module = RateLimitModule.forRoot({ redis, prefix, timeout: '1s' });
+  const app = await Test.createTestingModule({ imports: [module] }).compile();
+  await app.init();
+  return app;
+}
+
+const healthOf = async (app: TestingModule) =>
+  (await app.get(RateLimitHealthIndicator).isHealthy('limits', { whileFailing: 'down' })).limits;
+
+async function asked<T>({ url }: RedisServer, ask: (client: Redis) => Promise<T>): Promise<T> {
+  const client = new Redis(url);
+  try {
+    return await ask(client);
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** The three Sentinels. */
+const own = () => sentinel.servers.slice(2);
+
+/** Whether all Sentinels name the replica as the master. */
+async function hasSwitched(): Promise<boolean> {
+  const { name, replica } = sentinel;
+  const named = await Promise.all(
+    own().map((server) => asked(server, (client) => client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name))),
+  );
+  return (named as string[][]).every(([, port]) => Number(port) === replica.port);
+}
+
+/** How many connections listen to the Sentinels that run. */
+async function subscribed(): Promise<number> {
+  const running = own().filter((server) => server.running);
+  const lists = await Promise.all(running.map((server) => asked(server, (client) => client.client('LIST'))));
+  return lists.flatMap((list) => String(list).trim().split('\n')).filter((line) => / sub=1 /.test(line)).length;
+}
+
+describe('a master that freezes until another one is named', () => {
+  beforeEach(async () => {
+    sentinel = await startSentinel();
+    cleanups.push(() => sentinel.stop());
+  });
+
+  it('gets no instance back: what was confirmed is all there', async () => {
+    const { sentinels, name, master, replica } = sentinel;
+    const prefix = freshPrefix();
+    const app = await start({ sentinels, name }, prefix);
+    cleanups.push(() => app.close());
+    const limiter = app.get(LimiterService).for(limit);
+    let confirmed = 0;
+    const consume = async () => {
+      if ((await limiter.consume('user:1')).source === 'redis') confirmed += 1;
+    };
+    for (let i = 0; i < 20; i++) await consume();
+    await asked(master, (client) => client.wait(1, 10_000));
+    master.pause();
+    try {
+      // Nobody asks meanwhile: a connection that is silent would be replaced.
+      await until(hasSwitched);
+    } finally {
+      master.resume();
+    }
+    const before = confirmed;
+    await until(async () => {
+      await consume();
+      return confirmed >= before + 50;
+    });
+    // The new master has them.
+    expect(await asked(replica, async (client) => (await client.role())[0])).toBe('master');
+    const other = await start({ sentinels, name }, prefix);
+    cleanups.push(() => other.close());
+    const { remaining, source } = await other.get(LimiterService).for(limit).peek('user:1');
+    expect(source).toBe('redis');
+    expect(limit.rate - remaining).toBeGreaterThanOrEqual(confirmed);
+    expect(await healthOf(app)).toEqual({ status: 'up', source: 'redis' });
+    expect(warnings.filter((line) => line.startsWith(MISSES))).toEqual([]);
+  });
+
+  for (const [version, Client] of Object.entries({ 6: Redis, 5: Redis5 as unknown as typeof Redis })) {
+    it(`keeps a connection of the app by ioredis ${version} that does not listen, and health says so`, async () => {
+      const { sentinels, name, master } = sentinel;
+      const client = new Client({ sentinels, name, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 });
+      client.on('error', () => undefined);
+      cleanups.push(() => client.disconnect());
+      const app = await start(client);
+      cleanups.push(() => app.close());
+      expect(warnings.filter((line) => line.startsWith(MISSES))).toHaveLength(1);
+      expect(await healthOf(app)).toEqual({ status: 'up', source: 'redis' });
+      master.pause();
+      try {
+        await until(hasSwitched);
+      } finally {
+        master.resume();
+      }
+      expect(await healthOf(app)).toEqual({
+        status: 'down',
+        source: 'redis',
+        message: 'Redis answers, but the Sentinels name another server as the master, so what is counted now is lost',
+      });
+      // Once it is demoted.
+      await until(async () => (await healthOf(app)).status === 'up');
+    });
+  }
+});
+
+describe('an app that listens to its Sentinels', () => {
+  beforeAll(async () => {
+    sentinel = await startSentinel();
+  });
+  afterAll(() => sentinel.stop());
+
+  it('ends all of its connections', async () => {
+    const before = await subscribed();
+    const app = await start({ sentinels: sentinel.sentinels, name: sentinel.name });
+    await until(async () => (await subscribed()) > before);
+    await app.get(LimiterService).for(limit).consume('user:1');
+    await app.close();
+    await until(async () => (await subscribed()) === before);
+  });
+
+  it('does not, and is warned of that, if it says so', async () => {
+    const app = await start({ sentinels: sentinel.sentinels, name: sentinel.name, failoverDetector: false });
+    await app.close();
+    expect(warnings.filter((line) => line.startsWith(MISSES))).toHaveLength(1);
+  });
+
+  it('says nothing on the console of a Sentinel that is down', async () => {
+    const printed = jest.spyOn(console, 'error').mockImplementation(() => undefined);
+    const [down] = own();
+    await down!.kill();
+    const { sentinels, name } = sentinel;
+    const before = await subscribed();
+    const app = await start({ sentinels: sentinels.toReversed(), name, sentinelReconnectStrategy: () => 10 });
+    await until(async () => (await subscribed()) > before);
+    const limiter = app.get(LimiterService).for(limit);
+    for (let i = 0; i < 50; i++) expect((await limiter.consume('user:1')).source).toBe('redis');
+    expect(await healthOf(app)).toEqual({ status: 'up', source: 'redis' });
+    await app.close();
+    expect(printed).not.toHaveBeenCalled();
+    expect(warnings).toEqual([]);
+  });
+});
