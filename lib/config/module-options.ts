@@ -84,6 +84,14 @@ export interface RateLimitModuleOptions {
    */
   timeout?: Duration;
   /**
+   * How long a request waits for a client that reads its answer slowly, all its waits together: milliseconds or a duration. If the
+   * answer is complete by then, the request gives back what it holds of `concurrency` limits; if it is still being written, its
+   * connection is closed. A client that reads 16 KiB a second is not slow while an answer is written. `false` waits as long as the
+   * client likes.
+   * @default '30s'
+   */
+  sendTimeout?: Duration | false;
+  /**
    * While the store fails: `'local'` counts in process, `'allow'` lets pass, `'deny'` answers 503; or a function of the error
    * and the check that gives one of these. A limit may say otherwise.
    * @default 'local'

@@ -1,5 +1,5 @@
 import { type OnStoreError, STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
-import { duration, givenOptions, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
+import { duration, givenOptions, longDuration, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
@@ -24,6 +24,8 @@ export interface RateLimitSettings {
   readonly onMissingReader: OnMissingReader;
   readonly ipv6Prefix: number;
   readonly timeoutMs: number;
+  /** `Infinity` waits for clients as long as they like. */
+  readonly sendTimeoutMs: number;
   readonly prefix: string;
   readonly maxKeys: number;
   readonly maxWaiters: number;
@@ -59,6 +61,7 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'body',
   'lists',
   'timeout',
+  'sendTimeout',
   'onStoreError',
   'localShare',
   'onMissingKey',
@@ -111,6 +114,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     onMissingReader: oneOf(LOCATION, 'onMissingReader', orElse(options.onMissingReader, 'refuse'), ON_MISSING_READER),
     ipv6Prefix: wholeNumber(LOCATION, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
     timeoutMs,
+    sendTimeoutMs: sendTimeoutMs(options.sendTimeout),
     prefix: orElse(options.prefix, 'sluice'),
     refusalCache: orElse(options.refusalCache, true),
     telemetry: options.telemetry,
@@ -127,6 +131,13 @@ export function storeErrorPolicy(location: string, value: unknown): OnStoreError
   if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
   const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that gives one`;
   throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));
+}
+
+function sendTimeoutMs(value: RateLimitModuleOptions['sendTimeout'] = '30s'): number {
+  if (value === false) return Infinity;
+  const ms = longDuration(value);
+  if (!(ms > 0)) throw wrongOption('sendTimeout', value, "a duration such as '30s', more than 0, or false");
+  return ms;
 }
 
 function wrongOption(option: string, got: unknown, wants: string): RateLimitConfigError {

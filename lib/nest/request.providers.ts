@@ -10,6 +10,7 @@ import { RequestLimiter } from '../request/request-limiter.js';
 import { Requests } from '../request/requests.js';
 import { ResponseHeaders } from '../request/response-headers.js';
 import { ThrownRefusals } from '../request/thrown-refusals.js';
+import { SlowReaders } from '../request/slow-readers.js';
 import { Transports } from '../request/transports.js';
 import { ClientAddresses } from './client-addresses.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
@@ -26,6 +27,7 @@ export const requestProviders: readonly Provider[] = [
   DeniedAddresses,
   RequestCheck,
   Holds,
+  SlowReaders,
   Completions,
   RequestLimiter,
   LimitsInQuestion,

@@ -6,8 +6,11 @@ import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages.js';
 import { Lease } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
+import type { LeaseEnd } from '../algorithms/algorithm.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
+import { type Answer, answerOf } from '../transports/answer.js';
 import { type Awaitable, isPromise, mapAll } from '../util/awaitable.js';
 import { reasonOf } from '../util/reason-of.js';
 import { Answers } from './answers.js';
@@ -17,6 +20,13 @@ import { Holds } from './holds.js';
 import { leaseEndOf } from './lease-end.js';
 import type { LimitedRequest } from './limited-request.js';
 import { RequestCompletion } from './request-completion.js';
+import { type AnsweredRequest, SlowReaders } from './slow-readers.js';
+
+/** A lease, and the limit that it is of. */
+interface Held {
+  readonly lease: Lease;
+  readonly limit: CompiledLimit;
+}
 
 /** Completes requests: holds what a limit delays, and at the end gives back what does not count and releases what was held. */
 @Injectable()
@@ -28,6 +38,7 @@ export class Completions {
     private readonly queues: WaitQueues,
     private readonly holds: Holds,
     private readonly answers: Answers,
+    private readonly slowReaders: SlowReaders,
   ) {}
 
   /** Keeps what an allowed check charged. Returns a promise if the request has to wait before it goes on. */
@@ -61,7 +72,11 @@ export class Completions {
   private releaseAtEnd(request: LimitedRequest, charges: readonly RequestCharge[]): void {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
     if (waiting.length === 0) return;
-    const leases = waiting.flatMap((charge) => this.leaseOf(charge) ?? []);
+    const held = waiting.flatMap((charge) => {
+      const lease = this.leaseOf(charge);
+      return lease === undefined ? [] : [{ lease, limit: charge.limit }];
+    });
+    const leases = held.map(({ lease }) => lease);
     request.hold(leases);
     const { context, connection } = request;
     // Without a connection only a handler that runs reports the end.
@@ -71,15 +86,35 @@ export class Completions {
     completion.onLingering(() => {
       for (const lease of leases) lease.rest();
     });
-    // Nothing waits for what follows: a store of the user's own that fails otherwise than stores do must not end the process.
+    if (held.length > 0 && connection !== undefined) this.releaseAnswered(completion, answerOf(connection), held);
     completion.onOver((outcome) => {
-      // A refusal is answered with an error, which says nothing of how busy what it was kept from is.
-      const end = completion.wasRefused ? 'ignored' : leaseEndOf(outcome);
-      for (const lease of leases) lease.release(end).catch(logFailure);
+      release(leases, endOf(completion, outcome));
     });
     completion.onEnd((outcome) => {
       this.giveBackUncounted(waiting, outcome).catch(logFailure);
     });
+  }
+
+  /** Releases what is held for load once only the client is waited for, and what else is held after the time that it has. */
+  private releaseAnswered(completion: RequestCompletion, answer: Answer, held: readonly Held[]): void {
+    const load = held.filter(({ limit }) => limit.adapts).map(({ lease }) => lease);
+    const slots = held.filter(({ limit }) => !limit.adapts);
+    const request: AnsweredRequest = {
+      answer,
+      get isServed() {
+        return completion.isServed;
+      },
+      isEnforced: slots.some(({ limit }) => !limit.shadow),
+      release: () =>
+        release(
+          slots.map(({ lease }) => lease),
+          'ignored',
+        ),
+      releaseLoad: () => release(load, 'ignored'),
+    };
+    completion.onServed((outcome) => release(load, endOf(completion, outcome)));
+    this.slowReaders.follow(request);
+    completion.onOver(() => this.slowReaders.forget(request));
   }
 
   private leaseOf({ limit, identity, units, ticket, source, candidate }: RequestCharge): Lease | undefined {
@@ -113,6 +148,16 @@ export class Completions {
 /** The delay of one check: what an earlier one delayed has been held. */
 function delayOf({ entries, decisions }: StoreCheck): number {
   return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
+}
+
+/** What the end of a request says of load: a refusal says nothing of it, nor does how long a client takes to read its answer. */
+function endOf({ wasRefused, wasRead }: RequestCompletion, outcome: Outcome): LeaseEnd {
+  return wasRefused || !wasRead ? 'ignored' : leaseEndOf(outcome);
+}
+
+/** Nothing waits for the store: one of the user's own that fails otherwise than stores do must not end the process. */
+function release(leases: readonly Lease[], end: LeaseEnd): void {
+  for (const lease of leases) lease.release(end).catch(logFailure);
 }
 
 function logFailure(error: unknown): void {

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Outcome } from '../config/common-limit-options.js';
+import { answerOf } from '../transports/answer.js';
 import { type ClosableResponse, isGone, onClose } from '../transports/connection.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import type { CallRun } from './call-run.js';
@@ -35,12 +36,14 @@ export class RequestCompletion {
   private readonly endListeners: ((outcome: Outcome) => void)[] = [];
   private readonly overListeners: ((outcome: Outcome) => void)[] = [];
   private readonly lingeringListeners: (() => void)[] = [];
+  private readonly servedListeners: ((outcome: Outcome) => void)[] = [];
   private readonly runs: CallRun[] = [];
   private handled: HandlerEnd | undefined;
   private outcome: Outcome | undefined;
   private running = 0;
   private leftBehind: LongTimeout | undefined;
   private isOver = false;
+  private served = false;
   /** Whether a limit, or the app as it shuts down, keeps the request from its handler. */
   wasRefused = false;
 
@@ -73,6 +76,24 @@ export class RequestCompletion {
   /** Calls back once the request has ended, and only that is left of it which may never end. */
   onLingering(listener: () => void): void {
     this.lingeringListeners.push(listener);
+  }
+
+  /** Calls back once nothing is left to do but for the client, which has its whole answer to read; or once the request is over. */
+  onServed(listener: (outcome: Outcome) => void): void {
+    this.servedListeners.push(listener);
+    answerOf(this.connection!).onComplete(() => this.serve());
+  }
+
+  /** Whether nothing is left to do but for the client. */
+  get isServed(): boolean {
+    return this.running === 0 && this.connection?.writableEnded === true && this.runs.every(({ isIdle }) => isIdle);
+  }
+
+  /** Whether the answer, as far as there is one, never waited for its client, and was not cut off by it. */
+  get wasRead(): boolean {
+    const { connection, outcome } = this;
+    if (connection === undefined) return true;
+    return !answerOf(connection).waited && !(outcome?.aborted === true && connection.headersSent === true);
   }
 
   /** The request is not over while anything of a call is at work. A call that a guard refuses has no handler. */
@@ -108,12 +129,26 @@ export class RequestCompletion {
 
   private closed(): void {
     const { statusCode, headersSent, writableFinished, writableEnded } = this.connection ?? {};
-    const isHttp = this.context.getType() === 'http';
     // What had failed before the client left has failed, whether it waited for the answer or not.
-    const answeredBadly = isHttp && headersSent === true && (statusCode ?? 500) >= 400;
+    const answeredBadly = this.isHttp && headersSent === true && (statusCode ?? 500) >= 400;
     const aborted = !answeredBadly && (writableFinished === false || writableEnded === false);
-    const failed = isHttp ? (statusCode ?? 500) >= 400 : (this.handled?.failed ?? true);
-    this.end({ failed: failed || aborted, statusCode, error: this.handled?.error, aborted, context: this.context });
+    this.end(this.outcomeOf(aborted));
+  }
+
+  private get isHttp(): boolean {
+    return this.context.getType() === 'http';
+  }
+
+  private outcomeOf(aborted: boolean): Outcome {
+    const { statusCode } = this.connection ?? {};
+    const failed = this.isHttp ? (statusCode ?? 500) >= 400 : (this.handled?.failed ?? true);
+    return { failed: failed || aborted, statusCode, error: this.handled?.error, aborted, context: this.context };
+  }
+
+  private serve(): void {
+    if (this.served || !this.isServed) return;
+    this.served = true;
+    for (const listener of this.servedListeners) listener(this.outcome ?? this.outcomeOf(false));
   }
 
   private end(outcome: Outcome): void {
@@ -125,6 +160,7 @@ export class RequestCompletion {
   }
 
   private finish(): void {
+    if (this.servedListeners.length > 0) this.serve();
     if (this.isOver || this.outcome === undefined || this.running > 0) return;
     if (this.runs.every(({ isIdle }) => isIdle)) {
       this.isOver = true;

@@ -249,6 +249,9 @@ describe('start-up errors', () => {
     [{ defaults: [] }, "option 'defaults' is [], wants an object of options of limits"],
     [{ headers: 'draft-9' }, "option 'headers' is 'draft-9', wants one of draft-8, draft-6, legacy, a function"],
     [{ timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
+    [{ sendTimeout: 'soon' }, "option 'sendTimeout' is 'soon', wants a duration such as '30s', more than 0, or false"],
+    [{ sendTimeout: 0 }, "option 'sendTimeout' is 0, wants a duration such as '30s', more than 0, or false"],
+    [{ sendTimeout: true }, "option 'sendTimeout' is true, wants a duration such as '30s', more than 0, or false"],
     [
       { onStoreError: 'x' },
       "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one",

@@ -9,6 +9,12 @@ export class Connection extends EventEmitter {
   writableEnded?: boolean = false;
   shouldKeepAlive?: boolean = true;
 
+  /** The whole answer is on its way. */
+  end(): void {
+    Object.assign(this, { headersSent: true, writableEnded: true });
+    this.emit('prefinish');
+  }
+
   /** The client has the whole answer. */
   answer(statusCode = 200): void {
     this.leave({ statusCode, headersSent: true, writableFinished: true, writableEnded: true });

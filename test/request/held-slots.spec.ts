@@ -103,6 +103,28 @@ describe('a call that holds a slot', () => {
     expect(refund.mock.calls).toMatchObject([[[{ limit: { name: 'overload' }, end }]]]);
   });
 
+  it('holds no load once its answer is complete, however slowly that is read', async () => {
+    const refund = jest.spyOn(app.asked, 'refund');
+    app.call('overload', over()).pass();
+    connection.end();
+    await turn();
+    expect(refund.mock.calls).toMatchObject([[[{ limit: { name: 'overload' }, end: 'completed' }]]]);
+    connection.leave();
+    await turn();
+    expect(refund).toHaveBeenCalledTimes(1);
+  });
+
+  it.each([
+    ['waited for its client', () => connection.emit('drain') && connection.answer()],
+    ['was left in its midst', () => connection.leave({ headersSent: true })],
+  ])('learns nothing of an answer that %s', async (_, leave) => {
+    const refund = jest.spyOn(app.asked, 'refund');
+    app.call('overload', over()).pass();
+    leave();
+    await turn();
+    expect(refund.mock.calls).toMatchObject([[[{ limit: { name: 'overload' }, end: 'ignored' }]]]);
+  });
+
   it('says nothing of load if a limit refuses it later, whatever it is answered', async () => {
     const first = app.call('overload', { response: new Connection() });
     first.pass();
