@@ -1,6 +1,8 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { BUILT_IN } from '../key-resolvers/built-in.js';
 import { ipIdentity } from '../key-resolvers/ip.js';
+import { refuseImpossibleKey } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import type { RouteQuery } from './question.js';
 import { LOCATION } from './query.js';
@@ -40,6 +42,18 @@ export class Identities {
     }
   }
 
+  /** Refuses identities that no request can have: those that no `key` gives in this form. */
+  refuseImpossible(rules: readonly Rule[]): void {
+    for (const text of this.list) {
+      if (rules.length > 0 && !isAddress(text)) refuseImpossibleKey(rules, text, LOCATION);
+    }
+    for (const rule of rules) {
+      const text = Object.hasOwn(this.byName, rule.name) ? this.byName[rule.name]! : undefined;
+      if (text === undefined || text.startsWith('header:') || rule.settings.key.given === 'global') continue;
+      refuseImpossibleKey([rule], this.normal(text), LOCATION, `key.${rule.name}`);
+    }
+  }
+
   /** Whom a limit would count, if that is known. */
   of({ name, settings: { key, onMissingKey } }: Rule): FoundIdentity | undefined {
     const { given } = key;
@@ -64,9 +78,6 @@ export class Identities {
     return isAddress(identity) ? (ipIdentity(identity.slice(ADDRESS.length), this.ipv6Prefix) ?? identity) : identity;
   }
 }
-
-/** How the identities of the package's own keys begin. */
-const BUILT_IN = /^(?:ip|user|header):/;
 
 function isAddress(identity: string): boolean {
   return identity.startsWith(ADDRESS);

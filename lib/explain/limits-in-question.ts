@@ -14,6 +14,7 @@ import { LimitRegistry } from '../rules/limit-registry.js';
 import { classNameOf, type HandlerClass } from '../rules/namespaces.js';
 import type { Plan } from '../rules/plan.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
+import { refuseImpossibleKey } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import { addressOf, partsOf } from '../transports/read-request.js';
 import { type AskedLimit, askedFromCode, askedOfRequest, askedOfRoute, finds } from './asked-limit.js';
@@ -74,12 +75,15 @@ export class LimitsInQuestion {
     if (share !== undefined && !rules.some((rule) => rule.settings.share)) {
       throw new RateLimitConfigError(shareMessages.notShared(rules[0]!.name));
     }
+    refuseImpossibleKey(rules, key, LOCATION);
     const identities = new Map<Rule, string>();
     const costs = new Map<Rule, number>();
     for (const each of rules) {
       const levels = levelsOf(each, key, within);
       const asked = levelCosts(levels, { cost: cost ?? each.fixedCost, hasCost: cost !== undefined });
       for (const [index, { rule, identity }] of levels.entries()) {
+        const above = rule === each ? undefined : within?.[rule.name];
+        if (above !== undefined) refuseImpossibleKey([rule], above, LOCATION, `within.${rule.name}`);
         identities.set(rule, identity);
         costs.set(rule, asked[index]!);
       }
@@ -116,7 +120,10 @@ export class LimitsInQuestion {
     const { leftOut } = traced;
     const inForce = this.withLevels(traced.inForce);
     const identities = new Identities(query.key, this.settings.ipv6Prefix);
-    if (!plan.hasSources) identities.refuseOthers(inForce.map(({ rule }) => rule.name));
+    if (!plan.hasSources) {
+      identities.refuseOthers(inForce.map(({ rule }) => rule.name));
+      identities.refuseImpossible(inForce.map(({ rule }) => rule));
+    }
     const grouped = groupsOf(plan, { inForce, leftOut }, {});
     const besides = rulesBeside(grouped.groups);
     return {

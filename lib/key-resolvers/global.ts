@@ -1,3 +1,6 @@
+import { isIP } from 'node:net';
+import { keyMessages } from '../errors/key-messages.js';
+import { BUILT_IN } from './built-in.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** Counts all requests together. */
@@ -7,5 +10,12 @@ export const globalKey: KeyScheme<'global', true> = {
   describe: (_, name) => ({ name, noun: 'key' }),
   needsRoute: false,
   isPure: true,
+  // Code often counts by keys of its own beside it, but not by those of other limits.
+  formOf: () => ({
+    begins: 'global',
+    isOne: (text) => !BUILT_IN.test(text) && isIP(text) === 0,
+    mayBegin: (text) => !BUILT_IN.test(text),
+    wants: keyMessages.global,
+  }),
   resolve: () => () => 'global',
 };

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
+import { keyMessages } from '../errors/key-messages.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** The name of an HTTP header (RFC 9110). */
 const HEADER = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/;
+
+/** A SHA-256 in base64url. */
+const HASH = /^[\w-]{43}$/;
 
 /** Counts by the value of a request header. It may be a secret, such as an API key, so only its hash leaves the process. */
 export const headerKey: KeyScheme<`header:${string}`, string> = {
@@ -13,6 +17,14 @@ export const headerKey: KeyScheme<`header:${string}`, string> = {
   isPure: true,
   identityOf: (header, value) =>
     value.startsWith(`header:${header.toLowerCase()}:`) ? value : headerIdentity(header, value),
+  formOf(header) {
+    const begins = `header:${header.toLowerCase()}:`;
+    return {
+      begins,
+      isOne: (text) => text.startsWith(begins) && HASH.test(text.slice(begins.length)),
+      wants: () => keyMessages.headerValue(header),
+    };
+  },
   resolve(header) {
     const lowerCase = header.toLowerCase();
     return (_, { request }) => {

@@ -2,7 +2,8 @@ import { classKey, functionKey } from './custom.js';
 import { globalKey } from './global.js';
 import { headerKey } from './header.js';
 import { ipKey } from './ip.js';
-import type { KeyScheme } from './key-scheme.js';
+export { addressForm } from './ip.js';
+import type { KeyForm, KeyScheme } from './key-scheme.js';
 import { userKey } from './user.js';
 
 /** Every form of `key`. Adding one is a line here. */
@@ -24,6 +25,16 @@ export function identityOfValue(key: unknown, value: string): string | undefined
     if (parameter !== undefined) return scheme.identityOf === undefined ? value : scheme.identityOf(parameter, value);
   }
   return value;
+}
+
+/** The form of the identities that a `key` makes; nothing if it may be any text. */
+export function formOf(key: unknown): KeyForm | undefined {
+  if (typeof key !== 'string') return undefined;
+  for (const scheme of keySchemes) {
+    const parameter = scheme.parse(key, '');
+    if (parameter !== undefined) return scheme.formOf?.(parameter);
+  }
+  return undefined;
 }
 
 /** Every form of `key`, in the order in which they are tried. */

@@ -1,5 +1,6 @@
-import { isIPv4 } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { keyMessages } from '../errors/key-messages.js';
 import { flatCopy } from '../util/flat-copy.js';
 import { RecentMap } from '../util/recent-map.js';
 import type { RequestParts } from '../transports/request-reader.js';
@@ -53,6 +54,8 @@ class RecentIdentities {
   }
 }
 
+const IDENTITY = 'ip:';
+
 /** Counts by address. */
 export const ipKey: KeyScheme<'ip', true> = {
   form: "'ip'",
@@ -61,6 +64,12 @@ export const ipKey: KeyScheme<'ip', true> = {
   needsRoute: false,
   isPure: true,
   identityOf: (_, value) => (value.startsWith('ip:') ? value : undefined),
+  formOf: () => ({
+    begins: IDENTITY,
+    isOne: (text, ipv6Prefix) =>
+      text.startsWith(IDENTITY) && text !== IDENTITY && (addressForm(text, ipv6Prefix) ?? text) === text,
+    wants: keyMessages.address,
+  }),
   resolve: (_, { ipv6Prefix, proxyWarning }) => byIp(ipv6Prefix, proxyWarning),
 };
 
@@ -75,6 +84,15 @@ export const ipKey: KeyScheme<'ip', true> = {
 export function ipIdentity(address: unknown, ipv6Prefix = 64): string | undefined {
   if (typeof address !== 'string' || address === '') return undefined;
   return `ip:${isIPv4(address) ? address : network(address, ipv6Prefix)}`;
+}
+
+/**
+ * The identity of an address that somebody wrote down, with `ip:` in front of it or without: of an IPv6 address, that of its network.
+ * Nothing if the text is no address.
+ */
+export function addressForm(text: string, ipv6Prefix?: number): string | undefined {
+  const address = text.startsWith(IDENTITY) ? text.slice(IDENTITY.length) : text;
+  return isIP(withoutPort(address)) === 0 ? undefined : ipIdentity(address, ipv6Prefix);
 }
 
 /** An address without the port and the brackets that a proxy may put around it. */

@@ -18,6 +18,21 @@ export interface KeyDescription {
   readonly noun: string;
 }
 
+/** The form of the identities that a key makes. */
+export interface KeyForm {
+  /** How all of them begin. */
+  readonly begins: string;
+  /** Whether a text can be one. */
+  isOne(text: string, ipv6Prefix?: number): boolean;
+  /**
+   * Whether some of them can begin so.
+   * @default as all of them begin
+   */
+  mayBegin?(text: string): boolean;
+  /** What a text should be that is none, for messages. */
+  wants(text: string): string;
+}
+
 /** One form of `key`: how it is read, and how it finds the identity of a request. */
 export interface KeyScheme<Key = unknown, P = unknown> {
   /** How such a key is written, for messages: `'header:<name>'`. */
@@ -37,6 +52,11 @@ export interface KeyScheme<Key = unknown, P = unknown> {
    * already stays as it is. Nothing if it never makes it; the value itself unless given.
    */
   identityOf?(parameter: P, value: string): string | undefined;
+  /**
+   * The form of the identities that it makes.
+   * @default any text
+   */
+  formOf?(parameter: P): KeyForm;
   /** Makes what finds the identity of a request. */
   resolve(parameter: P, services: KeyServices): Identify;
 }

@@ -1,3 +1,4 @@
+import { keyMessages } from '../errors/key-messages.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** Counts by the authenticated user: the `id`, `sub` or `userId` of `request.user`, or `request.user` itself. */
@@ -9,6 +10,11 @@ export const userKey: KeyScheme<'user', true> = {
   needsUser: true,
   isPure: true,
   identityOf: (_, value) => (value.startsWith('user:') ? value : undefined),
+  formOf: () => ({
+    begins: 'user:',
+    isOne: (text) => text.startsWith('user:') && text.length > 'user:'.length,
+    wants: keyMessages.user,
+  }),
   resolve:
     () =>
     (_, { request }) => {

@@ -1,6 +1,7 @@
 import { assertKey, assertUnits } from '../limits/arguments.js';
 import { type Asked, type CorrectionOptions, readCorrection, readWithinOption } from '../limits/consume-options.js';
 import type { Counter } from '../limits/counter.js';
+import { assertPossibleKey } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import type { Charge, Store } from '../stores/store.js';
 import { levelCounter, levelsOf } from './levels.js';
@@ -27,6 +28,13 @@ export function wholeCounter({ rule }: CalledLimit, key: string): Counter {
   return { limit: rule.limitFor(key), identity: key };
 }
 
+/** The counter of a key that people or code name, and no request: one that the limit can have. */
+export function namedCounter(limit: CalledLimit, key: string): Counter {
+  const counter = wholeCounter(limit, key);
+  assertPossibleKey(limit.rule, key);
+  return counter;
+}
+
 /** The counter of a key, as calls of a priority, or for a tenant, meet it. */
 export function metCounter({ rule }: CalledLimit, key: string, asked: Asked): Counter {
   assertKey(key);
@@ -37,6 +45,22 @@ export function metCounter({ rule }: CalledLimit, key: string, asked: Asked): Co
 export function ownCounter(limit: CalledLimit, key: string, options: unknown): Counter {
   const within = readWithinOption(options);
   return isNested(limit, within) ? levelCounter(limit.rule, key, within) : wholeCounter(limit, key);
+}
+
+/** The same of a key that the limit can have, and all that it is within. */
+export function ownNamedCounter(limit: CalledLimit, key: string, options: unknown): Counter {
+  const within = readWithinOption(options);
+  return isNested(limit, within) ? possibleLevels(limit.rule, key, within)[0]! : namedCounter(limit, key);
+}
+
+/** The counters of all levels of a key that can be one. */
+function possibleLevels(rule: Rule, key: string, within: unknown): readonly Counter[] {
+  const levels = levelsOf(rule, key, within);
+  for (const level of levels) {
+    const own = level.rule === rule ? key : (within as Readonly<Record<string, string>>)[level.rule.name]!;
+    assertPossibleKey(level.rule, own);
+  }
+  return levels.map((level) => ({ limit: level.rule.limitFor(level.identity), identity: level.identity }));
 }
 
 /** What corrects the counters of all levels by so many units, as a tenant meets them if one is named. */
@@ -51,13 +75,9 @@ export function corrections(
   assertUnits(units);
   const { rule } = limit;
   if (isNested(limit, within)) {
-    return levelsOf(rule, key, within).map((level) => ({
-      limit: level.rule.limitFor(level.identity),
-      identity: level.identity,
-      units,
-      strict,
-    }));
+    return possibleLevels(rule, key, within).map((counter) => ({ ...counter, units, strict }));
   }
+  assertPossibleKey(rule, key);
   const { limit: own } = share === undefined ? wholeCounter(limit, key) : { limit: rule.limitForTenant(key, share) };
   return [{ limit: own, identity: key, units, strict }];
 }

@@ -2,7 +2,7 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { planMessages } from '../errors/plan-messages.js';
 import { assertCredits } from '../limits/arguments.js';
 import { readCreditId } from '../limits/consume-options.js';
-import { type CalledLimit, wholeCounter } from './called-limit.js';
+import { type CalledLimit, namedCounter } from './called-limit.js';
 import type { CreditOptions } from './limiter-options.js';
 
 /** Adds prepaid units of a key, or takes them back if `sign` is -1. Resolves to how many are left. */
@@ -14,7 +14,7 @@ export async function changeCredits(
   sign: 1 | -1,
 ): Promise<number> {
   const { name, store, queues } = limit;
-  const counter = wholeCounter(limit, key);
+  const counter = namedCounter(limit, key);
   assertCredits(units);
   const id = readCreditId(options);
   if (!counter.limit.takesCredits) throw new RateLimitArgumentError(planMessages.noCredits(name));

@@ -11,7 +11,7 @@ import type { Decision } from '../limits/decision.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { acquire, hold } from './acquire.js';
-import { corrections, ownCounter, wholeCounter } from './called-limit.js';
+import { corrections, namedCounter, ownNamedCounter } from './called-limit.js';
 import { consume } from './consume.js';
 import { changeCredits } from './credits.js';
 import type { Lease, LeasedDecision } from './lease.js';
@@ -167,7 +167,7 @@ export class Limiter {
    * expire meanwhile. A block that is not over yet is replaced. It is no offence, and keeps those that there are.
    */
   async block(key: string, duration: Duration, options?: WithinOptions): Promise<void> {
-    const counter = ownCounter(this, key, options);
+    const counter = ownNamedCounter(this, key, options);
     const ms = toMs('duration', duration);
     if (ms === 0) throw new RateLimitArgumentError(messages.wrongDuration('duration', duration));
     await Promise.all(withStarts(counter).map((each) => this.store.block(each, ms)));
@@ -178,7 +178,7 @@ export class Limiter {
    * stay.
    */
   async unblock(key: string, options?: WithinOptions): Promise<void> {
-    const counter = ownCounter(this, key, options);
+    const counter = ownNamedCounter(this, key, options);
     await Promise.all(withStarts(counter).map((each) => this.store.block(each, 0)));
     this.queues.wake(counter);
   }
@@ -188,7 +188,7 @@ export class Limiter {
    * What it is within keeps its own.
    */
   async reset(key: string, options?: WithinOptions): Promise<void> {
-    const counter = ownCounter(this, key, options);
+    const counter = ownNamedCounter(this, key, options);
     await this.store.reset(withStarts(counter));
     this.queues.restart(counter);
   }
@@ -198,7 +198,7 @@ export class Limiter {
    * first, all by default.
    */
   async history(key: string, windows?: number, options?: WithinOptions): Promise<WindowCount[]> {
-    const counter = ownCounter(this, key, options);
+    const counter = ownNamedCounter(this, key, options);
     if (windows !== undefined) assertHistory(windows);
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(this.name, algorithms.withAny('history')));
@@ -215,7 +215,7 @@ export class Limiter {
    * @param range the days; all that are kept by default
    */
   async usage(key: string, range?: UsageRange): Promise<Usage> {
-    return usageOf(this.store, wholeCounter(this, key), range);
+    return usageOf(this.store, namedCounter(this, key), range);
   }
 
   /**

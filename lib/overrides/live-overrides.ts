@@ -2,6 +2,7 @@ import type { Policy, PolicyOverride } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import type { LimitRegistry, NamedLimit } from '../rules/limit-registry.js';
+import { identityProblem } from '../rules/possible-keys.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';
 import { ExpiryQueue } from '../util/expiry-queue.js';
 import { LongTimeout } from '../util/long-timeout.js';
@@ -147,6 +148,13 @@ export class LiveOverrides {
     if (others.length === 0) return { overrides, limit };
     const locations = [limit, ...others].map(({ declaration }) => declaration.location);
     throw new RateLimitConfigError(messages.sameName(location, name, locations));
+  }
+
+  /** What is wrong with an identity that is to be on a list of all limits. */
+  problemOfIdentity(identity: string): string | undefined {
+    const { moduleRules, named, takesAnyKey } = this.registry;
+    const { ipv6Prefix } = (moduleRules[0] ?? named[0]?.rule)?.settings ?? {};
+    return identityProblem(identity, takesAnyKey, ipv6Prefix);
   }
 
   private holders(): OverrideHolder[] {

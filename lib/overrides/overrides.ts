@@ -4,6 +4,7 @@ import { OVERRIDE_STORE, RATE_LIMIT_LISTS } from '../config/tokens.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
+import { refuseImpossibleKeys } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import {
@@ -77,6 +78,7 @@ export class Overrides {
     const { definition, declaration } = limit;
     const location = `LimiterService.${method} of '${name}'`;
     const { key, ends, inherit, ...cause } = readRateOptions(options, location);
+    if (key !== '') refuseImpossibleKeys(limit.rule, key, location);
     const read = readPatch(definition, patch, location);
     const changed = this.compiler.compile(withPatch(definition, read), { ...declaration, location }).limit;
     this.registry.refuseChange(name, changed, location);
@@ -109,9 +111,10 @@ export class Overrides {
   }
 
   async setMode(name: string, mode: unknown, options: unknown): Promise<void> {
-    this.live.of(name, 'setMode');
+    const { limit } = this.live.of(name, 'setMode');
     const location = `LimiterService.setMode of '${name}'`;
     const { key, ends, ...cause } = readOptions(options, location);
+    if (key !== '') refuseImpossibleKeys(limit.rule, key, location);
     const value = JSON.stringify(readMode(mode, location));
     const item = { ...OF_MODE, limit: name, key, value, ends };
     await this.store.write({ operation: 'set', items: [item], ...cause });

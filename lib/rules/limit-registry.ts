@@ -9,6 +9,7 @@ import { type RateLimitSettings } from '../config/settings.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
 import type { Declaration } from './declaration.js';
+import { takesAnyKey } from './possible-keys.js';
 import type { Rule } from './rule.js';
 import { RuleCompiler } from './rule-compiler.js';
 import { withPolicy } from './with-policy.js';
@@ -46,6 +47,8 @@ export class LimitRegistry {
   onDefined: () => void = () => undefined;
   private readonly moduleLimits: readonly NamedLimit[];
   private readonly defined = new Map<string, NamedLimit>();
+  /** Whether a limit that is not named may have any key. */
+  private othersTakeAnyKey = false;
   /** The names of limits that others are within. */
   private readonly parents = new Set<string>();
   /** Limits that functions gave or code passed, by namespace: most give the same objects again and again. */
@@ -80,6 +83,11 @@ export class LimitRegistry {
   /** The limits whose rates can be changed by their names: those that are defined, and those of the module that have one. */
   get named(): NamedLimit[] {
     return [...this.moduleLimits, ...this.defined.values()];
+  }
+
+  /** Whether some limit of the app may have any text as a key. */
+  get takesAnyKey(): boolean {
+    return this.othersTakeAnyKey || [...this.moduleRules, ...this.named.map(({ rule }) => rule)].some(takesAnyKey);
   }
 
   has(name: string): boolean {
@@ -156,6 +164,7 @@ export class LimitRegistry {
     const rule = this.equal.of([place, limit], () =>
       this.linked(this.compiler.compile(limit, { location, namespace, onRoutes }), declaration),
     );
+    if (takesAnyKey(rule)) this.othersTakeAnyKey = true;
     if (rules === undefined) this.compiled.set(limit, (rules = new Map()));
     rules.set(place, rule);
     return rule;

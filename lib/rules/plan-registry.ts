@@ -133,7 +133,11 @@ export class PlanRegistry {
   }
 
   private compile(spec: LimitSpec, location: string, declarer: Declarer): Rule | RuleSource {
-    if (typeof spec === 'string') return this.registry.rule(spec, { location, namespace: '' });
+    if (typeof spec === 'string') {
+      const rule = this.registry.rule(spec, { location, namespace: '' });
+      rule.isOnRoute = true;
+      return rule;
+    }
     const namespace = this.namespaces.of(declarer);
     if (typeof spec !== 'function') {
       return this.registry.rule(spec, { location, namespace, onRoutes: true });

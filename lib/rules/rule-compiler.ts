@@ -143,6 +143,8 @@ export class RuleCompiler {
     });
     return new Rule(limit, {
       key,
+      hasKey: definition.key !== undefined,
+      ipv6Prefix,
       byAddress: this.keys.byAddress(ipv6Prefix),
       onMissingKey: oneOf(location, 'onMissingKey', orElse(common.onMissingKey, onMissingKey), ON_MISSING_KEY),
       addressIsMeant: (common.onMissingKey ?? this.settings.options.onMissingKey) !== undefined,

@@ -21,6 +21,13 @@ export interface RuleShare extends SharePlan {
 /** What a rule is made of besides its limit. */
 export interface RuleSettings {
   readonly key: BoundKey;
+  /** Whether the limit itself names it; else code may pass any. */
+  readonly hasKey?: boolean;
+  /**
+   * How many leading bits of an IPv6 address tell clients apart.
+   * @default 64
+   */
+  readonly ipv6Prefix?: number;
   /** Whom it counts if the key finds nobody. */
   readonly byAddress: IdentifyAddress;
   readonly onMissingKey: OnMissingKey;

@@ -31,6 +31,8 @@ export class Rule {
   readonly fixedPriority: Priority | undefined;
   /** @internal Finds the rules of all limits that its own is within. Set where it is within any. */
   findAncestors: (() => readonly Rule[]) | undefined;
+  /** @internal Whether a route names it. Of those of the module and of routes themselves it is known without. */
+  isOnRoute = false;
   private knownAncestors: readonly Rule[] | undefined;
 
   constructor(
@@ -78,6 +80,11 @@ export class Rule {
     const [parent] = this.ancestors;
     if (parent === undefined) return own;
     return identityWithin({ limit: parent.configured, identity: parent.identityAmong(found) }, own);
+  }
+
+  /** Whether requests are counted by it, and not only what code passes. */
+  get countsRequests(): boolean {
+    return this.isOnRoute || this.configured.namespace !== '';
   }
 
   /** Whether each route has a counter of its own, and so a rule. */

@@ -1,5 +1,16 @@
 import { afterEach, expect, it } from '@jest/globals';
-import { Body, Controller, Delete, Get, Injectable, Module, Param, Put, UseGuards } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  type ExecutionContext,
+  Get,
+  Injectable,
+  Module,
+  Param,
+  Put,
+  UseGuards,
+} from '@nestjs/common';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
@@ -7,6 +18,9 @@ import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import type { RatePatch } from '../../lib/overrides/override.js';
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
+
+const tenantOf = (context: ExecutionContext) =>
+  context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>().headers['x-tenant'];
 
 @Injectable()
 class AdminGuard {
@@ -47,9 +61,7 @@ class ApiController {
 }
 
 @Module({
-  imports: [
-    RateLimitModule.forRoot({ define: { api: { algo: 'gcra', rate: 100, interval: '1m', key: 'header:x-tenant' } } }),
-  ],
+  imports: [RateLimitModule.forRoot({ define: { api: { algo: 'gcra', rate: 100, interval: '1m', key: tenantOf } } })],
   controllers: [RatesController, ApiController],
 })
 class AppModule {}

@@ -82,6 +82,9 @@ class ExplainedController {
   }
 }
 
+const tenantOf = (context: ExecutionContext) =>
+  context.switchToHttp().getRequest<{ headers: Record<string, string | undefined> }>().headers['x-tenant'];
+
 let app: TriedApp;
 afterEach(() => app.close());
 
@@ -94,7 +97,7 @@ async function start() {
           { name: 'hourly', algo: 'sliding-window', rate: 1_000, interval: '1h' },
           { name: 'burst', algo: 'gcra', rate: 50, interval: '1s' },
         ],
-        define: { api: { algo: 'fixed-window', rate: 100, interval: '1m', key: 'header:x-tenant' } },
+        define: { api: { algo: 'fixed-window', rate: 100, interval: '1m', key: tenantOf } },
       }),
     ],
     controllers: [ReportsController, ExplainController, ExplainedController],

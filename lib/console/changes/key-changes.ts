@@ -37,6 +37,8 @@ export class KeyChanges {
     else if (entry !== undefined && keysOfShown(entry.rule, identity) === undefined) {
       fields.refuse('identity', consoleMessages.wantsPath([...entry.rule.ancestors.toReversed(), entry.rule]));
     }
+    const wants = entry && identity !== '' ? this.lookups.problemOf(entry, identity) : undefined;
+    if (wants !== undefined) fields.refuse('identity', consoleMessages.notOfLimit(wants));
     return () => ({ entry: entry!, identity: this.lookups.counted(entry!, identity) });
   }
 

@@ -15,6 +15,7 @@ import { type ConsoleRequest, keepContext } from './exchange.js';
 /** What one address may ask of the console of one instance: far more than a page does, and little enough to slow nothing down. */
 export const CONSOLE_LIMIT = {
   name: OWN_LIMIT,
+  key: 'ip',
   algo: 'gcra',
   rate: 50,
   interval: '1s',

@@ -3,9 +3,12 @@ import type { Explainer } from '../../explain/explainer.js';
 import { formatExplanation } from '../../explain/format.js';
 import { keysOfShown } from '../../limiter/levels.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
+import { consoleMessages } from '../../errors/console-messages.js';
+import { keyProblem } from '../../rules/possible-keys.js';
 import { hashOf } from '../../telemetry/decision-event.js';
 import type { HistoryWindow, LimitState, Lookup } from '../api.js';
 import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog.js';
+import { wrongFields } from '../problem.js';
 import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 
 /** Addresses are counted as networks wherever the app says by name what counts. */
@@ -28,7 +31,7 @@ export class Lookups {
 
   /** All limits whose keys can be looked up. */
   async all(identity: string): Promise<Lookup> {
-    const entries = this.catalog.entries().filter(({ rule }) => !rule.perRoute);
+    const entries = this.entriesOf(identity);
     const id = hashOf(countedIdentity(identity, BY_NAME, this.ipv6Prefix));
     const limits: LimitState[] = [];
     for (let at = 0; at < entries.length; at += PER_TURN) {
@@ -36,6 +39,21 @@ export class Lookups {
       limits.push(...(await Promise.all(some)));
     }
     return { id, limits };
+  }
+
+  /** What is wrong with an identity that a limit never counts: the form of those that it does. */
+  problemOf(entry: CatalogEntry, identity: string): string | undefined {
+    // What it is within is looked for by name.
+    return entry.rule.isNested ? undefined : keyProblem(entry.rule, this.counted(entry, identity));
+  }
+
+  /** The limits that may count an identity. Throws a `ConsoleProblem` if none does, though there are some. */
+  private entriesOf(identity: string): CatalogEntry[] {
+    const all = this.catalog.entries().filter(({ rule }) => !rule.perRoute);
+    const entries = all.filter((entry) => this.problemOf(entry, identity) === undefined);
+    if (entries.length > 0 || all.length === 0) return entries;
+    const wants = [...new Set(all.map((entry) => this.problemOf(entry, identity)!))];
+    throw wrongFields([{ field: 'identity', message: consoleMessages.countedByNone(wants) }]);
   }
 
   /** What a limit counts an identity as. */

@@ -1,4 +1,7 @@
 import type { ListEntry, ListName } from '../../config/list-entry.js';
+import { RateLimitConfigError } from '../../errors/errors.js';
+import { keyMessages } from '../../errors/key-messages.js';
+import { refuseImpossibleKeys } from '../../rules/possible-keys.js';
 import type { LiveOverrides } from '../live-overrides.js';
 import { type OverrideStore, WITHOUT_QUOTA } from '../override-store.js';
 import type { ListedEntry, ListPage } from './list.js';
@@ -30,6 +33,7 @@ export class ListChanges {
     const location = `LimiterService.${list}`;
     const key = readEntry(entry, location);
     const { limit, ends, ...cause } = readListOptions(options, location);
+    this.refuseImpossible(entry, limit, list, location);
     const item = { ...OF_LIST, limit: this.limit(limit, list), key, value: JSON.stringify(list), ends };
     await this.store.write({ operation: 'set', items: [item], ...cause });
   }
@@ -61,6 +65,16 @@ export class ListChanges {
       next = `${name}\n${listed.key}`;
     }
     return { entries, next: undefined };
+  }
+
+  /** Refuses an identity that no limit counts by. */
+  private refuseImpossible(entry: ListEntry, limit: string | undefined, list: ListName, location: string): void {
+    const option = entry.identity === undefined ? 'pattern' : 'identity';
+    const text = entry.identity ?? entry.pattern;
+    if (text === undefined) return;
+    if (limit !== undefined) return refuseImpossibleKeys(this.live.of(limit, list).limit.rule, text, location, option);
+    const wants = option === 'identity' ? this.live.problemOfIdentity(text) : undefined;
+    if (wants !== undefined) throw new RateLimitConfigError(keyMessages.secretOption(location, option, wants));
   }
 
   private limit(name: string | undefined, method: string): string {
