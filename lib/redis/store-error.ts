@@ -24,10 +24,16 @@ interface Place {
   readonly sentinels?: readonly unknown[] | null;
 }
 
-/** Where a client connects to, for messages: never with a password. Of a Cluster, the node says it. */
-export function serverOf({ isCluster, options }: Pick<RedisClient, 'isCluster' | 'options'>): string | undefined {
+/**
+ * Where a client connects to, for messages: never with a password. Of a Cluster, the node says it. A client that only behaves as one
+ * of ioredis does may not say it.
+ */
+export function serverOf({
+  isCluster,
+  options,
+}: Partial<Pick<RedisClient, 'isCluster' | 'options'>>): string | undefined {
   if (isCluster) return undefined;
-  const { host, port, path, name, sentinels } = options as Place;
+  const { host, port, path, name, sentinels } = (options ?? {}) as Place;
   if (sentinels) return `the master '${name}' of the Sentinels`;
-  return path ?? `${host}:${port}`;
+  return path ?? (host === undefined ? undefined : `${host}:${port}`);
 }
