@@ -64,6 +64,11 @@ describe('the guide of calls to others', () => {
     expect((await partner(api)).status).toBe(200);
   });
 
+  it('holds a configured rate that may be too high', async () => {
+    const supplier = limiters.fetch(['supplier', { algo: 'learned', name: 'supplier-learnt' }], { learn: true });
+    expect([(await supplier(api)).status, await left('supplier')]).toEqual([200, 999]);
+  });
+
   it('limits axios and undici', async () => {
     const httpService = new HttpService(axios.create());
     const [options] = [{}];

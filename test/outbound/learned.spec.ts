@@ -28,7 +28,10 @@ describe('a limit without a configured rate', () => {
 
   beforeEach(async () => {
     clock = new TestClock();
-    const define = { known: { algo: 'gcra', rate: 1, interval: '1s' } } as const;
+    const define = {
+      known: { algo: 'gcra', rate: 1, interval: '1s' },
+      ceiling: { algo: 'fixed-window', rate: 2, interval: '1h' },
+    } as const;
     ({ app, limiters } = await startLimiters({ define, store: createTestingStore({ clock }) }));
     [headers, status] = [{}, 200];
     upstream = await Upstream.start((_, response) => void response.writeHead(status, headers).end());
@@ -74,6 +77,23 @@ describe('a limit without a configured rate', () => {
     await call();
     // From 30 a minute it grew by a sixteenth of that, to 33 in whole units.
     await learnt(1819);
+  });
+
+  it('holds below a configured rate that is too high', async () => {
+    const both = limiters.fetch(['ceiling', PARTNER], { learn: true, timeout: 0 });
+    const send = async () => (await both(upstream.url)).arrayBuffer();
+    const refusal = () => send().catch((reason: unknown) => reason as RateLimitTimeoutError);
+    await send();
+    await until(async () => {
+      const { decision } = (await refusal()) as RateLimitTimeoutError;
+      return decision!.limit === 'partner' && decision!.retryAfterMs === 500;
+    });
+    expect((await limiters.for('ceiling').peek('global')).remaining).toBe(1);
+    clock.advance('500ms');
+    await send();
+    // The configured rate is the ceiling.
+    clock.advance('5s');
+    expect(((await refusal()) as RateLimitTimeoutError).decision!.limit).toBe('ceiling');
   });
 
   it('waits as long as a refusal says', async () => {
