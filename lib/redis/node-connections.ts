@@ -59,6 +59,16 @@ export class NodeConnections {
     return node.evalsha(sha, keys.length, ...keys, ...args);
   }
 
+  /** Deletes keys of one slot together; one by one while it is being moved, since some of them are always missing on one node. */
+  async delete(name: string, keys: readonly string[]): Promise<void> {
+    try {
+      await (this.of(name) ?? this.client).del(...keys);
+    } catch (error) {
+      if (!this.isForClient(error)) throw error;
+      await Promise.all(keys.map((key) => this.client.del(key)));
+    }
+  }
+
   /** What is sent to a node meanwhile leaves in one write. */
   inOneWrite(send: () => void): void {
     const streams: Redis['stream'][] = [];

@@ -47,6 +47,12 @@ export class Script {
     });
   }
 
+  /** Deletes keys of one slot, which a node of a Cluster has. */
+  async delete(keys: readonly string[], node: string | undefined): Promise<void> {
+    if (this.nodes === undefined) await this.client.del(...keys);
+    else await this.nodes.delete(node ?? '', keys);
+  }
+
   /** Why calls of a slot may fail: it was said to be moving within so many milliseconds. */
   whyMoving(slot: number, withinMs: number): string | undefined {
     return this.nodes?.moving.reasonOf(slot, withinMs);

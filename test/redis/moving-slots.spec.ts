@@ -188,6 +188,18 @@ describe('a slot that is being moved', () => {
     expect((await limiters.for(first).peek(single!)).remaining).toBe(99);
   });
 
+  it('is reset, though some of its keys have moved and some have never been', async () => {
+    await start({ timeout: '5s' });
+    await check(MOVING);
+    await whileMoving(async (source, target) => {
+      const [one] = await source.client.cluster('GETKEYSINSLOT', SLOT, 1);
+      await move(source, target, [one!]);
+      for (const limit of [first, second]) await limiters.for(limit).reset(MOVING);
+      for (const limit of [first, second]) expect((await limiters.for(limit).peek(MOVING)).remaining).toBe(100);
+    });
+    expect(errors).toEqual([]);
+  });
+
   it('is asked no more once the time is over', async () => {
     await start({ timeout: '100ms' });
     await check(MOVING);

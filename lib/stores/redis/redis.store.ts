@@ -248,7 +248,7 @@ export class RedisStore extends DirectStore implements Store {
     if (hold !== undefined && (usage !== undefined || takesCredits)) await this.releaseLapsed(counter);
     // Credits that came back, by that or another rate, are noted at the counter only.
     if (takesCredits) await this.credit({ ...counter, units: 0 });
-    await this.calls.guarded(() => this.client.del(...keys));
+    await this.calls.delete(keys, this.nodeOf?.(counter));
   }
 
   /** Units of holds that have lapsed come off, some of them at a time. */

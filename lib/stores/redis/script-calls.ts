@@ -61,6 +61,11 @@ export class ScriptCalls {
     return this.script.whyMoving(slot, 2 * this.timeoutMs);
   }
 
+  /** Deletes keys of one slot. */
+  delete(keys: readonly string[], node: string | undefined): Promise<void> {
+    return this.guarded(() => this.script.delete(keys, node));
+  }
+
   /** The calls that are made meanwhile leave in one write a node of a Cluster. */
   inOneWrite(send: () => void): void {
     this.script.inOneWrite(send);
