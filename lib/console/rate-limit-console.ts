@@ -33,6 +33,7 @@ import { ListChanges } from './changes/list-changes.js';
 import { RateChanges } from './changes/rate-changes.js';
 import type { ReadRoutes, ReadSettings } from './console-options.js';
 import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
+import { CONSOLE_LIMIT, LookupBudget } from './console-limit.js';
 import { LiveFeed } from './http/live-feed.js';
 import { LimitCatalog, OWN_LIMIT } from './limit-catalog.js';
 import { ShownNames } from './shown-names.js';
@@ -57,6 +58,10 @@ export class RateLimitConsole
   readonly live: LiveFeed;
   readonly top: TopLists;
   readonly lookups: Lookups;
+  /** How many leading bits of an IPv6 address tell viewers apart. */
+  readonly ipv6Prefix: number;
+  /** What look-ups cost those who make them. */
+  readonly lookupBudget: LookupBudget;
   readonly keys: KeyChanges;
   readonly rates: RateChanges;
   readonly lists: ListChanges;
@@ -90,6 +95,8 @@ export class RateLimitConsole
     const now = () => clock.now();
     const names = new ShownNames(isPlain);
     const redis = client && new ConsoleRedis(client, prefix, timeoutMs);
+    this.ipv6Prefix = ipv6Prefix;
+    this.lookupBudget = new LookupBudget(service.for(CONSOLE_LIMIT), () => this.catalog.entries().length);
     this.stream = stream;
     this.prefix = prefix;
     this.redis = redis;

@@ -25,6 +25,7 @@ export const policyMessages = {
   noAnchors: () => 'anchors and aliases are not read, wants the value itself',
   noTags: (tag: string) => `the tag ${show(tag)} is not read, wants plain values`,
   wrongName: () => 'wants a text as a name, in quotes if it looks like a number',
+  elsewhere: () => 'it leads to another folder than before, wants it in its own or where it stood at the start',
   unreadable: (reason: string) => `it cannot be read: ${reason}`,
   failed: (reason: string) => `the function failed: ${reason}`,
   timedOut: (timeoutMs: number) => `it gave nothing within ${timeoutMs} ms`,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { open, realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { policyMessages } from '../errors/policy-messages.js';
 import { reasonOf } from '../util/reason-of.js';
 import type { PolicySource } from './policy-source.js';
@@ -22,6 +22,8 @@ export class FilePolicySource implements PolicySource {
   private readStamp = '';
   private lastStamp = '';
   private digest = '';
+  /** The folder that the file really stood in when it was read first. */
+  private folder: string | undefined;
 
   /** The file, wherever the process goes. */
   private readonly path: string;
@@ -33,7 +35,7 @@ export class FilePolicySource implements PolicySource {
   async read(): Promise<PolicyReading> {
     this.lastStamp = await stampOf(this.path);
     this.readStamp = this.lastStamp;
-    const content = await contentOf(this.path);
+    const content = await this.content();
     this.digest = digestOf(content);
     return this.readingOf(content);
   }
@@ -44,7 +46,7 @@ export class FilePolicySource implements PolicySource {
     this.lastStamp = stamp;
     if (stamp === this.readStamp) return undefined;
     if (!isSettled) return 'changing';
-    const content = await contentOf(this.path);
+    const content = await this.content();
     // It was written to after all.
     if ((await stampOf(this.path)) !== stamp) return 'changing';
     this.readStamp = stamp;
@@ -56,6 +58,22 @@ export class FilePolicySource implements PolicySource {
 
   close(): void {}
 
+  /**
+   * Reads the file, if it still stands in its folder, or where it stood first: messages quote what is wrong in it, and whoever may write to
+   * the folder may not read all that the process may.
+   */
+  private async content(): Promise<Content> {
+    try {
+      const file = await realpath(this.path);
+      this.folder ??= dirname(file);
+      const own = await realpath(dirname(this.path));
+      if (![own, this.folder].some((folder) => isWithin(file, folder))) return { error: policyMessages.elsewhere() };
+      return await contentOf(file);
+    } catch (error) {
+      return { error: reasonOf(error) };
+    }
+  }
+
   private async readingOf(content: Content): Promise<PolicyReading> {
     const { name } = this;
     const problems = new Problems();
@@ -65,6 +83,11 @@ export class FilePolicySource implements PolicySource {
     }
     return readPolicy(name, await readText(name, content.bytes, problems), problems);
   }
+}
+
+function isWithin(file: string, folder: string): boolean {
+  const path = relative(folder, file);
+  return path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..';
 }
 
 /** Tells versions of a file apart without reading it: by inode, size and times. */
@@ -78,7 +101,11 @@ async function stampOf(path: string): Promise<string> {
 }
 
 /** A pipe that nobody writes to would be waited for, and keep the process alive. Windows knows no such flag. */
-const READ_AT_ONCE = constants.O_RDONLY | ((constants.O_NONBLOCK as number | undefined) ?? 0);
+const READ_AT_ONCE =
+  constants.O_RDONLY |
+  ((constants.O_NONBLOCK as number | undefined) ?? 0) |
+  // Its links have been followed.
+  ((constants.O_NOFOLLOW as number | undefined) ?? 0);
 
 /** Reads a file, but no more of one that is too large than tells so. */
 async function contentOf(path: string): Promise<Content> {

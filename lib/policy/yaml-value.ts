@@ -3,7 +3,7 @@ import { policyMessages } from '../errors/policy-messages.js';
 import { show } from '../errors/wording.js';
 import { type Located, type LocatedEntry, type Place, within } from './located.js';
 import type { Problems } from './problems.js';
-import { MOST_LEVELS, isTooDeep } from './yaml-depth.js';
+import { MOST_LEVELS, tokensOf } from './yaml-tokens.js';
 
 type Yaml = typeof import('yaml');
 
@@ -85,12 +85,12 @@ export async function parseYaml(
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
   const file: YamlFile = { name, yaml, lines, problems };
-  if (isTooDeep(yaml, text)) {
+  const tokens = await tokensOf(yaml, text, lines);
+  if (tokens === undefined) {
     problems.add({ name, path: '' }, policyMessages.notYaml(policyMessages.tooDeep(MOST_LEVELS)));
     return undefined;
   }
-  const document: Document.Parsed = yaml.parseDocument(text, {
-    lineCounter: lines,
+  const composer = new yaml.Composer({
     version: '1.2',
     schema: 'core',
     // A pair of names each is compared with all before it: a long file would take minutes.
@@ -98,9 +98,17 @@ export async function parseYaml(
     merge: false,
     prettyErrors: false,
   });
+  const documents = composer.compose(tokens, true, text.length) as Iterator<Document.Parsed>;
+  // There always is one.
+  const document = documents.next().value as Document.Parsed;
+  const another = documents.next().value as Document.Parsed | undefined;
   const [error] = document.errors;
-  if (error !== undefined) {
-    problems.add(placeOf(file, error.pos[0], ''), policyMessages.notYaml(error.message));
+  if (error !== undefined || another !== undefined) {
+    const offset = error?.pos[0] ?? another!.range[0];
+    problems.add(
+      placeOf(file, offset, ''),
+      policyMessages.notYaml(error?.message ?? 'Source contains multiple documents'),
+    );
     return undefined;
   }
   if (document.contents === null) {

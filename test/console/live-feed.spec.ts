@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { Tick, TopKeys } from '../../lib/console/api.js';
-import { LiveFeed } from '../../lib/console/http/live-feed.js';
+import { LiveFeed, MOST_VIEWERS } from '../../lib/console/http/live-feed.js';
 import { nodeResponse } from '../support/responses.js';
 
 beforeEach(() => void jest.useFakeTimers({ now: 0 }));
@@ -21,4 +21,28 @@ it('reads once a second for all viewers, also if several come before the first r
   const after = readings;
   await jest.advanceTimersByTimeAsync(5000);
   expect(readings).toBe(after);
+});
+
+it('gives nobody all places: whoever has most of them makes room for others', () => {
+  const feed = new LiveFeed(
+    () => Promise.resolve({} as Tick),
+    () => Promise.resolve({} as TopKeys),
+    Date.now,
+  );
+  const places = new Map<string, number>();
+  const come = (from: string) => {
+    const response = nodeResponse();
+    feed.makeRoom(from);
+    feed.add(response, {}, undefined, from);
+    places.set(from, (places.get(from) ?? 0) + 1);
+    response.on('finish', () => places.set(from, places.get(from)! - 1));
+  };
+  for (let viewer = 0; viewer < MOST_VIEWERS; viewer++) come('greedy');
+  expect(() => come('greedy')).toThrow('viewers look at this instance already');
+  for (let viewer = 0; viewer < MOST_VIEWERS / 2; viewer++) come('other');
+  expect(() => come('other')).toThrow('viewers look at this instance already');
+  expect(() => come('greedy')).toThrow('viewers look at this instance already');
+  come('third');
+  expect(feed.size).toBe(MOST_VIEWERS);
+  feed.close();
 });

@@ -1,6 +1,7 @@
 import { expect, it, jest } from '@jest/globals';
 import type { LimitDefinition } from '../../lib/config/limit-definition.js';
 import type { Lookup } from '../../lib/console/api.js';
+import { CONSOLE_LIMIT } from '../../lib/console/console-limit.js';
 import { Lookups } from '../../lib/console/views/lookups.js';
 import { ConsoleApp, THINGS } from './console-app.js';
 
@@ -22,6 +23,22 @@ it('looks some of many limits up at a time, so that requests have their turn', a
     expect(most).toBeLessThanOrEqual(50);
   } finally {
     jest.restoreAllMocks();
+    await app.close();
+  }
+});
+
+it('counts a look-up by the limits that it reads', async () => {
+  const define: Record<string, LimitDefinition> = {};
+  for (let limit = 0; limit < 150; limit++) define[`limit-${limit}`] = THINGS;
+  const app = await ConsoleApp.start({ controllers: [], limits: { define } });
+  try {
+    const { lookupBudget } = app.console;
+    const takes = Array.from({ length: 20 }, () => lookupBudget.take('ip:203.0.113.7'));
+    const outcomes = await Promise.allSettled(takes);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(Math.floor(CONSOLE_LIMIT.burst / 30));
+    expect(outcomes.at(-1)).toMatchObject({ reason: { status: 429, retryAfter: expect.any(Number) } });
+    await lookupBudget.take('ip:203.0.113.8');
+  } finally {
     await app.close();
   }
 });

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { utimes } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { FilePolicySource } from '../../lib/policy/file.source.js';
 import { PolicyFolder } from './policy-folder.js';
@@ -65,6 +67,29 @@ describe('a file that is looked at', () => {
     expect(await looks(source, 1)).toEqual([undefined]);
     await folder.mount('limits.yaml', TWO);
     expect(await looks(source, 3)).toEqual(['changing', [{ rate: 2 }, 1], undefined]);
+  });
+
+  it('is not read in another folder, whose file it may be, but where it stood first', async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), 'sluice-elsewhere-'));
+    await writeFile(join(elsewhere, 'secrets.yaml'), 'password: hunter2\n');
+    const source = await opened();
+    await folder.remove('limits.yaml');
+    await symlink(join(elsewhere, 'secrets.yaml'), folder.path('limits.yaml'));
+    const refused = expect.stringContaining('it leads to another folder than before');
+    expect(await looks(source, 3)).toEqual(['changing', refused, undefined]);
+    await folder.replace('limits.yaml', TWO);
+    expect(await looks(source, 2)).toEqual(['changing', [{ rate: 2 }, 1]]);
+    // One that was put there as a link may be turned within the folder that it leads to.
+    await writeFile(join(elsewhere, 'v1.yaml'), ONE);
+    await writeFile(join(elsewhere, 'v2.yaml'), TWO);
+    await folder.remove('limits.yaml');
+    await symlink(join(elsewhere, 'v1.yaml'), folder.path('limits.yaml'));
+    const linked = new FilePolicySource(folder.path('limits.yaml'));
+    expect(await linked.read()).toHaveProperty('policy');
+    await folder.remove('limits.yaml');
+    await symlink(join(elsewhere, 'v2.yaml'), folder.path('limits.yaml'));
+    expect(await looks(linked, 2)).toEqual(['changing', [{ rate: 2 }, 1]]);
+    await rm(elsewhere, { recursive: true });
   });
 
   it('does not count as another one for being touched', async () => {

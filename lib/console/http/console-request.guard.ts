@@ -2,26 +2,16 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import type { RateLimitSettings } from '../../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
 import { consoleMessages } from '../../errors/console-messages.js';
-import { ipIdentity } from '../../key-resolvers/ip.js';
 import { RateLimitDeniedException } from '../../http/rate-limit-denied.exception.js';
 import type { Limiter } from '../../limiter/limiter.js';
 import { LimiterService } from '../../nest/limiter.service.js';
 import { DeniedAddresses } from '../../request/denied-addresses.js';
 import { CONSOLE_HEADER } from '../api.js';
-import { OWN_LIMIT } from '../limit-catalog.js';
+import { CONSOLE_LIMIT, tooMany } from '../console-limit.js';
 import { ConsoleProblem } from '../problem.js';
-import { type ConsoleRequest, keepContext } from './exchange.js';
+import { clientOf, type ConsoleRequest, keepContext } from './exchange.js';
 
-/** What one address may ask of the console of one instance: far more than a page does, and little enough to slow nothing down. */
-export const CONSOLE_LIMIT = {
-  name: OWN_LIMIT,
-  key: 'ip',
-  algo: 'gcra',
-  rate: 50,
-  interval: '1s',
-  burst: 200,
-  scope: 'instance',
-} as const;
+export { CONSOLE_LIMIT };
 
 /** Whoever can be asked without the page: links lead to it, and it loads its files. */
 const OPEN_HANDLERS: readonly string[] = ['page', 'asset'];
@@ -45,12 +35,9 @@ export class ConsoleRequestGuard implements CanActivate {
     if (this.denied.mayRefuse && this.denied.refuses({ parts: { request } })) {
       throw new RateLimitDeniedException(this.settings.options.lists?.status);
     }
-    const identity = ipIdentity(request.ip, this.settings.ipv6Prefix) ?? 'unknown';
+    const identity = clientOf(request, this.settings.ipv6Prefix);
     const { allowed, retryAfterMs } = await this.limiter.consume(identity);
-    if (!allowed) {
-      const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
-      throw new ConsoleProblem(429, consoleMessages.tooMany(seconds), [], seconds);
-    }
+    if (!allowed) throw tooMany(retryAfterMs);
     if (!OPEN_HANDLERS.includes(context.getHandler().name)) {
       if (!isSameOrigin(request)) throw new ConsoleProblem(403, consoleMessages.crossOrigin());
       if (request.method === 'POST') assertPage(request);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import type { ConsoleProblem } from '../problem.js';
+import { ipIdentity } from '../../key-resolvers/ip.js';
 import { PROBLEM_TYPE } from '../../http/problem.js';
 
 /** What is used of a request, whatever framework made it. */
@@ -36,6 +37,11 @@ export function keepContext(context: ExecutionContext): void {
 /** The context of a request that has passed the first guard of the console. */
 export function contextOf(request: ConsoleRequest): ExecutionContext {
   return contexts.get(request)!;
+}
+
+/** Whom a request is of, for what each may ask of the console. */
+export function clientOf({ ip }: ConsoleRequest, ipv6Prefix: number): string {
+  return ipIdentity(ip, ipv6Prefix) ?? 'unknown';
 }
 
 /** A request and its answer, which is written past all interceptors: the page understands no other form. */

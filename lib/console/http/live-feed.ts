@@ -13,6 +13,8 @@ const MOST_SKIPPED = 10;
 /** Somebody who looks. */
 interface Viewer {
   readonly response: ServerResponse;
+  /** From where: its client's address. */
+  readonly from: string;
   /** The limit whose keys are looked at. */
   readonly top: string | undefined;
   skipped: number;
@@ -36,16 +38,22 @@ export class LiveFeed {
     return this.viewers.size;
   }
 
-  /** Throws a `ConsoleProblem` if there are too many viewers. */
-  assertRoom(): void {
-    if (this.isClosed || this.viewers.size >= MOST_VIEWERS) {
+  /** Makes room for a viewer. Whoever has most of the places gives one to those who have fewer; else throws a `ConsoleProblem`. */
+  makeRoom(from: string): void {
+    if (!this.isClosed && this.viewers.size < MOST_VIEWERS) return;
+    const places = new Map<string, Viewer[]>();
+    for (const viewer of this.viewers) places.set(viewer.from, [...(places.get(viewer.from) ?? []), viewer]);
+    const most = [...places.values()].toSorted((one, other) => other.length - one.length)[0] ?? [];
+    if (this.isClosed || most.length <= (places.get(from)?.length ?? 0) + 1) {
       throw new ConsoleProblem(503, consoleMessages.tooManyViewers(MOST_VIEWERS), [], 5);
     }
+    this.viewers.delete(most[0]!);
+    most[0]!.response.end();
   }
 
   /** Tells a viewer from now on, until he leaves. */
-  add(response: ServerResponse, headers: Readonly<Record<string, string>>, top: string | undefined): void {
-    const viewer = { response, top, skipped: 0 };
+  add(response: ServerResponse, headers: Readonly<Record<string, string>>, top: string | undefined, from = ''): void {
+    const viewer = { response, from, top, skipped: 0 };
     const leave = () => void this.viewers.delete(viewer);
     response.on('close', leave);
     response.on('error', leave);

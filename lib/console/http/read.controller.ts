@@ -7,7 +7,7 @@ import { CONSOLE_ROUTES } from '../console-tokens.js';
 import { Fields } from '../fields.js';
 import { ConsoleProblem } from '../problem.js';
 import { RateLimitConsole } from '../rate-limit-console.js';
-import { type ConsoleRequest, Exchange, SECURITY_HEADERS } from './exchange.js';
+import { clientOf, type ConsoleRequest, Exchange, SECURITY_HEADERS } from './exchange.js';
 import { assetNamed, pageOf, policyOf } from './page.js';
 
 const RANGES = ['5m', '1h', '1d'] as const;
@@ -70,8 +70,9 @@ export abstract class ReadController {
     const isTop = fields.optional('top', (field) => fields.oneOf(field, ['0', '1'])) === '1';
     const limit = isTop || fields.has('limit') ? this.limit(fields) : undefined;
     fields.check();
-    this.console.live.assertRoom();
-    this.console.live.add(exchange.raw(), SECURITY_HEADERS, isTop ? limit : undefined);
+    const from = clientOf(request, this.console.ipv6Prefix);
+    this.console.live.makeRoom(from);
+    this.console.live.add(exchange.raw(), SECURITY_HEADERS, isTop ? limit : undefined, from);
   }
 
   @Get('api/top')
@@ -89,6 +90,7 @@ export abstract class ReadController {
     const fields = Fields.ofBody(exchange.request.body, 'identity');
     const identity = fields.identity();
     fields.check();
+    await this.console.lookupBudget.take(clientOf(request, this.console.ipv6Prefix));
     exchange.json(await this.console.lookups.all(identity));
   }
 

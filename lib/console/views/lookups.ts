@@ -14,7 +14,7 @@ import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 /** Addresses are counted as networks wherever the app says by name what counts. */
 const BY_NAME = 'ip';
 /** Limits that are asked at the same time: between two such calls, requests of the app have their turn. */
-const PER_TURN = 50;
+const PER_TURN = 16;
 /** Past windows that are shown. */
 const WINDOWS = 24;
 

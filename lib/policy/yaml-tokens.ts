@@ -1,0 +1,31 @@
+import type { CST, LineCounter } from 'yaml';
+
+type Yaml = typeof import('yaml');
+
+/**
+ * How deep objects and lists may lie in each other: a policy has five levels. What lies much deeper would use the stack up, of
+ * which a process may die.
+ */
+export const MOST_LEVELS = 64;
+
+/** Lexemes that are read before anything else of the process has its turn: a millisecond or two. */
+const LEXEMES_A_TURN = 1000;
+
+/** Reads the tokens of a text, a part at a time; nothing if it has more levels than are read. */
+export async function tokensOf(
+  { Lexer, Parser }: Pick<Yaml, 'Lexer' | 'Parser'>,
+  text: string,
+  lines: LineCounter,
+): Promise<CST.Token[] | undefined> {
+  const parser = new Parser(lines.addNewLine);
+  const tokens: CST.Token[] = [];
+  lines.addNewLine(0);
+  let lexemes = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens.push(...parser.next(lexeme));
+    if (parser.stack.length > MOST_LEVELS) return undefined;
+    if (++lexemes % LEXEMES_A_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  tokens.push(...parser.end());
+  return tokens;
+}
