@@ -39,10 +39,10 @@ export const COMMON: readonly CommonOption[] = [
   'nearLimit',
   'phase',
   'onStoreError',
-  'replicas',
   'onMissingKey',
   'message',
   'body',
+  'replicas',
 ];
 
 /** What only a limit itself can say. */
