@@ -12,6 +12,8 @@ export const usageMessages = {
     `${location}: units of ${algo} are given back when the work ends, so they cannot be recorded, wants 'usage' with another algorithm`,
   noUsage: (limit: string) =>
     `limit '${limit}' records no usage, wants the option 'usage' of the limit, such as { usage: '400d' }`,
+  leftOut: (limit: string, maxKeys: number) =>
+    `limit '${limit}' was charged for more keys than its usage records: 'maxKeys' is ${maxKeys}, and those that came later are in no invoice`,
   noStore: (limit: string) =>
     `the store of limit '${limit}' records no usage, wants a store with 'usage' and 'usageOf'`,
   wrongTime: (option: string, got: unknown) =>

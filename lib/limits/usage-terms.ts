@@ -13,6 +13,12 @@ export interface UsageOptions {
    * @default the limit's own `timezone`, or 'UTC'
    */
   timezone?: string;
+  /**
+   * About the most keys that have a record. Keys beyond are not recorded, which an export, and `usage` of such a key, logs. In process it
+   * is exactly so many; on Redis each slot has a part of them with room to spare, so that made-up keys fill no more. From 1 to 100,000,000.
+   * @default no bound
+   */
+  maxKeys?: number;
 }
 
 /** A limit's `usage`, as it was read. */
@@ -21,6 +27,8 @@ export interface UsageTerms {
   readonly keep: number;
   /** The IANA time zone of the days. */
   readonly timezone: string;
+  /** About the most keys that have a record; nothing for no bound. */
+  readonly maxKeys?: number;
 }
 
 /** How a limit records what it charges. */
@@ -33,11 +41,14 @@ export function recordingOf(terms: UsageTerms | undefined): UsageRecording | und
   return terms && { ...terms, days: new Calendar('day', terms.timezone) };
 }
 
-const OPTIONS = ['keep', 'timezone'] as const satisfies readonly (keyof UsageOptions)[];
+const OPTIONS = ['keep', 'timezone', 'maxKeys'] as const satisfies readonly (keyof UsageOptions)[];
 export const MIN_KEEP_MS = 86_400_000;
 export const MAX_KEEP_MS = 10 * 365.25 * 86_400_000;
 export const KEEP_WANTS = "milliseconds or a duration such as '400d', at least 1 day and at most 10 years";
 const ZONE_WANTS = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
+
+export const MOST_KEYS = 100_000_000;
+const MAX_KEYS_WANTS = 'a whole number from 1 to 100000000';
 
 /** What excludes records: it takes units before they are asked for. */
 const EXCLUDED = ['prefetch'] as const;
@@ -66,8 +77,11 @@ export function usageTerms(
       throw new RateLimitConfigError(messages.unknownOption(within, name, OPTIONS));
     }
   }
-  const { keep, timezone = own } = usage as Partial<Record<keyof UsageOptions, unknown>>;
-  const terms = { keep: keepOf(within, 'keep', keep), timezone };
+  const { keep, timezone = own, maxKeys } = usage as Partial<Record<keyof UsageOptions, unknown>>;
+  const terms = { keep: keepOf(within, 'keep', keep), timezone, ...(maxKeys === undefined ? {} : { maxKeys }) };
+  if (maxKeys !== undefined && !isKeyCount(maxKeys)) {
+    throw new RateLimitConfigError(messages.wrongOption(within, 'maxKeys', maxKeys, MAX_KEYS_WANTS));
+  }
   if (!isTimezone(timezone)) {
     throw new RateLimitConfigError(messages.wrongOption(within, 'timezone', timezone, ZONE_WANTS));
   }
@@ -81,4 +95,8 @@ function keepOf(location: string, option: string, value: unknown): number {
     throw new RateLimitConfigError(messages.wrongOption(location, option, value, KEEP_WANTS));
   }
   return Math.round(ms * 1000);
+}
+
+function isKeyCount(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MOST_KEYS;
 }

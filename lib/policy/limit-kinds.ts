@@ -13,7 +13,7 @@ import { BLOCK_WANTS, blockTerms, MAX_STEPS } from '../limits/block-terms.js';
 import { STORE_ERROR_POLICIES } from '../limits/limit-settings.js';
 import { PRIORITIES } from '../limits/priority.js';
 import { isShares, RESERVABLE } from '../limits/reserve-terms.js';
-import { KEEP_WANTS, MAX_KEEP_MS, MIN_KEEP_MS, usageTerms } from '../limits/usage-terms.js';
+import { KEEP_WANTS, MAX_KEEP_MS, MIN_KEEP_MS, MOST_KEYS, usageTerms } from '../limits/usage-terms.js';
 import { LIMIT_MODES } from '../overrides/override.js';
 import { MOST_REPLICAS } from '../rules/replica-terms.js';
 import { isWeights, MAX_WEIGHT, shareTerms } from '../rules/share-terms.js';
@@ -113,6 +113,7 @@ const usage: OptionKind = {
       schema: { anyOf: KEEP_SCHEMAS },
     },
     timezone,
+    maxKeys: whole(1, MOST_KEYS),
   },
   isPartial: true,
   isEither: true,
@@ -121,7 +122,7 @@ const usage: OptionKind = {
       ...KEEP_SCHEMAS,
       {
         type: 'object',
-        properties: { keep: { anyOf: KEEP_SCHEMAS }, timezone: timezone.schema },
+        properties: { keep: { anyOf: KEEP_SCHEMAS }, timezone: timezone.schema, maxKeys: whole(1, MOST_KEYS).schema },
         required: ['keep'],
         additionalProperties: false,
       },

@@ -29,8 +29,9 @@ local has_operations, learns_or_claims = program[1] < 0, program[1] < -1
 -- which its units count from those of other options.
 local HOLD_TERMS = { 'hold', 'releases', 'hold_known', 'next_hold', 'hold_windows' }
 
--- What comes last of a limit with `usage`: for how long days are kept, and when the one began that holds now, and ends.
-local USAGE_TERMS = { 'keep', 'day_start', 'day_end' }
+-- What comes last of a limit with `usage`: for how long days are kept, when the one began that holds now, and ends, and the most keys
+-- of an index that have a record; 0 for no bound.
+local USAGE_TERMS = { 'keep', 'day_start', 'day_end', 'most_keys' }
 
 -- The number that is read next.
 local position = 5

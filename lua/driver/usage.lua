@@ -49,6 +49,19 @@ if records_usage then
     if tonumber(text) > redis.call('PTTL', key) then redis.call('PEXPIRE', key, text) end
   end
 
+  -- Whether a key that has no record yet is one too many: an empty member of the index tells then that keys were left out.
+  local function is_too_many(limit, record, today)
+    if limit.most_keys == 0 then return false end
+    local index = KEYS[record.index]
+    ask('ZREMRANGEBYSCORE', index, '-inf', as_text(floor((now - limit.keep) / 1000000) - LONGEST_DAY))
+    if redis.call('ZSCORE', index, record.member) then return false end
+    local left_out = redis.call('ZSCORE', index, '') and 1 or 0
+    if redis.call('ZCOUNT', index, '-inf', '+inf') - left_out < limit.most_keys then return false end
+    redis.call('ZADD', index, as_text(today), '')
+    keep(index, (today + LONGEST_DAY) * 1000000 + limit.keep - now)
+    return true
+  end
+
   -- Adds a day, between the others if the clock was set back.
   local function add_day(limit, record, key, today, units)
     local at = last_day_at(key, today)
@@ -78,6 +91,7 @@ if records_usage then
       redis.call('LSET', key, '-1', clamped(newest[2] + units))
       return
     end
+    if not start and is_too_many(limit, record, today) then return end
     local at = start and start > today and last_day_at(key, today) or -1
     if at >= 0 and start_of(key, at) == today then
       local place = as_text(2 * at + 1)

@@ -1,3 +1,5 @@
+import { moduleLogger } from '../../errors/logger.js';
+import { usageMessages } from '../../errors/usage-messages.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import { plainIdentity } from '../../limits/identity.js';
@@ -20,7 +22,9 @@ export class UsageReader {
   units(counter: Counter, range: TimeRange): NamedUnits[] {
     const now = this.clock();
     releaseAllLapsed(this.table, this.counters, counter, now);
-    return namedUnits(counter.limit.usage!, range, this.records.days(counter, now), now);
+    const units = namedUnits(counter.limit.usage!, range, this.records.days(counter, now), now);
+    if (units.length === 0) this.tellLeftOut(counter.limit);
+    return units;
   }
 
   /** The units of all keys of a limit. */
@@ -44,6 +48,13 @@ export class UsageReader {
       page = [];
     }
     if (page.length > 0) yield page;
+    this.tellLeftOut(limit);
+  }
+
+  /** What is in no invoice is said where one is written. */
+  private tellLeftOut(limit: CompiledLimit): void {
+    if (!this.records.hasLeftOut(limit)) return;
+    moduleLogger.warn(usageMessages.leftOut(limit.name, limit.usage!.maxKeys ?? 0));
   }
 }
 

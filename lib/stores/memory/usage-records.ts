@@ -38,6 +38,8 @@ export class UsageRecords {
   /** By the ids of the records of limits. */
   private readonly limits = new Map<string, Map<string, Record>>();
   private readonly order: RecencyList<Record>;
+  /** The ids of the records of limits of which keys were left out. */
+  private readonly leftOut = new Set<string>();
 
   constructor(maxKeys: number, maxBytes: number) {
     this.order = new RecencyList(maxKeys, maxBytes, ({ home, key }) => home.delete(key));
@@ -50,7 +52,12 @@ export class UsageRecords {
     const { keep, days } = usage!;
     const start = days.windowAt(now).start / 1e6;
     const key = plainIdentity(counter.identity);
-    const record = this.find(counter.limit, key, now) ?? this.add(recordId, key, now);
+    const known = this.find(counter.limit, key, now);
+    if (known === undefined && this.isFull(counter.limit, now)) {
+      this.leftOut.add(recordId);
+      return;
+    }
+    const record = known ?? this.add(recordId, key, now);
     const before = record.days.length;
     chargeDay(record.days, start, units);
     if (record.days.length === before) {
@@ -60,6 +67,19 @@ export class UsageRecords {
     forgetDays(record.days, now, keep);
     record.expiresAt = (record.days.at(-1)!.start + LONGEST_DAY) * 1e6 + keep;
     this.order.put(record, RECORD_BYTES + 2 * key.length + DAY_BYTES * record.days.length, false);
+  }
+
+  /** Whether keys of a limit were left out, since it has so many. */
+  hasLeftOut({ recordId }: CompiledLimit): boolean {
+    return this.leftOut.has(recordId);
+  }
+
+  private isFull({ recordId, usage }: CompiledLimit, now: number): boolean {
+    const home = this.limits.get(recordId);
+    const { maxKeys = Infinity } = usage!;
+    if (home === undefined || home.size < maxKeys) return false;
+    for (const record of home.values()) if (record.expiresAt <= now) this.delete(record);
+    return home.size >= maxKeys;
   }
 
   /** Changes what a counter was charged before. */
@@ -84,6 +104,7 @@ export class UsageRecords {
 
   clear(): void {
     this.limits.clear();
+    this.leftOut.clear();
     this.order.clear();
   }
 

@@ -1,4 +1,5 @@
 import { holdNumbers } from '../../algorithms/hold-terms.js';
+import { keysOfIndex } from './usage-bound.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 
 /** What stands before the name of a limit's algorithm that records what it charges. */
@@ -26,7 +27,7 @@ export class ProgramLimits {
     if (limit.whole !== limit) values.push(limit.whole.quota);
     if (usage !== undefined) {
       const { start, end } = usage.days.windowAt(this.now);
-      values.push(usage.keep, start, end);
+      values.push(usage.keep, start, end, keysOfIndex(usage.maxKeys));
       this.haveUsage = true;
     }
     const recorded = usage === undefined ? '' : RECORDED;

@@ -1,3 +1,4 @@
+import { moduleLogger } from '../../errors/logger.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { usageMessages } from '../../errors/usage-messages.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
@@ -9,7 +10,8 @@ import type { RedisClient } from '../../redis/client.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 import { hashTagOf, holdsKeyOf, keyOf, recordIndexKey, recordKey } from './keys.js';
 import type { ScriptCalls } from './script-calls.js';
-import { slotTags } from './slot-tags.js';
+import { slotTags, tagBeside } from './slot-tags.js';
+import { LEFT_OUT } from './usage-bound.js';
 
 /** So many commands are on their way at once. */
 const AT_ONCE = 256;
@@ -33,7 +35,10 @@ export class UsageReader {
   /** The units of a counter by the days of a range. */
   async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
     await this.release([counter]);
-    const [units] = await this.unitsOf(counter.limit, [hashTagOf(counter)], range);
+    const { limit } = counter;
+    const tag = hashTagOf(counter);
+    const [units] = await this.unitsOf(limit, [tag], range);
+    if (units!.length === 0 && limit.usage!.maxKeys !== undefined) await this.tellLeftOut(limit, tag);
     return units!;
   }
 
@@ -51,16 +56,27 @@ export class UsageReader {
     const shards = slotTags().map((tag) => recordIndexKey(this.prefix, limit, tag));
     const step = Math.min(AT_ONCE, batch);
     let found: string[] = [];
+    let isComplete = true;
     for (let at = 0; at < shards.length; at += step) {
       const keys = await this.all(shards.slice(at, at + step), (shard) =>
         this.client.zrangebyscore(shard, earliest, '+inf'),
       );
-      found.push(...keys.flat());
+      for (const key of keys.flat()) {
+        if (key === LEFT_OUT) isComplete = false;
+        else found.push(key);
+      }
       for (; found.length >= batch; found = found.slice(batch)) {
         yield await this.pageOf(limit, found.slice(0, batch), range, limitFor);
       }
     }
     yield await this.pageOf(limit, found, range, limitFor);
+    if (!isComplete) warnOfLeftOut(limit);
+  }
+
+  private async tellLeftOut(limit: CompiledLimit, tag: string): Promise<void> {
+    const index = recordIndexKey(this.prefix, limit, tagBeside(tag));
+    const since = await this.calls.guarded(() => this.client.zscore(index, LEFT_OUT));
+    if (since !== null) warnOfLeftOut(limit);
   }
 
   private async pageOf(
@@ -125,4 +141,9 @@ function readDays(key: string, values: readonly unknown[]): DayUnits[] {
     days.push({ start, units });
   }
   return days;
+}
+
+/** What is in no invoice is said where one is written. */
+function warnOfLeftOut({ name, usage }: CompiledLimit): void {
+  moduleLogger.warn(usageMessages.leftOut(name, usage!.maxKeys ?? 0));
 }
