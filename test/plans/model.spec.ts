@@ -7,8 +7,8 @@ import { EXAMPLES } from './plan-examples.js';
 import type { Settings } from './plan-model.js';
 import { type Kind, PlanStage, type Step } from './plan-stage.js';
 
-const RUNS = propertyRuns(300);
-const REDIS_RUNS = propertyRuns(60);
+const RUNS = propertyRuns(600);
+const REDIS_RUNS = propertyRuns(150);
 
 const plans: fc.Arbitrary<Kind> = fc.record(
   {
@@ -29,15 +29,17 @@ const windows: fc.Arbitrary<Kind> = fc.record({
 });
 const kinds = fc.oneof({ weight: 4, arbitrary: plans }, { weight: 1, arbitrary: windows });
 const units = fc.oneof(
-  fc.integer({ min: 1, max: 12 }),
-  fc.integer({ min: 1, max: 120 }),
-  fc.integer({ min: 1, max: 1500 }),
+  { weight: 4, arbitrary: fc.integer({ min: 1, max: 12 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 120 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 1500 }) },
 );
-const settings = fc.record({ rate: fc.constantFrom(10, 20, 100, 1000), releases: fc.boolean() });
+const settings = fc.record({ rate: fc.constantFrom(10, 10, 20, 100, 1000), releases: fc.boolean() });
 const minutes = fc.oneof(fc.constantFrom(1, 61, 301, 1440, 1440), fc.integer({ min: 1, max: 4000 }));
 const steps = fc.array(
   fc.oneof<fc.Arbitrary<Step>[]>(
     fc.record({ do: fc.constant('wait' as const), minutes }),
+    fc.record({ do: fc.constant('wait' as const), minutes }),
+    fc.record({ do: fc.constantFrom('consume' as const, 'reserve' as const), units }),
     fc.record({ do: fc.constantFrom('consume' as const, 'reserve' as const), units }),
     fc.record({ do: fc.constant('look' as const), units: fc.oneof(units, fc.integer({ min: 1, max: 3000 })) }),
     fc.record({ do: fc.constantFrom('refund' as const, 'penalize' as const, 'withdraw' as const), units }),

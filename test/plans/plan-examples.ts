@@ -71,11 +71,13 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
     ],
   },
   'a reservation is settled after the end of a fixed window': {
-    kind: { ...window, algo: 'fixed-window', holdHours: 30 },
+    kind: { ...window, algo: 'fixed-window', holdHours: 5 },
     settings: { rate: 20, releases: false },
     history: [
+      { do: 'consume', units: 1 },
+      { do: 'wait', minutes: 660 },
       { do: 'reserve', units: 5 },
-      { do: 'wait', minutes: 721 },
+      { do: 'wait', minutes: 61 },
       { do: 'settle', which: 0, units: 10 },
     ],
   },

@@ -222,6 +222,8 @@ export class PlanStage {
     const number = model.size - 1 - (which % model.size);
     const { units: most, isHeld, until } = model.chargeAt(number);
     const refunds = charges[number];
+    // Where nothing counts, nothing says in which window it is settled.
+    if (this.kind.anchorHour !== undefined && (model.running?.count ?? 0) === 0) return;
     // What is held nobody gives back but its settle; later it is not known any more.
     if (this.kind.rollover !== undefined && model.isForgotten) return;
     if (refunds === undefined || isHeld !== settles || this.clock.now() >= until) return;
