@@ -27,8 +27,8 @@ const define = {
   paced: { algo: 'gcra', rate: 1, interval: '1h', burst: 1 },
   queue: { algo: 'leaky-bucket', rate: 1, interval: '1h', queue: 1 },
   slots: { algo: 'concurrency', limit: 1, ttl: '1h' },
-  org: { ...windows, key: 'global' },
-  team: { ...windows, within: 'org', key: 'global' },
+  org: { ...windows, key: () => undefined },
+  team: { ...windows, within: 'org', key: () => undefined },
   other: windows,
 } as const;
 
