@@ -11,6 +11,7 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { type Answer, answerOf } from '../transports/answer.js';
+import type { ClosableResponse } from '../transports/connection.js';
 import { type Awaitable, isPromise, mapAll } from '../util/awaitable.js';
 import { reasonOf } from '../util/reason-of.js';
 import { Answers } from './answers.js';
@@ -83,16 +84,24 @@ export class Completions {
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();
     const completion = (request.completion ??= new RequestCompletion(context, connection));
     if (request.run !== undefined) completion.follow(request.run);
-    completion.onLingering(() => {
-      for (const lease of leases) lease.rest();
-    });
-    if (held.length > 0 && connection !== undefined) this.releaseAnswered(completion, answerOf(connection), held);
-    completion.onOver((outcome) => {
-      release(leases, endOf(completion, outcome));
-    });
+    if (held.length > 0) this.releaseHeld(completion, connection, held);
     completion.onEnd((outcome) => {
       this.giveBackUncounted(waiting, outcome).catch(logFailure);
     });
+  }
+
+  /** Releases what is held once the request is over, or the time that its client and its leftovers have. */
+  private releaseHeld(
+    completion: RequestCompletion,
+    connection: ClosableResponse | undefined,
+    held: readonly Held[],
+  ): void {
+    if (connection !== undefined) this.releaseAnswered(completion, answerOf(connection), held);
+    const leases = held.map(({ lease }) => lease);
+    completion.onLingering(() => {
+      for (const lease of leases) lease.rest();
+    });
+    completion.onOver((outcome) => release(leases, endOf(completion, outcome)));
   }
 
   /** Releases what is held for load once only the client is waited for, and what else is held after the time that it has. */
