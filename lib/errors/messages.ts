@@ -60,6 +60,16 @@ export const messages = {
     `global guards run before the rate limits, so requests that they refuse are not counted: ${names.join(', ')}. Import ` +
     "RateLimitModule before the modules that bind them; if that is meant, set 'guard: false' and bind " +
     '{ provide: APP_GUARD, useExisting: RateLimitGuard } behind them',
+  importersGuards: (names: readonly string[], modules: readonly string[]) =>
+    `global guards run before the rate limits, so requests that they refuse are not counted: ${names.join(', ')}. They are among the ` +
+    `providers of ${listOf(modules, 'and')}, which Nest binds before those of the modules that it imports, in whatever order. Move them to ` +
+    "a module that is imported behind RateLimitModule, or set 'guard: false' and put { provide: APP_GUARD, useExisting: RateLimitGuard } " +
+    'before them among the same providers; if that is meant, behind them',
+  redisUndefined: () =>
+    "option 'redis' is undefined, so limits are counted in this process, by each instance for itself; if that is meant, leave it out",
+  noModule: () =>
+    'limits are declared by @RateLimit, and nothing checks them, since no RateLimitModule is set up; import ' +
+    'RateLimitModule.forRoot() or forRootAsync() in the root module of the app',
   noAnswer: (location: string) =>
     `${location}: the function gave undefined, wants a limit, a name, several of these, or null for none on purpose`,
   noInterceptor: (location: string) =>

@@ -47,6 +47,7 @@ import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
 import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
+import { moduleIsSetUp } from './missing-module.js';
 import { bindGatewayFilters } from './gateway-refusals.filter.js';
 import { requestProviders } from './request.providers.js';
 import { ruleProviders } from './rule.providers.js';
@@ -149,12 +150,14 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
   /** Sets the module up with options. Imported once, it holds for the whole app. */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+    moduleIsSetUp();
     checkExtras(options, 'RateLimitModule', MODULE_OPTIONS);
     return super.forRoot(options);
   }
 
   /** Sets the module up with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    moduleIsSetUp();
     checkExtras(options, 'RateLimitModule.forRootAsync', ASYNC_OPTIONS);
     return super.forRootAsync(options);
   }
@@ -170,6 +173,11 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   /** Is called by Nest: reads all limits, and brings the store up. Throws `RateLimitConfigError`. */
   async onModuleInit(): Promise<void> {
     if (this.settings.shadow) moduleLogger.warn(messages.shadowMode());
+    const { options } = this.settings;
+    // A variable of the environment that is not set, most likely.
+    if (Object.hasOwn(options, 'redis') && options.redis === undefined && options.store === undefined) {
+      moduleLogger.warn(messages.redisUndefined());
+    }
     this.startUp.run();
     await Promise.all([this.keys.ready(), this.transports.open()]);
     await Promise.all([this.store.open?.(), this.rates.open()]);

@@ -8,6 +8,9 @@ import { isOwnGuard } from './bound-guards.js';
 /** Where `@nestjs/graphql` keeps the options of its module. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
 
+/** Where `@Module` keeps what it imports. */
+const IMPORTS = 'imports';
+
 interface GraphqlOptions {
   readonly fieldResolverEnhancers?: readonly string[];
 }
@@ -64,7 +67,12 @@ export class GuardCheck {
     const guards: object[] = this.config.getGlobalGuards();
     const earlier = guards.slice(0, Math.max(guards.findIndex(isOwnGuard), 0));
     if (earlier.length === 0) return;
-    moduleLogger.warn(messages.earlierGuards(earlier.map((guard) => (guard.constructor as Type).name)));
+    const names = earlier.map((guard) => (guard.constructor as Type).name);
+    const all = [...this.modules.values()];
+    const ours = all.find(({ providers }) => providers.has(RATE_LIMIT_GUARD_OPTION))?.metatype;
+    const importers = all.filter((module) => binds(module, earlier) && importsModule(ours, module.metatype));
+    if (importers.length === 0) moduleLogger.warn(messages.earlierGuards(names));
+    else moduleLogger.warn(messages.importersGuards(names, [...new Set(importers.map(({ name }) => name))]));
   }
 }
 
@@ -74,4 +82,37 @@ function isOwnToken(token: unknown): boolean {
 
 function letsGuardsReachFields({ fieldResolverEnhancers = [] }: GraphqlOptions): boolean {
   return fieldResolverEnhancers.includes('guards');
+}
+
+type NestModule = ModulesContainer extends Map<string, infer M> ? M : never;
+
+/** Whether a module has some of these guards among its own providers. */
+function binds({ providers }: NestModule, guards: readonly object[]): boolean {
+  return [...providers.values()].some(
+    ({ subtype, instance }) => subtype === 'guard' && guards.includes(instance as object),
+  );
+}
+
+/** Whether a module imports another one, itself or by others. What it is given as `imports` says so: global modules are imported by all. */
+function importsModule(imported: unknown, module: unknown, visited = new Set<unknown>()): boolean {
+  if (visited.has(module)) return false;
+  visited.add(module);
+  return importsOf(module).some((each) => typeOf(each) === imported || importsModule(imported, each, visited));
+}
+
+function importsOf(module: unknown): readonly unknown[] {
+  const ofType = typeof typeOf(module) === 'function' ? Reflect.getMetadata(IMPORTS, typeOf(module) as object) : [];
+  const { imports = [] } = module as { imports?: readonly unknown[] };
+  return [...((ofType as unknown[] | undefined) ?? []), ...(typeof module === 'object' ? imports : [])].map(unwrapped);
+}
+
+/** The class of a module, which a dynamic module names. */
+function typeOf(module: unknown): unknown {
+  return typeof module === 'object' && module !== null && 'module' in module ? module.module : module;
+}
+
+/** What `forwardRef` stands for. */
+function unwrapped(module: unknown): unknown {
+  const { forwardRef } = (module ?? {}) as { forwardRef?: unknown };
+  return typeof forwardRef === 'function' ? (forwardRef as () => unknown)() : (module ?? {});
 }

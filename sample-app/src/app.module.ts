@@ -40,7 +40,7 @@ export const CONSOLE_PATH = 'ops/limits';
       imports: [SettingsModule],
       inject: [Settings],
       useFactory: ({ redisUrl }: Settings) => ({
-        redis: redisUrl,
+        ...(redisUrl !== undefined && { redis: redisUrl }),
         limits: [{ name: 'burst', algo: 'gcra', rate: 50, interval: '1s', burst: 100 }],
         define: {
           login: {

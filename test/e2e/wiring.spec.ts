@@ -434,6 +434,13 @@ function boundModule(...providers: NonNullable<DynamicModule['providers']>): Typ
   return BoundModule;
 }
 
+/** A module that imports the rate limits and has providers of its own. */
+function importingModule(providers: NonNullable<DynamicModule['providers']>, guard = true): Type {
+  @Module({ imports: [RateLimitModule.forRoot({ limits: [minute], guard }), loaded(login).module], providers })
+  class RootModule {}
+  return RootModule;
+}
+
 /** Collects what is warned of guards. */
 const warnings = () => {
   const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
@@ -475,6 +482,37 @@ describe('the order of global guards', () => {
     const warned = warnings();
     expect(await (await starting()).statuses(4)).toEqual([401, 401, 429, 429]);
     expect(warned()).toEqual([]);
+  });
+
+  describe('of the module that imports the rate limits', () => {
+    const own = { provide: APP_GUARD, useExisting: RateLimitGuard };
+    it('comes first, and the warning says what works', async () => {
+      const warned = warnings();
+      const { statuses } = await start([importingModule([auth])]);
+      expect(await statuses(4)).toEqual([401, 401, 401, 401]);
+      expect(warned()).toEqual([
+        'global guards run before the rate limits, so requests that they refuse are not counted: NobodyGuard. They are ' +
+          'among the providers of RootModule, which Nest binds before those of the modules that it imports, in whatever ' +
+          "order. Move them to a module that is imported behind RateLimitModule, or set 'guard: false' and put " +
+          '{ provide: APP_GUARD, useExisting: RateLimitGuard } before them among the same providers; if that is meant, behind them',
+      ]);
+    });
+
+    it('is counted where ours is listed before it', async () => {
+      const warned = warnings();
+      const { statuses } = await start([importingModule([own, auth], false)]);
+      expect(await statuses(4)).toEqual([401, 401, 429, 429]);
+      expect(warned()).toEqual([]);
+    });
+
+    it('is counted where it is moved behind', async () => {
+      @Module({ imports: [importingModule([]), boundModule(auth)] })
+      class OuterModule {}
+      const warned = warnings();
+      const { statuses } = await start([OuterModule]);
+      expect(await statuses(4)).toEqual([401, 401, 429, 429]);
+      expect(warned()).toEqual([]);
+    });
   });
 
   it('does not matter where nothing is checked', async () => {

@@ -1,4 +1,5 @@
 import type { LimitDefinition, LimitFunction, LimitSpec } from '../../config/limit-definition.js';
+import { expectModule } from '../missing-module.js';
 import { declare, declareNamespace } from '../../rules/declared-metadata.js';
 
 /**
@@ -18,6 +19,7 @@ export function RateLimit(
 /** Declares limits of which some are named: as above. */
 export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator & MethodDecorator;
 export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator & MethodDecorator {
+  expectModule();
   // Wrong limits, and an empty list, are reported at start-up, when the route is known.
   const given = specs.length > 0 ? specs : [undefined as unknown as LimitSpec];
   return declare((declared) => ({ ...declared, specs: [...given, ...declared.specs] }));

@@ -1,0 +1,22 @@
+import { moduleLogger } from '../errors/logger.js';
+import { messages } from '../errors/messages.js';
+
+/** How long an app has to set the module up after its first `@RateLimit`: both are read as its files are. */
+const PATIENCE_MS = 10_000;
+
+let timer: NodeJS.Timeout | undefined;
+let isSetUp = false;
+
+/** Warns if no module is set up soon after limits were declared: without it nothing reads them, and nothing could say so later. */
+export function expectModule(): void {
+  if (isSetUp || timer !== undefined) return;
+  timer = setTimeout(() => {
+    if (!isSetUp) moduleLogger.warn(messages.noModule());
+  }, PATIENCE_MS).unref();
+}
+
+/** Notes that the module is set up. */
+export function moduleIsSetUp(): void {
+  isSetUp = true;
+  clearTimeout(timer);
+}
