@@ -256,7 +256,8 @@ export class RedisStore extends DirectStore implements Store {
     const none = { ...counter, units: 0 };
     let isDone: number;
     do {
-      isDone = await this.operate(none, (program) => program.refund(none), succeeded);
+      // Whatever lapsed, lapses again wherever that is lost.
+      isDone = await this.operate(none, (program) => program.refund(none), succeeded, ...LOOKS);
     } while (isDone === 0);
   }
 
