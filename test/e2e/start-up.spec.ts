@@ -129,7 +129,7 @@ describe('start-up errors', () => {
   const STEPS =
     "a duration, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =
-    'name, key, cost, priority, reserveFor, share, usage, within, ceiling, lends, skip, count, blockFor, forgetAfter, prefetch, candidate, scope, perRoute, mode, nearLimit, phase, onStoreError, replicas, onMissingKey, message, body, replicas';
+    'name, key, cost, priority, reserveFor, share, usage, within, ceiling, lends, skip, count, blockFor, forgetAfter, prefetch, candidate, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body, replicas';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
