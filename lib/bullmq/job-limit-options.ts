@@ -13,7 +13,7 @@ export interface JobLimitOptions<J> {
    */
   key: string | ((job: J, limit: string) => string | Promise<string>);
   /**
-   * The units of a job: a whole number >= 1, or a function of the job and of the limit's name that returns one >= 0. Limits of
+   * The units of a job: a whole number >= 0, or a function of the job and of the limit's name that returns one. Limits of
    * `concurrency` are asked for their own cost.
    * @default the limit's own cost, or 1
    */

@@ -27,9 +27,9 @@ export function readJobOptions<J>(given: unknown, location: string, more: readon
   if (typeof key !== 'function' && (typeof key !== 'string' || key === '')) {
     throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, wantsKey));
   }
-  const isCost = cost === undefined || typeof cost === 'function' || (Number.isSafeInteger(cost) && cost >= 1);
+  const isCost = cost === undefined || typeof cost === 'function' || (Number.isSafeInteger(cost) && cost >= 0);
   if (!isCost) {
-    const wants = 'a whole number >= 1, or a function of the job';
+    const wants = 'a whole number >= 0, or a function of the job';
     throw new RateLimitConfigError(messages.wrongOption(location, 'cost', cost, wants));
   }
   const milliseconds = (option: string, value: unknown) => duration(location, option, value) / 1000;

@@ -68,7 +68,7 @@ export interface CommonLimitOptions {
    */
   key?: LimitKey;
   /**
-   * The units of a request: a whole number >= 1, or a function that returns one >= 0. A request of 0 units takes nothing from this
+   * The units of a request: a whole number >= 0, or a function that returns one. A request of 0 units takes nothing from this
    * limit: it is decided as by `peek`.
    * @default 1
    */

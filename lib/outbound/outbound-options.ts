@@ -48,7 +48,7 @@ export interface OutboundOptions<Sent, Answer> {
    */
   key?: string | ((sent: Sent, limit: string) => string | Promise<string>);
   /**
-   * The units of a call: a whole number >= 1, or a function of what is sent and of the limit's name that returns one >= 0. Limits of
+   * The units of a call: a whole number >= 0, or a function of what is sent and of the limit's name that returns one. Limits of
    * `concurrency` are asked for their own cost.
    * @default the limit's own cost, or 1
    */

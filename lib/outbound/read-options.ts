@@ -59,8 +59,8 @@ export function readOptions<Sent, Answer>(given: unknown, location: string): Out
     isFunction(key) || (typeof key === 'string' && key !== ''),
     'a string that is not empty, or a function',
   );
-  const isCost = cost === undefined || isFunction(cost) || (Number.isSafeInteger(cost) && (cost as number) >= 1);
-  check('cost', cost, isCost, 'a whole number >= 1, or a function');
+  const isCost = cost === undefined || isFunction(cost) || (Number.isSafeInteger(cost) && (cost as number) >= 0);
+  check('cost', cost, isCost, 'a whole number >= 0, or a function');
   check('settle', settle, settle === undefined || isFunction(settle), 'a function');
   check('priority', priority, isFunction(priority) || Number.isFinite(priority), 'a number, or a function');
   const timeoutMs = timeout === undefined ? Infinity : milliseconds(timeout);

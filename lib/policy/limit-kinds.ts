@@ -147,7 +147,7 @@ const limitName: OptionKind = {
 /** The options of every limit: all of `CommonLimitOptions` that are data. The name is where the limit stands. */
 export const COMMON_KINDS: Readonly<Record<string, OptionKind>> = {
   key,
-  cost: whole(),
+  cost: whole(0),
   priority: words(PRIORITIES),
   reserveFor: shares,
   share,

@@ -150,7 +150,7 @@ export class RuleCompiler {
       addressIsMeant: (common.onMissingKey ?? this.settings.options.onMissingKey) !== undefined,
       onMissingReader: this.settings.onMissingReader,
       phase: everywhere && phase === 'middleware' ? phase : oneOf(location, 'phase', phase, ['guard', 'authenticated']),
-      cost: typeof cost === 'function' ? cost : wholeNumber(location, 'cost', orElse(cost, 1)),
+      cost: typeof cost === 'function' ? cost : wholeNumber(location, 'cost', orElse(cost, 1), { min: 0 }),
       hasCost: cost !== undefined,
       prefetches: common.prefetch !== undefined,
       // Where it matters to nobody, nobody is asked.

@@ -207,7 +207,7 @@ describe('@JobRateLimit', () => {
       "@JobRateLimit of SyncProcessor: option 'key' is missing, wants a string that is not empty, or a function",
     ],
     ['slow', { key: '' }, "option 'key' is '', wants a string that is not empty, or a function of the job"],
-    ['slow', { key: 'all', cost: 0 }, "option 'cost' is 0, wants a whole number >= 1, or a function of the job"],
+    ['slow', { key: 'all', cost: -1 }, "option 'cost' is -1, wants a whole number >= 0, or a function of the job"],
     ['slow', { key: 'all', recheck: 0 }, "option 'recheck' is 0, wants milliseconds or a duration"],
     ['slow', { key: 'all', keepFor: 'long' }, "option 'keepFor' is 'long', wants milliseconds or a duration"],
     ['slow', { key: 'all', limiter: 'x' }, "option 'limiter' is unknown, wants only key, cost, recheck, keepFor"],

@@ -97,7 +97,7 @@ async function start() {
           { name: 'hourly', algo: 'sliding-window', rate: 1_000, interval: '1h' },
           { name: 'burst', algo: 'gcra', rate: 50, interval: '1s' },
         ],
-        define: { api: { algo: 'fixed-window', rate: 100, interval: '1m', key: tenantOf } },
+        define: { api: { algo: 'fixed-window', rate: 100, interval: '1m', key: tenantOf, onMissingKey: 'ip' } },
       }),
     ],
     controllers: [ReportsController, ExplainController, ExplainedController],

@@ -202,7 +202,7 @@ describe('wrong defaults', () => {
   it.each<[LimitDefaults | object, string]>([
     [{ key: 7 }, "defaults: option 'key' is 7, wants 'ip', 'user'"],
     [{ count: 'some' }, "defaults: option 'count' is 'some', wants 'all', 'failed'"],
-    [{ cost: 0 }, "defaults: option 'cost' is 0, wants a whole number >= 1"],
+    [{ cost: -1 }, "defaults: option 'cost' is -1, wants a whole number >= 0"],
     [{ name: 'x' }, "defaults: option 'name' is unknown, wants only key, cost, priority, skip, count"],
     [{ phase: 'guard' }, "defaults: option 'phase' is unknown"],
     [{ rate: 5 }, "defaults: option 'rate' is unknown"],

@@ -407,7 +407,7 @@ describe('phase: middleware', () => {
     ],
     [{ key: () => 'all' }, "wants 'ip', 'global' or 'header:<name>' in phase 'middleware'"],
     [{ key: 7 as never }, "wants 'ip', 'global' or 'header:<name>' in phase 'middleware'"],
-    [{ cost: () => 1 }, "wants a whole number >= 1 in phase 'middleware'"],
+    [{ cost: () => 1 }, "wants a whole number >= 0 in phase 'middleware'"],
     [{ skip: () => false }, "wants nothing in phase 'middleware'"],
   ])('refuses what needs a route: %j', async (options, message) => {
     await startUp({ limits: [{ ...flood, ...options } as LimitDefinition] }).catch(wants(message));

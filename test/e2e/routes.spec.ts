@@ -323,8 +323,28 @@ describe.each(frameworks)('routes over %s', (framework) => {
     expect(left(await get('/', { 'x-cost': '4' }))).toEqual({ cost: 6, slow: 6, skip: 9, two: 8 });
     expect(left(await get('/', { 'x-skip': 'sync' }))).toEqual({ cost: 5, slow: 5, two: 6 });
     expect(left(await get('/', { 'x-skip': 'async' }))).toEqual({ cost: 4, skip: 8, two: 4 });
-    for (const cost of ['0', '-1', '1.5', 'x']) expect((await get('/', { 'x-cost': cost })).status).toBe(500);
+    for (const cost of ['-1', '1.5', 'x']) expect((await get('/', { 'x-cost': cost })).status).toBe(500);
     expect(left(await get('/'))).toEqual({ cost: 3, slow: 4, skip: 7, two: 2 });
+  });
+
+  it('tells what is left by a limit of cost 0, and takes nothing', async () => {
+    const quota = limit('quota', 1);
+    @Controller()
+    class StatusController {
+      @Get()
+      @RateLimit('quota')
+      use() {}
+
+      @Get('status')
+      @RateLimit('told')
+      status() {}
+    }
+    const limits = { define: { quota, told: { ...quota, name: 'told', cost: 0 } } };
+    const { get } = bound(await start({ controllers: [StatusController], limits }));
+    expect(left(await get('/status'))).toEqual({ told: 1 });
+    expect(left(await get('/status'))).toEqual({ told: 1 });
+    expect(left(await get('/'))).toEqual({ quota: 0 });
+    expect((await get('/')).status).toBe(429);
   });
 
   describe('leaky-bucket', () => {

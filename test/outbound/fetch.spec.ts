@@ -256,7 +256,7 @@ describe.each(['in process', 'on Redis'])('fetch, counted %s', (place) => {
     ['no options', 'few', 5, 'LimiterService.fetch: got 5, wants an object of options'],
     ['an unknown option', 'few', { colour: 1 }, "option 'colour' is unknown, wants only key, cost, timeout"],
     ['an empty key', 'few', { key: '' }, "option 'key' is '', wants a string that is not empty, or a function"],
-    ['a cost', 'few', { cost: 0.5 }, "option 'cost' is 0.5, wants a whole number >= 1, or a function"],
+    ['a cost', 'few', { cost: 0.5 }, "option 'cost' is 0.5, wants a whole number >= 0, or a function"],
     ['a timeout', 'few', { timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
     ['a settlement', 'few', { settle: 4 }, "option 'settle' is 4, wants a function"],
     ['a priority', 'few', { priority: NaN }, "option 'priority' is NaN, wants a number, or a function"],
