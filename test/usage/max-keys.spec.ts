@@ -88,6 +88,23 @@ describe.each(['MemoryStore', 'RedisStore'])('the most keys that have a record, 
   });
 });
 
+it('are looked through once in process, however many made-up keys come beyond them', async () => {
+  jest.spyOn(moduleLogger, 'warn').mockImplementation(() => undefined);
+  const clock = new ManualClock();
+  const store = new MemoryStore({ clock: clock.now });
+  const identities = Array.from({ length: 50 }, (_, number) => `made-up:${number}`);
+  for (const identity of identities.slice(0, 4)) await ask(store, limit, { identity });
+  const looked = jest.spyOn(Map.prototype, 'values');
+  for (const identity of identities.slice(4)) await ask(store, limit, { identity });
+  const looks = looked.mock.calls.length;
+  looked.mockRestore();
+  expect(looks).toBe(0);
+  clock.advanceMs(4 * DAY_MS);
+  await ask(store, limit, { identity: 'made-up:later' });
+  expect(await exported(store)).toEqual(['made-up:later']);
+  await store.close();
+});
+
 it('hardly leave out any of so many on Redis, however they are spread over the slots', async () => {
   const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 10_000 });
   const many = recorded({ keep: '2d', maxKeys: 2000 });

@@ -38,8 +38,8 @@ export class UsageRecords {
   /** By the ids of the records of limits. */
   private readonly limits = new Map<string, Map<string, Record>>();
   private readonly order: RecencyList<Record>;
-  /** The ids of the records of limits of which keys were left out. */
-  private readonly leftOut = new Set<string>();
+  /** By the ids of the records of limits of which keys were left out: no record of these is over before that time. */
+  private readonly leftOut = new Map<string, number>();
 
   constructor(maxKeys: number, maxBytes: number) {
     this.order = new RecencyList(maxKeys, maxBytes, ({ home, key }) => home.delete(key));
@@ -53,10 +53,7 @@ export class UsageRecords {
     const start = days.windowAt(now).start / 1e6;
     const key = plainIdentity(counter.identity);
     const known = this.find(counter.limit, key, now);
-    if (known === undefined && this.isFull(counter.limit, now)) {
-      this.leftOut.add(recordId);
-      return;
-    }
+    if (known === undefined && this.isFull(counter.limit, now)) return;
     const record = known ?? this.add(recordId, key, now);
     const before = record.days.length;
     chargeDay(record.days, start, units);
@@ -74,12 +71,20 @@ export class UsageRecords {
     return this.leftOut.has(recordId);
   }
 
+  /** Whether a key that has no record is left out. All records are looked at only once the first of them can be over: about once a day. */
   private isFull({ recordId, usage }: CompiledLimit, now: number): boolean {
     const home = this.limits.get(recordId);
     const { maxKeys = Infinity } = usage!;
     if (home === undefined || home.size < maxKeys) return false;
-    for (const record of home.values()) if (record.expiresAt <= now) this.delete(record);
-    return home.size >= maxKeys;
+    if (now < (this.leftOut.get(recordId) ?? 0)) return true;
+    let first = Infinity;
+    for (const record of home.values()) {
+      if (record.expiresAt <= now) this.delete(record);
+      else first = Math.min(first, record.expiresAt);
+    }
+    if (home.size < maxKeys) return false;
+    this.leftOut.set(recordId, first);
+    return true;
   }
 
   /** Changes what a counter was charged before. */
