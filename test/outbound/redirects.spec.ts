@@ -96,6 +96,19 @@ describe('calls that are redirected', () => {
     await other.close();
   });
 
+  it('by fetch lead to what is written in UTF-8, and say where they come from', async () => {
+    const referers: unknown[] = [];
+    answer = ({ url, headers }, response) => {
+      referers.push(headers.referer);
+      if (url === '/from') response.writeHead(302, { location: Buffer.from('/zürich?é').toString('latin1') });
+      response.end();
+    };
+    const referrer = 'http://shop.example/';
+    const { url } = await limiters.fetch('api')(`${upstream.url}/from`, { referrer });
+    expect(url).toBe(`${upstream.url}/z%C3%BCrich?%C3%A9`);
+    expect(referers).toEqual([referrer, referrer]);
+  });
+
   it.each<[string, RequestInit, string]>([
     ['a stream', { method: 'POST', body: new Blob(['1']).stream(), duplex: 'half' }, '/to'],
     ['what is no URL', {}, 'http://'],
@@ -174,11 +187,34 @@ describe('calls that are redirected', () => {
       await other.close();
     });
 
+    it.each([
+      ['the request as the app made it, if that which follows fails', '/cut', {}],
+      ['a code, if they lead to no URL', 'http://', { code: 'ERR_FR_REDIRECTION_FAILURE' }],
+      ['a code, if they lead to another scheme', 'ftp://a/b', { code: 'ERR_FR_REDIRECTION_FAILURE' }],
+    ])('fail with %s', async (_what, location, expected) => {
+      answer = ({ url, socket }, response) =>
+        void (url === '/from' ? response.writeHead(302, { location }).end() : socket.destroy());
+      const sent = attached('slots', {}, { maxRedirects: 5 }).get(`${upstream.url}/from`);
+      await expect(sent).rejects.toMatchObject({ isAxiosError: true, ...expected });
+      await expect(sent).rejects.toMatchObject({ config: { url: `${upstream.url}/from`, maxRedirects: 5 } });
+      await isFree();
+    });
+
     it('are one request where none are followed', async () => {
       answer = endless;
       const instance = attached('slots', {}, { maxRedirects: 0, validateStatus: () => true });
       expect([(await instance.get(`${upstream.url}/1`)).status, upstream.received.length]).toEqual([302, 1]);
     });
+  });
+
+  it.each([300, 305])('by axios are followed after a %d, too, if it says where', async (status) => {
+    answer = ({ url }, response) =>
+      void (url === '/from' ? response.writeHead(status, { location: '/to' }).end() : response.end('there'));
+    const instance = axios.create();
+    limiters.axios('slots').attach(instance);
+    const { data } = await instance.post(`${upstream.url}/from`, { c: 3 });
+    expect([data, seen()]).toEqual(['there', ['POST /from {"c":3}', 'POST /to {"c":3}']]);
+    await isFree();
   });
 
   it('but not followed, as the caller wants it, are one request', async () => {

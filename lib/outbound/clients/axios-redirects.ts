@@ -1,3 +1,4 @@
+import { reasonOf } from '../../util/reason-of.js';
 import type { AxiosAnswer, AxiosRequest } from './axios-types.js';
 import { isStream } from './bodies.js';
 import { namedHeaders } from './named-headers.js';
@@ -40,9 +41,7 @@ export async function redirectedConfig<C extends Config>(config: C, response: Ax
   if (location === null || status < 300 || status >= 400) return undefined;
   const { default: axios } = await import('axios');
   const from = { url: axios.getUri(config as never), method: (config.method ?? 'get').toUpperCase() };
-  const redirect = redirectOf(from, status, location);
-  if (redirect === undefined) return undefined;
-  const { url, method, keepsBody, sameOrigin } = redirect;
+  const { url, method, keepsBody, sameOrigin } = redirectOf(from, status, location);
   if (keepsBody && isStream(config.data)) return undefined;
   const secret = new Set((config.sensitiveHeaders ?? []).map((name) => name.toLowerCase()));
   const isKept = (name: string) =>
@@ -81,14 +80,24 @@ export function asSentWith(config: object, response: AxiosAnswer, error: unknown
   }
 }
 
+/** Lets an error of a request to which a redirect led have the request as the app made it: who repeats it starts there. */
+export function failedWith(config: object, error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'config' in error ? Object.assign(error, { config }) : error;
+}
+
 /** What axios says itself. */
-export async function tooManyRedirects(config: object, response: AxiosAnswer): Promise<Error> {
+export function tooManyRedirects(config: object, response: AxiosAnswer): Promise<Error> {
+  return axiosError('Maximum number of redirects exceeded', 'ERR_FR_TOO_MANY_REDIRECTS', config, response);
+}
+
+/** The same of a redirect that leads to no request. */
+export async function redirectFailed(config: object, response: AxiosAnswer, cause: unknown): Promise<Error> {
+  const message = `Redirected request failed: ${reasonOf(cause)}`;
+  return Object.assign(await axiosError(message, 'ERR_FR_REDIRECTION_FAILURE', config, response), { cause });
+}
+
+async function axiosError(message: string, code: string, config: object, response: AxiosAnswer): Promise<Error> {
   const { default: axios } = await import('axios');
   const { request } = response as { request?: object };
-  return new axios.AxiosError(
-    'Maximum number of redirects exceeded',
-    'ERR_FR_TOO_MANY_REDIRECTS',
-    config as never,
-    request,
-  );
+  return new axios.AxiosError(message, code, config as never, request);
 }

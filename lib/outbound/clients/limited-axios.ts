@@ -11,8 +11,10 @@ import { namedHeaders } from './named-headers.js';
 import {
   asSentWith,
   type AxiosRedirects,
+  failedWith,
   mostRedirects,
   redirectedConfig,
+  redirectFailed,
   tooManyRedirects,
   withoutRedirects,
 } from './axios-redirects.js';
@@ -63,12 +65,14 @@ async function sendFollowing(caller: Caller, send: Adapter, given: Config): Prom
   const since = performance.now();
   let config = withoutRedirects(given);
   for (let redirects = 0; ; redirects++) {
-    const sent = await sendLimited(caller, send, config, since);
+    const sent = await sendLimited(caller, send, config, since).catch((error: unknown) => {
+      throw failedWith(given, error);
+    });
     const { response, error } = sent.outcome;
     const next = await redirectedConfig(config, response).catch(async (reason: unknown) => {
       discard(response.data);
       await sent.permit.release();
-      throw reason;
+      throw await redirectFailed(given, response, reason);
     });
     if (next === undefined) {
       asSentWith(given, response, error);

@@ -8,6 +8,8 @@ import type { Permit } from '../permit.js';
 
 /** As many redirects does `fetch` follow. */
 const MOST_REDIRECTS = 20;
+/** `fetch` follows these. */
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /** A response that is handed on, and what its request took. */
 interface Answered {
@@ -86,8 +88,10 @@ async function redirected(
 ): Promise<Request | undefined> {
   const { status, headers } = response;
   try {
-    const redirect = redirectOf(request, status, headers.get('location'));
-    if (redirect === undefined) return undefined;
+    const location = headers.get('location');
+    if (location === null || !REDIRECTS.has(status)) return undefined;
+    // Node gives bytes as characters, and servers write UTF-8.
+    const redirect = redirectOf(request, status, Buffer.from(location, 'latin1').toString());
     await permit.release();
     discard(response);
     if (redirects === MOST_REDIRECTS) throw new Error('redirect count exceeded');
@@ -96,12 +100,13 @@ async function redirected(
     const kept = [...request.headers].filter(
       ([name]) => (keepsBody || !BODY_HEADER.test(name)) && (sameOrigin || !SECRET_HEADER.test(name)),
     );
-    const { signal, credentials, mode, referrerPolicy, keepalive } = request;
+    const { signal, credentials, mode, referrer, referrerPolicy, keepalive } = request;
     const body = keepsBody ? ((await again!()) ?? null) : null;
     return new Request(url, {
       signal,
       credentials,
       mode,
+      referrer,
       referrerPolicy,
       keepalive,
       method,
@@ -129,8 +134,10 @@ async function send(request: Request, init: RequestInit | undefined, call: Outbo
   try {
     // The dispatcher of Node's own `fetch` is no part of the request.
     const { dispatcher } = (init ?? {}) as { dispatcher?: unknown };
+    // With any option, a request forgets where it comes from.
+    const { referrer, referrerPolicy } = request;
     const options = {
-      ...(isFollowed(request) && { redirect: 'manual' }),
+      ...(isFollowed(request) && { redirect: 'manual', referrer, referrerPolicy }),
       ...(dispatcher !== undefined && { dispatcher }),
     };
     return await fetch(request, options as RequestInit);

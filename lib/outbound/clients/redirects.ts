@@ -8,7 +8,8 @@ export interface Redirect {
   readonly sameOrigin: boolean;
 }
 
-const STATUSES = new Set([301, 302, 303, 307, 308]);
+/** Clients have always sent a POST on as a GET after these. */
+const MOVED = new Set([301, 302]);
 const SEE_OTHER = 303;
 
 /** Says of which kind a body is. */
@@ -16,19 +17,19 @@ export const BODY_HEADER = /^content-/i;
 /** Belongs to one origin. */
 export const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;
 
-/** Where a response leads to, as the Fetch standard has it; nothing if it is no redirect. Throws for what is no URL of HTTP. */
+/** Where a redirect leads to, as the Fetch standard has it. Throws for what is no URL of HTTP. */
 export function redirectOf(
   { url: from, method }: { readonly url: string; readonly method: string },
   status: number,
-  location: string | null,
-): Redirect | undefined {
-  if (!STATUSES.has(status) || location === null) return undefined;
+  location: string,
+): Redirect {
   const before = new URL(from);
   const url = new URL(location, before);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new TypeError(`URL scheme of ${url.protocol}`);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new TypeError(`Unsupported protocol ${url.protocol}`);
   if (url.hash === '') url.hash = before.hash;
   const verb = method.toUpperCase();
   const isRead = verb === 'GET' || verb === 'HEAD';
-  const becomesGet = status === SEE_OTHER ? !isRead : status <= 302 && verb === 'POST';
+  const becomesGet = status === SEE_OTHER ? !isRead : MOVED.has(status) && verb === 'POST';
   return { url, method: becomesGet ? 'GET' : method, keepsBody: !becomesGet, sameOrigin: url.origin === before.origin };
 }
