@@ -157,7 +157,7 @@ export const messages = {
   emptyCheck: (call: string) => `${call} got no limits, wants at least one { limit, key }`,
   tooManyLimits: (call: string, got: number, most: number) => `${call} got ${got} limits, wants at most ${most}`,
   tooMuchWork: (call: string, got: number, work: number, most: number) =>
-    `${call} got ${got} limits, which ask for the work of ${work} plain ones, wants at most that of ${most}: part the list`,
+    `${call} got ${got} limits, which ask for the work of ${work} plain ones, wants at most that of ${most}: split the list`,
   sameKeyTwice: (name: string, key: string) =>
     `check holds the limit '${name}' twice for the key ${show(key)}, wants it once, with the sum of the costs`,
   noHistory: (name: string, able: readonly string[]) =>

@@ -155,14 +155,15 @@ describe('moving over from @nestjs/throttler', () => {
         imports: [
           RateLimitModule.forRoot({
             limits: [
-              { name: 'short', algo: 'sliding-log', rate: 3, interval: '1s' },
-              { name: 'long', algo: 'sliding-log', rate: 4, interval: '1m' },
+              { name: 'short', algo: 'sliding-log', rate: 3, interval: '1s', perRoute: true },
+              { name: 'long', algo: 'sliding-log', rate: 4, interval: '1m', perRoute: true },
             ],
           }),
         ],
       }),
     );
     expect(await statuses(4)).toEqual([200, 200, 200, 429]);
+    expect(await statuses(4, '/other')).toEqual([200, 200, 200, 429]);
     clock.advance('1s');
     expect(await statuses(2)).toEqual([200, 429]);
     expect((await get()).headers.get('ratelimit')).toBe('"short";r=2;t=1, "long";r=0;t=59');
@@ -431,18 +432,34 @@ describe('moving over from @nestjs/throttler', () => {
     @Controller()
     class DecoratedController {
       @Get()
-      @RateLimit({ algo: 'sliding-log', rate: 1, interval: '1m' })
+      @RateLimit({ name: 'default', algo: 'sliding-log', rate: 1, interval: '1m' })
       all() {}
+
+      @Get('more')
+      @RateLimit({ name: 'default', algo: 'sliding-log', rate: 3, interval: '1m' })
+      more() {}
+
+      @Get('beside')
+      @RateLimit({ algo: 'sliding-log', rate: 3, interval: '1m' })
+      beside() {}
 
       @Get('other')
       other() {}
     }
-    const { statuses, get } = bound(
-      await start({ imports: [RateLimitModule.forRoot({ limits })], controllers: [DecoratedController] }),
+    const everywhere: LimitDefinition = {
+      name: 'default',
+      algo: 'sliding-log',
+      rate: 2,
+      interval: '1m',
+      perRoute: true,
+    };
+    const { statuses } = bound(
+      await start({ imports: [RateLimitModule.forRoot({ limits: [everywhere] })], controllers: [DecoratedController] }),
     );
     expect(await statuses(2)).toEqual([200, 429]);
-    expect((await get()).headers.get('ratelimit')).toContain('"short";r=1');
-    expect(await statuses(2, '/other')).toEqual([200, 429]);
+    expect(await statuses(4, '/more')).toEqual([200, 200, 200, 429]);
+    expect(await statuses(3, '/beside')).toEqual([200, 200, 429]);
+    expect(await statuses(3, '/other')).toEqual([200, 200, 429]);
   });
 
   rows.tried('@Throttle({ default: { limit: 1, ttl: 60000 } }) on a class', async () => {

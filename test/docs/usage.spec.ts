@@ -112,5 +112,12 @@ describe('the guide to usage', () => {
     expect(readFileSync(GUIDE, 'utf8')).toContain('    key,day,units\n    org:1,2026-11-30,640\n');
   });
 
+  it('says how many of its limits one check takes', async () => {
+    const checks = Array.from({ length: 132 }, (_, at) => ({ limit: 'tokens', key: `many:${at}` }));
+    expect(readFileSync(GUIDE, 'utf8')).toContain('131 like `tokens` above');
+    expect((await limiters.check(checks.slice(0, 131))).allowed).toBe(true);
+    await expect(limiters.check(checks)).rejects.toThrow('split the list');
+  });
+
   it('has no other code', () => expect(untriedCode(GUIDE, 'test/docs/usage.spec.ts')).toEqual([]));
 });
