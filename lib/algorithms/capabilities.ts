@@ -51,6 +51,8 @@ export interface HeldUnits {
   readonly isEmpty: boolean;
   /** The units, not given back yet, that were charged in a window and come back before it ends, by limits of the same `HoldTerms.windows`. */
   unitsWithin(window: { readonly start: number; readonly end: number }, windows: number): number;
+  /** Whether there are such units. It looks at so many holds only, and says so where they are not among these. */
+  isWithin(window: { readonly start: number; readonly end: number }, windows: number): boolean;
 }
 
 /** Units can be reserved at an estimate: they count at once, and what was really used is settled later, where they were charged. */

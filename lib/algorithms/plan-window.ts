@@ -199,7 +199,7 @@ export function planned<O extends PlanOptions>(
           now < stored.end ? stored : { ...stored, returned: holds.unitsWithin(stored, hold!.windows) },
         // Whenever somebody asks next, the credits of these come back.
         keepFor: ({ hold }, state, holds) =>
-          spentUnder(state.rate, state) > 0 && holds.unitsWithin(state, hold!.windows) > 0 ? CREDITS_KEPT_FOR : 0,
+          spentUnder(state.rate, state) > 0 && holds.isWithin(state, hold!.windows) ? CREDITS_KEPT_FOR : 0,
       },
     }),
     save: (_, state) =>

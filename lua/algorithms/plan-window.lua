@@ -98,7 +98,7 @@ end
 -- Whenever somebody asks next, the credits of what is held come back.
 function plan.held_for(limit, state, holds)
   if limit.has_credits ~= 1 then return 0 end
-  local come_back = spent_under(state.rate, state) > 0 and holds.units_within(limit, state, state.start, state.window_end) > 0
+  local come_back = spent_under(state.rate, state) > 0 and holds.is_within(limit, state, state.start, state.window_end)
   return come_back and CREDITS_KEPT_FOR or 0, state.window_end - state.now
 end
 

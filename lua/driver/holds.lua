@@ -100,6 +100,19 @@ if is_varied then
     return sum
   end
 
+  -- Whether there are any such units: it looks at so many holds only, and says so where they are not among these.
+  local function is_within(limit, state, first, last)
+    for page = 0, MOST_AT_ONCE - PAGE, PAGE do
+      local held = ask_holds('ZRANGEBYSCORE', state, '(0', '(' .. as_text(last), 'LIMIT', tostring(page), tostring(PAGE))
+      for _, member in ipairs(held) do
+        local units, time = read_member(limit, member)
+        if units > 0 and time >= first then return true end
+      end
+      if #held < PAGE then return false end
+    end
+    return true
+  end
+
   -- Returns the microseconds for which the counter has to be kept.
   local function save(limit, state, keep_for)
     local algorithm = limit.algorithm
@@ -183,6 +196,7 @@ if is_varied then
     save = save,
     settle = settle,
     is_any = is_any,
+    is_within = is_within,
     units_within = units_within,
     until_lapsed = until_lapsed,
   }

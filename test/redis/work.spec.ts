@@ -131,6 +131,26 @@ describe('one check keeps the server busy for less than a millisecond', () => {
     expectToBeShort(times);
   });
 
+  it('a plan that uses credits, with 10,000 running holds', async () => {
+    const options = {
+      algo: 'calendar-window',
+      period: 'month',
+      rate: 10,
+      credits: true,
+      hold: '1d',
+      onLapse: 'release',
+    } as const;
+    const limit = compile(options, 'plan');
+    await store.credit({ limit, identity, units: 1_000_000 });
+    const check = { entries: [{ limit, identity, cost: 1 }], hold: true, refundable: true };
+    await Promise.all(Array.from({ length: 20 }, () => store.check(Array.from({ length: 500 }, () => check))));
+    expectToBeShort({
+      charged: await microsOf(() => ask(store, limit, { identity })),
+      reserved: await microsOf(() => store.check([check])),
+      refunded: await microsOf(() => store.refund([{ limit, identity, units: 1 }])),
+    });
+  });
+
   it('sliding-window, with 1,000 slices', async () => {
     const fine = { algo: 'sliding-window', rate: 1e6, interval: '1h', slices: 1000 } as const;
     for (let slice = 0; slice < 1000; slice++) {

@@ -92,6 +92,16 @@ export class Holds {
     return sum;
   }
 
+  /** Whether there are any such units: it looks at so many holds only, and says so where they are not among these. */
+  isWithin({ start, end }: { readonly start: number; readonly end: number }, windows: number): boolean {
+    for (let i = 0; i < MOST_AT_ONCE; i++) {
+      const hold = this.charged[i];
+      if (hold === undefined || hold.end >= end) return false;
+      if (hold.releases && hold.windows === windows && hold.chargedAt >= start) return true;
+    }
+    return true;
+  }
+
   /** The units of these were given back; those that were settled meanwhile are gone. */
   release(lapsed: readonly HeldUnits[]): void {
     for (const hold of lapsed) if (take(this.charged, hold)) insert(this.released, hold);
