@@ -136,6 +136,23 @@ describe('a limit that replicas confirm', () => {
     }
   });
 
+  it('is not charged once its caller was told that it failed, however late there is a connection', async () => {
+    const { module, paid, plain } = await begin(master.url, 500);
+    try {
+      await plain.consume('e');
+      master.pause();
+      await expect(paid.consume('e')).rejects.toThrow(RateLimitStoreError);
+      master.resume();
+      await until('the master answers', async () => (await plain.peek('e')).source === 'redis');
+      // On the connection that was waited for, behind whatever was asked on it before.
+      await until('there is a connection', async () => (await paid.consume('f').catch(() => undefined)) !== undefined);
+      expect((await paid.peek('e')).remaining).toBe(10);
+    } finally {
+      master.resume();
+      await module.close();
+    }
+  });
+
   it('is not confirmed by more replicas than there are', async () => {
     const { module, two } = await begin(master.url, 1000);
     try {

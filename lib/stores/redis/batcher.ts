@@ -83,7 +83,9 @@ export class Batcher {
 
   private readonly flush = (): void => {
     if (this.isHeld) return;
-    const jobs = this.next();
+    let jobs = this.next();
+    // What waited for too long is not charged: its caller was told that it failed.
+    if (this.confirmation !== undefined) jobs = jobs.filter((job) => !job.isOver);
     if (this.queue.length > 0) setImmediate(this.flush);
     const { slots } = this;
     if (slots === undefined) {

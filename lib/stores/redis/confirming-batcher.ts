@@ -42,7 +42,9 @@ export class ConfirmingBatcher {
     }
     this.connecting ??= connect(this.client).finally(() => (this.connecting = undefined));
     this.connecting.then(
-      () => this.batcher.enqueue(job),
+      () => {
+        if (!job.isOver) this.batcher.enqueue(job);
+      },
       (error: unknown) => job.reject(asStoreError(error)),
     );
   }

@@ -34,6 +34,11 @@ export abstract class Job {
     return true;
   }
 
+  /** Whether whoever asked was answered, or told that it failed. */
+  get isOver(): boolean {
+    return this.isSettled;
+  }
+
   /** All of its counters. */
   get counters(): readonly Counter[] {
     return [this.counter];
