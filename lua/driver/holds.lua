@@ -88,7 +88,7 @@ if is_varied then
   end
 
   -- Whether anything is known that was held and not settled.
-  local function is_any(state) return redis.call('EXISTS', KEYS[state.number] .. ':holds') == 1 end
+  local function is_any(state) return ask_holds('ZCOUNT', state, '-inf', '+inf') > 0 end
 
   -- The units, not given back yet, that were charged from a time on and come back before another.
   local function units_within(limit, state, first, last)

@@ -12,6 +12,8 @@ import { usageTerms } from '../../lib/limits/usage-terms.js';
 import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
+import { OVERRIDES_SCRIPT } from '../../lib/overrides/overrides-script.generated.js';
+import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
 import type { StoreDecision } from '../../lib/stores/store.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
@@ -137,6 +139,18 @@ async function useScript(url: string): Promise<void> {
     await expect(ask(store, spent.limit, { identity: 'user:5', peek: true })).resolves.toMatchObject({
       remaining: 997,
     });
+    // A window of which all was given back.
+    const emptied = {
+      limit: compile({ algo: 'fixed-window', rate: 5, interval: '1m', hold: '1s' }, 'emptied'),
+      identity: 'user:7',
+    };
+    const [[held]] = (await store.check([{ ...hold, entries: [{ ...emptied, cost: 1 }] }])) as [[StoreDecision]];
+    await store.refund([{ ...emptied, units: 1, ticket: held.ticket, chargedAt: held.chargedAt, actual: 0 }]);
+    // Keys of which no record is kept.
+    const bounded = usageTerms({ usage: { keep: '2d', maxKeys: 1 } }, 'test');
+    const full = new CompiledLimit(limits['gcra']!, { location: 'test', name: 'full', usage: bounded });
+    for (let count = 0; count < 6; count++) await ask(store, full, { identity: `{user:8}:${count}` });
+    await store.usage({ limit: full, identity: '{user:8}:5' }, range);
     // More leases than are looked at at once have ended, and the last one is released.
     const many = compile({ algo: 'concurrency', limit: 1000, ttl: '1m' }, 'many');
     const entry = { limit: many, identity: 'user:4', cost: 1 };
@@ -186,6 +200,14 @@ async function useApps(redis: NonNullable<RateLimitModuleOptions['redis']>, pati
 }
 
 describe('the rights that the guide names', () => {
+  it('are of every command that a script names, wherever it is called', () => {
+    const named = [...(SCRIPT + OVERRIDES_SCRIPT).matchAll(/\b(?:redis\.p?call|ask\w*)\('([A-Z]+)'/g)];
+    expect(named.length).toBeGreaterThan(50);
+    const missing = new Set(named.map(([, command]) => `+${command!.toLowerCase()}`));
+    for (const right of commandRights) missing.delete(right);
+    expect([...missing]).toEqual([]);
+  });
+
   it('are enough for all that the library does', async () => {
     const user = await userOf(documented);
     await useScript(user);

@@ -42,9 +42,7 @@ export class ConfirmingBatcher {
     }
     this.connecting ??= connect(this.client).finally(() => (this.connecting = undefined));
     this.connecting.then(
-      () => {
-        if (!job.isOver) this.batcher.enqueue(job);
-      },
+      () => job.isOver || this.batcher.enqueue(job),
       (error: unknown) => job.reject(asStoreError(error)),
     );
   }
