@@ -5,7 +5,7 @@ import type { CheckResult } from '../limits/decision.js';
 
 // Beside the exceptions, which apps log and compare.
 const answered = new WeakSet<object>();
-const withOwnBody = new WeakSet<object>();
+const givenMessages = new WeakMap<object, string>();
 
 /** A request was refused: 429 Too Many Requests, or 503 by an `adaptive` limit. Its body names the limits that refused. */
 export class RateLimitExceededException extends HttpException {
@@ -27,10 +27,10 @@ export class RateLimitExceededException extends HttpException {
   ) {
     super(body ?? exceededBody(message, limits, status), status);
     this.message = message;
-    if (body !== undefined) withOwnBody.add(this);
+    if (body === undefined) givenMessages.set(this, message);
   }
 
-  /** @internal Whether its headers are set and its body is made. */
+  /** @internal Whether the guard made it, which has set its headers, and has made its body. */
   get isAnswered(): boolean {
     return answered.has(this);
   }
@@ -40,12 +40,12 @@ export class RateLimitExceededException extends HttpException {
     answered.add(this);
   }
 
-  /** @internal Whether whoever made it gave it a body. */
-  get hasOwnBody(): boolean {
-    return withOwnBody.has(this);
+  /** @internal The message that whoever made it gave it; nothing if that gave it a body. */
+  get givenMessage(): string | undefined {
+    return givenMessages.get(this);
   }
 
-  /** @internal Says something else to the client. */
+  /** @internal Says something else to the client. One exception may answer many: those that wait for one promise share its error. */
   answerWith(message: string, body: object): void {
     this.message = message;
     Object.assign(this, { response: body });

@@ -97,10 +97,10 @@ export class Answers {
 
   /** Makes what a refusal that code threw says, as far as that did not say it itself. `answer` is that of its tightest limit, if known. */
   complete(exception: RateLimitExceededException, answer: RefusalAnswer | undefined, call: AnsweredCall): void {
-    if (exception.hasOwnBody) return;
+    const given = exception.givenMessage;
+    if (given === undefined) return;
     const { result, limits } = exception;
     const says = answer ?? { message: undefined, body: this.settings.body };
-    const given = exception.message;
     const message = given === messages.exceeded() ? this.message(says, call.context, result, () => given) : given;
     const status = exception.getStatus() === 429 ? undefined : exception.getStatus();
     const usual = this.usualBody(call, message, limits, status);

@@ -31,7 +31,6 @@ export class ThrownRefusals {
   /** Sets the headers of a refusal and makes its body, unless the guard has. */
   complete(exception: RateLimitExceededException, host: ArgumentsHost): void {
     if (exception.isAnswered) return;
-    exception.markAnswered();
     const reader = this.readerOf(host);
     const request = requestOfCall(callOf(reader, host as ExecutionContext));
     // Filters are not told the handler, which functions of the user's may ask for.

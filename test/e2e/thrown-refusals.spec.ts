@@ -43,6 +43,8 @@ abstract class Thrower {
   }
 }
 
+let shared: Promise<string> | undefined;
+
 @Controller()
 class CallsController extends Thrower {
   @Get('bare')
@@ -59,6 +61,12 @@ class CallsController extends Thrower {
   @Get('inline')
   inline() {
     return this.spend([{ ...minute, name: 'inline', rate: 1 }]);
+  }
+
+  @Get('shared')
+  async shared() {
+    await this.limiters.for('calls').consume('acme');
+    return (shared ??= this.spend(['calls']));
   }
 
   @Get('own')
@@ -132,6 +140,18 @@ describe.each(frameworks)('a refusal that a handler throws, over %s', (framework
     const { headers, body } = await refused('/inline');
     expect(headers.get('retry-after')).toBe('60');
     expect(body).toMatchObject({ limits: ['inline'] });
+  });
+
+  it('has them for each of the requests that wait for one promise', async () => {
+    shared = undefined;
+    const body: RateLimitModuleOptions['body'] = (context, _, given) => ({ ...given, method: context.getType() });
+    for (const path of ['/shared?a', '/shared?b']) {
+      const { headers, body: said } = await refused(path, { problem: true, body });
+      expect([headers.get('retry-after'), headers.get('ratelimit')]).toEqual(['60', '"calls";r=0;t=60']);
+      expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
+      expect(said).toMatchObject({ detail: 'Too many requests', method: 'http' });
+      await app?.close();
+    }
   });
 
   it('is problem details where the option says so', async () => {
