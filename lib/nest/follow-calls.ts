@@ -25,17 +25,16 @@ export function followCalls(): void {
   follows = true;
   const tryActivate = Reflect.get(GuardsConsumer.prototype, 'tryActivate');
   GuardsConsumer.prototype.tryActivate = function (this: GuardsConsumer, ...call: Parameters<Activate>) {
-    const [, args, , handler] = call;
-    if (!isAwaited(handler)) return tryActivate.apply(this, call);
-    const run = keepRun(args, new CallRun());
+    if (!isAwaited(call[3])) return tryActivate.apply(this, call);
+    const run = keepRun(call[1], new CallRun());
     const activated = tryActivate.apply(this, call);
     run.guards(activated);
     return activated;
   };
   const intercept = Reflect.get(InterceptorsConsumer.prototype, 'intercept');
   InterceptorsConsumer.prototype.intercept = function (this: InterceptorsConsumer, ...call: Parameters<Intercept>) {
+    if (!isAwaited(call[3])) return intercept.apply(this, call);
     const [interceptors, args, instance, handler, next, type] = call;
-    if (!isAwaited(handler)) return intercept.apply(this, call);
     const context = new ExecutionContextHost(args, instance.constructor as never, handler);
     const run = searchRequest(context)?.run ?? runOf(args) ?? new CallRun();
     keepRun(args, run);

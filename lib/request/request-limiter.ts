@@ -40,7 +40,7 @@ export class RequestLimiter implements GuardContinuation {
     if (this.plans.ofMiddleware.middlewareWaitsForEnd) this.followEarly(context);
     if (plan.isEmpty && (plan.skipsAll || !this.deniedAddresses.mayRefuse)) return true;
     const request = this.requests.ofCall(context, plan, this);
-    request.run ??= runOf(context.getArgs());
+    if (plan.waitsForEnd) request.run ??= runOf(context.getArgs());
     return (request.guardCheck ??= this.run('guard', request));
   }
 

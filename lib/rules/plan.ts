@@ -39,6 +39,10 @@ export class Plan {
   readonly continuesAfterGuards: boolean;
   /** Whether nothing is ever checked in the guard or after it. */
   readonly isEmpty: boolean;
+  /** Whether the end of a request matters, or may: functions give some of its rules. */
+  readonly waitsForEnd: boolean;
+  /** Whether the end of a request matters to what a middleware checks. */
+  readonly middlewareWaitsForEnd: boolean;
   /** All levels, from the outermost to the nearest, those included of which nothing holds. */
   readonly declared: readonly DeclaredLevel[];
   /** Whether the route, or a class that it belongs to, skips all limits from farther out. */
@@ -63,21 +67,13 @@ export class Plan {
     this.hasSources = this.sources.length > 0;
     this.continuesAfterGuards = this.authenticated.length > 0 || this.hasSources;
     this.isEmpty = this.guard.length === 0 && !this.continuesAfterGuards;
+    this.waitsForEnd = this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.waitsForEnd);
+    this.middlewareWaitsForEnd = this.middleware.some((rule) => rule.waitsForEnd);
   }
 
   /** Whether the interceptor has to see its requests. */
   get needsInterceptor(): boolean {
     return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.needsInterceptor);
-  }
-
-  /** Whether the end of a request matters, or may: functions give some of its rules. */
-  get waitsForEnd(): boolean {
-    return this.hasSources || [...this.guard, ...this.authenticated].some(({ waitsForEnd }) => waitsForEnd);
-  }
-
-  /** Whether the end of a request matters to what a middleware checks. */
-  get middlewareWaitsForEnd(): boolean {
-    return this.middleware.some(({ waitsForEnd }) => waitsForEnd);
   }
 
   /**
