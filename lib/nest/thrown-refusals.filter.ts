@@ -1,4 +1,4 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, type ExecutionContext, Injectable } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
 import { BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
 import { throwError } from 'rxjs';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
@@ -27,8 +27,7 @@ export class ThrownRefusalsFilter implements ExceptionFilter<RateLimitExceededEx
     }
     if (!isThrown) return undefined;
     if (type === 'rpc') return throwError(() => refusalData(exception));
-    // What is returned would be the answer to any other call: Nest goes on with the exception.
-    void this.refusals.readerOf(host).refuse?.(exception, host as ExecutionContext);
-    return undefined;
+    // What is returned is the answer to any other call, and a promise that rejects is its error.
+    return this.refusals.refuse(exception, host);
   }
 }

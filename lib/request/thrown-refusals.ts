@@ -23,18 +23,19 @@ export class ThrownRefusals {
     private readonly limits: LimitRegistry,
   ) {}
 
-  /** The reader of a call. */
-  readerOf(host: ArgumentsHost): RequestReader {
-    return this.transports.of(host as ExecutionContext);
+  /** Rejects with what the call's transport knows for a refusal, as the guard does. An error of its reader's takes its place. */
+  async refuse(exception: RateLimitExceededException, host: ArgumentsHost): Promise<never> {
+    const reader = this.transports.of(host as ExecutionContext);
+    if (reader.refuse === undefined) throw exception;
+    throw await reader.refuse(exception, contextOf(requestOf(reader, host), host));
   }
 
   /** Sets the headers of a refusal and makes its body, unless the guard has. */
   complete(exception: RateLimitExceededException, host: ArgumentsHost): void {
     if (exception.isAnswered) return;
-    const reader = this.readerOf(host);
-    const request = requestOfCall(callOf(reader, host as ExecutionContext));
-    // Filters are not told the handler, which functions of the user's may ask for.
-    const context = request?.context ?? (host as ExecutionContext);
+    const reader = this.transports.of(host as ExecutionContext);
+    const request = requestOf(reader, host);
+    const context = contextOf(request, host);
     const parts = partsOf(reader, host as ExecutionContext);
     const { result } = exception;
     const { shown, checked } = this.described(request, result);
@@ -73,4 +74,13 @@ export class ThrownRefusals {
     const checked = request?.entries.find(({ rule }) => rule.name === name);
     return checked?.rule ?? this.limits.named.find(({ rule }) => rule.name === name)?.rule;
   }
+}
+
+function requestOf(reader: RequestReader, host: ArgumentsHost): LimitedRequest | undefined {
+  return requestOfCall(callOf(reader, host as ExecutionContext));
+}
+
+/** Filters are not told the handler, which functions and readers of the user's may ask for. */
+function contextOf(request: LimitedRequest | undefined, host: ArgumentsHost): ExecutionContext {
+  return request?.context ?? (host as ExecutionContext);
 }

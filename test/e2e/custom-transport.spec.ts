@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, type ExecutionContext, Get, HttpException, Injectable } from '@nestjs/common';
+import { Controller, type ExecutionContext, Get, HttpException, Inject, Injectable } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
 import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
@@ -27,6 +27,9 @@ const define = {
 
 @Injectable()
 class Bot {
+  @Inject(LimiterService)
+  private readonly limiters!: LimiterService;
+
   @RateLimit('host')
   host(@RateLimitDecision() decision?: CheckResult) {
     return decision?.tightest.remaining;
@@ -35,6 +38,11 @@ class Bot {
   @RateLimit('sender')
   sender() {
     return 'done';
+  }
+
+  async thrown() {
+    const result = await this.limiters.check([{ limit: 'host', key: 'a chat' }]);
+    if (!result.allowed) throw new RateLimitExceededException(result);
   }
 
   @RateLimit('slots')
@@ -88,7 +96,7 @@ async function start(limits: RateLimitModuleOptions) {
   app = started;
   const contexts = started.nest.get(ExternalContextCreator, { strict: false });
   const bot = started.nest.get(Bot);
-  const handler = (name: 'host' | 'sender' | 'slow') => {
+  const handler = (name: 'host' | 'sender' | 'slow' | 'thrown') => {
     const enhancers = { guards: true, interceptors: true, filters: true };
     const parameters = { exchangeKeyForValue: () => undefined };
     const callback = Bot.prototype[name] as (...args: unknown[]) => unknown;
@@ -126,6 +134,18 @@ describe('a reader of a transport', () => {
     await expect(host(message('198.51.100.1'))).rejects.toBeInstanceOf(RateLimitExceededException);
     expect(await slow(message('198.51.100.1'))).toBe('done');
     expect(await left('slots')).toBe(1);
+  });
+
+  it('says how a refusal is told that code throws, and may fail', async () => {
+    const { handler } = await start({ readers: [ChatReader] });
+    const thrown = handler('thrown');
+    await thrown(message('198.51.100.1'));
+    await expect(thrown(message('198.51.100.1'))).rejects.toThrow('Slow down: Too many requests');
+    await app?.close();
+    const failing = { ...plainReader, refuse: () => Promise.reject(new Error('No chat is open')) };
+    const again = (await start({ readers: [failing] })).handler('thrown');
+    await again(message('198.51.100.1'));
+    await expect(again(message('198.51.100.1'))).rejects.toThrow('No chat is open');
   });
 
   it('replaces the reader of a known transport', async () => {
