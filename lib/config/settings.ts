@@ -86,7 +86,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   for (const option of Object.keys(written)) {
     if (option === 'guard') throw new RateLimitConfigError(messages.misplacedGuard());
     if (!MODULE_OPTIONS.includes(option as keyof RateLimitModuleOptions)) {
-      throw new RateLimitConfigError(messages.unknownOption(LOCATION, option, MODULE_OPTIONS));
+      throw new RateLimitConfigError(messages.unknownOption(LOCATION, option, [...MODULE_OPTIONS, 'guard']));
     }
   }
   const options = givenOptions(written, MODULE_OPTIONS);

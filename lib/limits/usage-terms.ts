@@ -14,8 +14,8 @@ export interface UsageOptions {
    */
   timezone?: string;
   /**
-   * About the most keys that have a record. Keys beyond are not recorded, which an export, and `usage` of such a key, logs. In process it
-   * is exactly so many; on Redis each slot has a part of them with room to spare, so that made-up keys fill no more. From 1 to 100,000,000.
+   * About how many keys are recorded at most. Keys beyond that are charged, but not recorded; an export, and `usage` of such a key, log
+   * it. In process the number is exact. On Redis each slot has its part of it, with room to spare. From 1 to 100,000,000.
    * @default no bound
    */
   maxKeys?: number;

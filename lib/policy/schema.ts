@@ -82,7 +82,8 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   nearLimit: 'The share of the quota from which on the limit is near. Default: 0.8.',
   phase: "When the limit is checked. Default: 'authenticated' for key 'user', else 'guard'.",
   onStoreError: "What happens while the store fails. Default: the module's.",
-  replicas: 'So many replicas of Redis confirm what is charged before it is told. Default: none is asked.',
+  replicas:
+    'How many replicas of Redis have to confirm what is charged before the call is answered. Default: none is asked.',
   onMissingKey: "What happens to a request without a key. Default: the module's.",
   message: 'The message of the response when the limit refuses.',
 };

@@ -7,6 +7,7 @@ import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorato
 import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
 import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import { MODULE_OPTIONS } from '../../lib/config/settings.js';
 import type { LimitDefinition, LimitSpec } from '../../lib/config/limit-definition.js';
 import { Limiter } from '../../lib/limiter/limiter.js';
 import { LimiterService } from '../../lib/nest/limiter.service.js';
@@ -241,6 +242,7 @@ describe('start-up errors', () => {
 
   it.each<[object, string]>([
     [{ header: false }, "option 'header' is unknown, wants only redis, limits, define, defaults, headers"],
+    [{ gaurd: false }, `option 'gaurd' is unknown, wants only ${[...MODULE_OPTIONS, 'guard'].join(', ')}`],
     [{ retryJitter: 1.5 }, "option 'retryJitter' is 1.5, wants a number from 0 to 1"],
     [{ retryJitter: '0.5' }, "option 'retryJitter' is '0.5', wants a number from 0 to 1"],
     [{ problem: 'yes' }, "option 'problem' is 'yes', wants true or false"],
