@@ -102,9 +102,16 @@ export class Holds {
     return true;
   }
 
-  /** The units of these were given back; those that were settled meanwhile are gone. */
+  /** The units of these, which are in order, were given back; those that were settled meanwhile are gone. */
   release(lapsed: readonly HeldUnits[]): void {
-    for (const hold of lapsed) if (take(this.charged, hold)) insert(this.released, hold);
+    const last = lapsed.at(-1);
+    if (last === undefined) return;
+    const among = new Set(lapsed);
+    // Of thousands each by itself would move all others.
+    const end = firstAfter(this.charged, last.end);
+    const looked = this.charged.slice(0, end);
+    this.charged = looked.filter((hold) => !among.has(hold)).concat(this.charged.slice(end));
+    for (const hold of looked) if (among.has(hold)) insert(this.released, hold);
   }
 }
 
