@@ -16,6 +16,8 @@ if is_varied then
   -- So many that have lapsed are kept, so that they can still be settled; the oldest are forgotten first.
   local MOST_LAPSED = 1000
   local RELEASED = 2 ^ 53
+  -- So many values are passed to a command at once: a score and a member each.
+  local MOST_MOVED = 1000
 
   local function as_text(number) return string.format('%.0f', number) end
 
@@ -119,7 +121,15 @@ if is_varied then
     forget_others(limit, state)
     if state.lapsed then
       -- Those that were settled meanwhile are gone.
-      for member, lapses in pairs(state.lapsed) do ask_holds('ZADD', state, 'XX', as_text(lapses - RELEASED), member) end
+      local moved = {}
+      for member, lapses in pairs(state.lapsed) do
+        moved[#moved + 1], moved[#moved + 2] = as_text(lapses - RELEASED), member
+        if #moved == MOST_MOVED then
+          ask_holds('ZADD', state, 'XX', unpack(moved))
+          moved = {}
+        end
+      end
+      if #moved > 0 then ask_holds('ZADD', state, 'XX', unpack(moved)) end
       state.lapsed = nil
     end
     if not algorithm.held_for then return keep_for end
