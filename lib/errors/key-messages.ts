@@ -11,7 +11,8 @@ export const keyMessages = {
   headerValue: (header: string) =>
     `headerIdentity('${header}', value): 'header:${header.toLowerCase()}:' and the hash of the value`,
   global: () => "'global': the limit counts all requests together",
-  user: (value: string) => `'user:' and the id, such as 'user:${value === '' || value.length > 40 ? '42' : value}'`,
+  user: (value: string) =>
+    `'user:' and the id, such as 'user:${value === '' || value.length > 40 || value.includes(':') ? '42' : value}'`,
   address: () => "'ip:' and an address, such as 'ip:203.0.113.7'",
   beginning: (begins: readonly string[]) =>
     `a beginning of its keys, such as ${listOf(

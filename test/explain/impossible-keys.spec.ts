@@ -29,6 +29,7 @@ const WRONG: [limit: string, key: string, wants: string][] = [
   ['byAddress', '::ffff:203.0.113.7', "wants 'ip:203.0.113.7'"],
   ['byAddress', 'user:42', "wants 'ip:' and an address"],
   ['byUser', '42', "'user:' and the id, such as 'user:42'"],
+  ['byUser', 'user:', "'user:' and the id, such as 'user:42'"],
   ['byUser', '203.0.113.7', "wants 'ip:203.0.113.7'"],
   ['onlyUser', 'ip:203.0.113.7', "wants 'user:' and the id"],
   ['byHeader', SECRET, "wants headerIdentity('x-api-key', value)"],
