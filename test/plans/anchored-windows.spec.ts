@@ -23,6 +23,22 @@ const byRequest = (others: object = {}, settings: object = {}) =>
     { location: 'test', name: 'plan', ...settings },
   );
 
+it('are told once, where an instance of an older release lists one again', async () => {
+  const clock = new ManualClock();
+  const prefix = freshPrefix();
+  const store = storeKinds['RedisStore']!(clock, redis, prefix);
+  const limit = byRequest({ rate: 10, rollover: 1, retain: '90d' });
+  const anchored = limit.forAnchor('2026-01-15');
+  clock.micros = Date.parse('2026-09-20') * 1000;
+  await ask(store, anchored, { cost: 4 });
+  clock.micros = Date.parse('2026-10-20') * 1000;
+  await ask(store, anchored, { cost: 1 });
+  const [key] = (await redis.keys(`${prefix}:*:history`)) as [string];
+  await redis.rpush(key, ...(await redis.lrange(key, -3, -1)));
+  const told = await store.history({ limit, identity });
+  expect(told.map(({ count }) => count)).toEqual([1, 4]);
+});
+
 describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, make) => {
   const stage = () => {
     const clock = new ManualClock();
