@@ -4,7 +4,7 @@ import type { Counter } from '../limits/counter.js';
 import { assertPossibleKey } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import type { Charge, Store } from '../stores/store.js';
-import { levelCounter, levelsOf } from './levels.js';
+import { type Level, levelCounter, levelsOf } from './levels.js';
 import type { WaitQueues } from './wait-queues.js';
 
 /** A limit that code calls. */
@@ -60,24 +60,34 @@ function possibleLevels(rule: Rule, key: string, within: unknown): readonly Coun
     const own = level.rule === rule ? key : (within as Readonly<Record<string, string>>)[level.rule.name]!;
     assertPossibleKey(level.rule, own);
   }
+  return countersOf(levels);
+}
+
+function countersOf(levels: readonly Level[]): readonly Counter[] {
   return levels.map((level) => ({ limit: level.rule.limitFor(level.identity), identity: level.identity }));
 }
 
-/** What corrects the counters of all levels by so many units, as a tenant meets them if one is named. */
+/**
+ * What corrects the counters of all levels by so many units, as a tenant meets them if one is named. `undoes`: what code itself has
+ * taken, under whatever key it did so, unless an operator gives it back.
+ */
 export function corrections(
   limit: CalledLimit,
   key: string,
   units: number,
   options: CorrectionOptions | undefined,
+  undoes = false,
 ): readonly Charge[] {
   assertKey(key);
   const { share, within, strict } = readCorrection(options);
   assertUnits(units);
   const { rule } = limit;
+  const isNamed = !undoes || strict === true;
   if (isNested(limit, within)) {
-    return possibleLevels(rule, key, within).map((counter) => ({ ...counter, units, strict }));
+    const levels = isNamed ? possibleLevels(rule, key, within) : countersOf(levelsOf(rule, key, within));
+    return levels.map((counter) => ({ ...counter, units, strict }));
   }
-  assertPossibleKey(rule, key);
+  if (isNamed) assertPossibleKey(rule, key);
   const { limit: own } = share === undefined ? wholeCounter(limit, key) : { limit: rule.limitForTenant(key, share) };
   return [{ limit: own, identity: key, units, strict }];
 }

@@ -117,7 +117,7 @@ export class Limiter {
    * @param options whose they were, where tenants share them; the keys of what the limit is within; whether it has to reach the store
    */
   async refund(key: string, units: number, options?: CorrectionOptions): Promise<void> {
-    const refunds = corrections(this, key, units, options);
+    const refunds = corrections(this, key, units, options, true);
     for (const refund of refunds) this.refuseHeld(refund, 'refunded');
     await Promise.all(refunds.map((refund) => this.queues.refund(refund)));
   }

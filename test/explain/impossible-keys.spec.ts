@@ -81,7 +81,7 @@ describe('calls that name a key', () => {
     ['block', (limiter, key) => limiter.block(key, '1m')],
     ['unblock', (limiter, key) => limiter.unblock(key)],
     ['reset', (limiter, key) => limiter.reset(key)],
-    ['refund', (limiter, key) => limiter.refund(key, 1)],
+    ['refund of an operator', (limiter, key) => limiter.refund(key, 1, { strict: true })],
     ['penalize', (limiter, key) => limiter.penalize(key, 1)],
     ['history', (limiter, key) => limiter.history(key)],
   ];
@@ -97,6 +97,13 @@ describe('calls that name a key', () => {
       }
     },
   );
+
+  it('gives back what code took under a key of its own', async () => {
+    const limiter = service.for('byUser');
+    await limiter.consume('42', 3);
+    await limiter.refund('42', 2);
+    expect(await limiter.peek('42')).toMatchObject({ remaining: 9 });
+  });
 
   it.each(WRONG)('changes and explanations of %s refuse %s', async (limit, key, wants) => {
     for (const call of [
