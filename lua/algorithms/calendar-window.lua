@@ -121,9 +121,7 @@ return {
     end
     local live = {}
     for i = 1, #windows, 3 do
-      -- An instance that knows of no window that a plan keeps on lists it again; what was settled later is in the first one.
-      local is_again = limit.keeps_window == 1 and i > 1 and tonumber(windows[i]) == tonumber(windows[i - 3])
-      if not is_again and windows[i + 1] + limit.retain > state.now then
+      if windows[i + 1] + limit.retain > state.now then
         live[#live + 1] = windows[i] / 1000
         live[#live + 1] = windows[i + 1] / 1000
         live[#live + 1] = tonumber(windows[i + 2])

@@ -14,6 +14,7 @@
 
 local plan = make_algorithm('calendar-window')
 local open_window, take_window, encode_window, save_window = plan.open, plan.take, plan.encode, plan.save
+local history_of_windows = plan.history
 
 local MILLION = 1000000
 -- Ten years: no key is kept for ever.
@@ -183,6 +184,16 @@ function plan.credit(limit, state, units)
   local left = credits_of(limit, state)
   note_rate(limit, state)
   state.gross = state.gross + (units > 0 and min(units, MOST_CREDITS - left) or -min(-units, left))
+end
+
+-- An older release lists a window again that is kept on; what was settled later is in the first one.
+function plan.history(limit, state, key)
+  local windows, told = history_of_windows(limit, state, key), {}
+  for i = 1, #windows, 3 do
+    local is_again = limit.keeps_window == 1 and i > 1 and windows[i] == windows[i - 3]
+    for j = i, is_again and 0 or i + 2 do told[#told + 1] = windows[j] end
+  end
+  return told
 end
 
 return plan
