@@ -4,6 +4,7 @@ import { refundsOf } from '../stores/store-decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { decidedEnforced } from './enforced-entries.js';
+import { QueuesByCounter } from './queues-by-counter.js';
 import { Waiter, type WaitOptions } from './waiter.js';
 import type { WaitingCount } from './waiting-count.js';
 
@@ -23,9 +24,7 @@ interface LevelWaiter {
 
 /** The calls of this process that wait for units of a limit that is within others: first come, first served for each key. */
 export class LevelWaits {
-  private readonly queues = new Map<string, LevelQueue>();
-  /** The queues that wait for units of each counter, and maybe of others. */
-  private readonly byCounter = new Map<string, Set<LevelQueue>>();
+  private readonly queues = new QueuesByCounter<LevelQueue>();
 
   constructor(
     private readonly store: Store,
@@ -41,7 +40,7 @@ export class LevelWaits {
     entries: () => readonly CheckEntry[],
     options: WaitOptions,
   ): Promise<readonly StoreDecision[]> {
-    const known = this.queues.get(key);
+    const known = this.queues.find(key);
     if (known?.isFull === true || this.count.isFull) {
       const { name } = entries()[0]!.limit;
       throw known?.isFull === true ? this.count.refusal(name) : this.count.refusalOfAll(name);
@@ -59,40 +58,24 @@ export class LevelWaits {
   wake({ limit, identity }: Counter): void {
     if (this.queues.size === 0) return;
     const counter = lineageId(limit, identity);
-    for (const queue of this.byCounter.get(counter) ?? []) queue.wakeFor(counter);
+    for (const queue of this.queues.of(counter)) queue.wakeFor(counter);
   }
 
   /** All look again. */
   wakeAll(): void {
-    for (const queue of this.queues.values()) queue.wake();
+    for (const queue of this.queues.all) queue.wake();
   }
 
   /** Rejects all who wait, and resolves once nobody is answered any more. */
   async close(reason: Error): Promise<void> {
-    await Promise.all([...this.queues.values()].map((queue) => queue.close(reason)));
+    await Promise.all([...this.queues.all].map((queue) => queue.close(reason)));
   }
 
   private queueOf(key: string, entries: () => readonly CheckEntry[]): LevelQueue {
-    const known = this.queues.get(key);
+    const known = this.queues.find(key);
     if (known !== undefined) return known;
     const counters = entries().map(({ limit, identity }) => lineageId(limit, identity));
-    const queue = new LevelQueue(this.store, this.count, () => {
-      // An old queue may tell it again after the next one has begun.
-      if (this.queues.get(key) === queue) this.queues.delete(key);
-      for (const counter of counters) this.forget(counter, queue);
-    });
-    this.queues.set(key, queue);
-    for (const counter of counters) {
-      const queues = this.byCounter.get(counter) ?? new Set();
-      this.byCounter.set(counter, queues.add(queue));
-    }
-    return queue;
-  }
-
-  private forget(counter: string, queue: LevelQueue): void {
-    const queues = this.byCounter.get(counter);
-    queues?.delete(queue);
-    if (queues?.size === 0) this.byCounter.delete(counter);
+    return this.queues.add(key, counters, (ended) => new LevelQueue(this.store, this.count, ended));
   }
 }
 

@@ -67,6 +67,17 @@ class PlainController {
   other() {}
 }
 
+/** A controller of which one route alone has the guard. */
+@Controller()
+class SomeController {
+  @Get()
+  @UseGuards(RateLimitGuard)
+  guarded() {}
+
+  @Get('other')
+  other() {}
+}
+
 /** A controller whose only route has the limits. */
 function limitedBy(...limits: Parameters<typeof RateLimit>): Type {
   @Controller()
@@ -133,15 +144,6 @@ describe('moving over from @nestjs/throttler', () => {
   });
 
   rows.tried('@UseGuards(ThrottlerGuard) on some routes only', async () => {
-    @Controller()
-    class SomeController {
-      @Get()
-      @UseGuards(RateLimitGuard)
-      guarded() {}
-
-      @Get('other')
-      other() {}
-    }
     const { statuses } = bound(
       await start({ imports: [RateLimitModule.forRoot({ guard: false, limits })], controllers: [SomeController] }),
     );
@@ -210,15 +212,6 @@ describe('moving over from @nestjs/throttler', () => {
   });
 
   rows.tried('forRootAsync(…) beside @UseGuards(ThrottlerGuard)', async () => {
-    @Controller()
-    class SomeController {
-      @Get()
-      @UseGuards(RateLimitGuard)
-      guarded() {}
-
-      @Get('other')
-      other() {}
-    }
     const { statuses } = bound(
       await start({
         imports: [RateLimitModule.forRootAsync({ guard: false, useFactory: () => ({ limits }) })],

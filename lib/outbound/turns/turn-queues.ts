@@ -4,6 +4,7 @@ import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../config/tokens.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { type Counter, lineageId } from '../../limits/counter.js';
+import { QueuesByCounter } from '../../limiter/queues-by-counter.js';
 import { WaitingCount } from '../../limiter/waiting-count.js';
 import type { Store } from '../../stores/store.js';
 import type { OutboundRule } from '../learning/learned-rule.js';
@@ -13,9 +14,7 @@ import { type TakenTurn, type TurnEntry, type TurnOptions, WaitingCall } from '.
 /** The queues of all calls of this process that wait for their turn: one for each set of counters. */
 @Injectable()
 export class TurnQueues implements OnModuleDestroy {
-  private readonly queues = new Map<string, TurnQueue>();
-  /** The queues of each counter. */
-  private readonly byCounter = new Map<string, Set<TurnQueue>>();
+  private readonly queues = new QueuesByCounter<TurnQueue>();
   /** The rules whose changes the queues are told. */
   private readonly subscribed = new WeakSet<OutboundRule>();
   private closed = false;
@@ -43,45 +42,27 @@ export class TurnQueues implements OnModuleDestroy {
 
   /** Asks again: units of a counter may have become free. */
   wake({ limit, identity }: Counter): void {
-    for (const queue of this.byCounter.get(lineageId(limit, identity)) ?? []) queue.wake();
+    for (const queue of this.queues.of(lineageId(limit, identity))) queue.wake();
   }
 
   /** Is called by Nest: rejects all who wait. */
   onModuleDestroy(): void {
     this.closed = true;
-    for (const queue of this.queues.values()) queue.close(new RateLimitStoreError(messages.closed()));
+    for (const queue of this.queues.all) queue.close(new RateLimitStoreError(messages.closed()));
   }
 
   private subscribe(rule: OutboundRule): void {
     if (this.subscribed.has(rule)) return;
     this.subscribed.add(rule);
     rule.onChange(() => {
-      const { lineage } = rule.limit;
-      for (const [key, queues] of this.byCounter) if (key.startsWith(lineage)) for (const queue of queues) queue.wake();
+      for (const queue of this.queues.ofAll(rule.limit.lineage)) queue.wake();
     });
   }
 
   private queueOf(call: WaitingCall): TurnQueue {
     const counters = call.entries.map(({ limit, identity }) => lineageId(limit, identity));
     const key = counters.map((counter) => `${counter.length} ${counter}`).join('\n');
-    const known = this.queues.get(key);
-    if (known !== undefined) return known;
-    const queue = new TurnQueue(this.store, this.count, () => {
-      // An old queue may tell it again after the next one has begun.
-      if (this.queues.get(key) === queue) this.queues.delete(key);
-      for (const counter of counters) this.forget(counter, queue);
-    });
-    this.queues.set(key, queue);
-    for (const counter of counters) {
-      const queues = this.byCounter.get(counter) ?? new Set();
-      this.byCounter.set(counter, queues.add(queue));
-    }
-    return queue;
-  }
-
-  private forget(counter: string, queue: TurnQueue): void {
-    const queues = this.byCounter.get(counter);
-    queues?.delete(queue);
-    if (queues?.size === 0) this.byCounter.delete(counter);
+    const { store, count } = this;
+    return this.queues.find(key) ?? this.queues.add(key, counters, (ended) => new TurnQueue(store, count, ended));
   }
 }
