@@ -2,6 +2,7 @@ import { duration, givenOptions } from '../algorithms/options.js';
 import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { isCost } from '../limits/arguments.js';
 import type { JobLimitOptions } from './job-limit-options.js';
 
 /** Options as they were checked, with their defaults. */
@@ -27,8 +28,7 @@ export function readJobOptions<J>(given: unknown, location: string, more: readon
   if (typeof key !== 'function' && (typeof key !== 'string' || key === '')) {
     throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, wantsKey));
   }
-  const isCost = cost === undefined || typeof cost === 'function' || (Number.isSafeInteger(cost) && cost >= 0);
-  if (!isCost) {
+  if (cost !== undefined && typeof cost !== 'function' && !isCost(cost)) {
     const wants = 'a whole number >= 0, or a function of the job';
     throw new RateLimitConfigError(messages.wrongOption(location, 'cost', cost, wants));
   }

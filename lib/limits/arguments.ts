@@ -4,9 +4,14 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
 import { planMessages } from '../errors/plan-messages.js';
 
-/** Refuses a cost that is no whole number of units; one of 0 takes nothing. */
+/** Whether a value is a whole number of units; a cost of 0 takes nothing. */
+export function isCost(value: unknown): value is number {
+  return value === 0 || isWhole(value);
+}
+
+/** Refuses a cost that is no whole number of units. */
 export function assertCost(cost: unknown): asserts cost is number {
-  if (cost !== 0 && !isWhole(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost));
+  if (!isCost(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost));
 }
 
 /** Refuses a key that names nobody. */
@@ -26,7 +31,7 @@ export function assertCredits(units: unknown): asserts units is number {
 
 /** Refuses an actual cost that is no whole number of units; it may be none. */
 export function assertActual(units: unknown): asserts units is number {
-  if (units !== 0 && !isWhole(units)) throw new RateLimitArgumentError(messages.wrongActual(units));
+  if (!isCost(units)) throw new RateLimitArgumentError(messages.wrongActual(units));
 }
 
 /** Reads a duration into milliseconds, or refuses it. */

@@ -2,6 +2,7 @@ import { givenOptions, milliseconds, wholeNumber } from '../algorithms/options.j
 import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages.js';
+import { isCost } from '../limits/arguments.js';
 import type { UpstreamParser } from './headers/upstream-report.js';
 import { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
 import type { OutboundOptions } from './outbound-options.js';
@@ -59,8 +60,7 @@ export function readOptions<Sent, Answer>(given: unknown, location: string): Out
     isFunction(key) || (typeof key === 'string' && key !== ''),
     'a string that is not empty, or a function',
   );
-  const isCost = cost === undefined || isFunction(cost) || (Number.isSafeInteger(cost) && (cost as number) >= 0);
-  check('cost', cost, isCost, 'a whole number >= 0, or a function');
+  check('cost', cost, cost === undefined || isFunction(cost) || isCost(cost), 'a whole number >= 0, or a function');
   check('settle', settle, settle === undefined || isFunction(settle), 'a function');
   check('priority', priority, isFunction(priority) || Number.isFinite(priority), 'a number, or a function');
   const timeoutMs = timeout === undefined ? Infinity : milliseconds(timeout);
