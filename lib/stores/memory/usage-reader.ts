@@ -1,9 +1,8 @@
-import { moduleLogger } from '../../errors/logger.js';
-import { usageMessages } from '../../errors/usage-messages.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import { plainIdentity } from '../../limits/identity.js';
 import { type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
+import { warnOfLeftOut } from '../usage-left-out.js';
 import type { CounterTable } from './counter-table.js';
 import { viewOf } from './counter-view.js';
 import type { Counters } from './counters.js';
@@ -51,10 +50,8 @@ export class UsageReader {
     this.tellLeftOut(limit);
   }
 
-  /** What is in no invoice is said where one is written. */
   private tellLeftOut(limit: CompiledLimit): void {
-    if (!this.records.hasLeftOut(limit)) return;
-    moduleLogger.warn(usageMessages.leftOut(limit.name, limit.usage!.maxKeys ?? 0));
+    if (this.records.hasLeftOut(limit)) warnOfLeftOut(limit);
   }
 }
 

@@ -1,4 +1,3 @@
-import { moduleLogger } from '../../errors/logger.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { usageMessages } from '../../errors/usage-messages.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
@@ -8,6 +7,7 @@ import { type DayUnits } from '../../limits/usage-days.js';
 import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
 import type { RedisClient } from '../../redis/client.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
+import { warnOfLeftOut } from '../usage-left-out.js';
 import { hashTagOf, holdsKeyOf, keyOf, recordIndexKey, recordKey } from './keys.js';
 import type { ScriptCalls } from './script-calls.js';
 import { slotTags, tagBeside } from './slot-tags.js';
@@ -141,9 +141,4 @@ function readDays(key: string, values: readonly unknown[]): DayUnits[] {
     days.push({ start, units });
   }
   return days;
-}
-
-/** What is in no invoice is said where one is written. */
-function warnOfLeftOut({ name, usage }: CompiledLimit): void {
-  moduleLogger.warn(usageMessages.leftOut(name, usage!.maxKeys ?? 0));
 }
