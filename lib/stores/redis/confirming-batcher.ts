@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages.js';
 import { connect, duplicate, isCluster, type RedisClient } from '../../redis/client.js';
-import { asStoreError } from '../../redis/store-error.js';
+import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { Batcher } from './batcher.js';
 import { ConfirmingCalls } from './confirming-calls.js';
 import type { Job } from './jobs.js';
@@ -43,7 +43,7 @@ export class ConfirmingBatcher {
     this.connecting ??= connect(this.client).finally(() => (this.connecting = undefined));
     this.connecting.then(
       () => job.isOver || this.batcher.enqueue(job),
-      (error: unknown) => job.reject(asStoreError(error)),
+      (error: unknown) => job.reject(asStoreError(error, serverOf(this.client))),
     );
   }
 
