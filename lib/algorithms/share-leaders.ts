@@ -18,7 +18,7 @@ export interface PartTerms {
   readonly floor: number;
 }
 
-/** So many tenants are known by name in the sums. */
+/** The number of tenants that the sums know by name. */
 const MOST_LEADERS = 8;
 
 /** The units that a tenant may use in a span, whatever others do, where the active tenants weigh so much together. */

@@ -184,8 +184,8 @@ export interface CommonLimitOptions {
   onStoreError?: OnStoreError;
   /**
    * How many replicas of Redis have to confirm what is charged, credited or given back before the call is answered, so that a failover
-   * is much less likely to lose it: a whole number from 1 to 100. If too few confirm it within half of the module's `timeout`, that is a failure of the store, and
-   * `onStoreError` decides. In process it means nothing. Not with `prefetch` or `scope: 'instance'`.
+   * is much less likely to lose it: a whole number from 1 to 100. If too few confirm it within half of the module's `timeout`, that is a
+   * failure of the store, and `onStoreError` decides. In process it means nothing. Not with `prefetch` or `scope: 'instance'`.
    * @default no replica is asked
    */
   replicas?: number;

@@ -1,13 +1,13 @@
 import { waitMessages } from '../errors/wait-messages.js';
 import { RateLimitWaitersError } from './rate-limit-waiters.error.js';
 
-/** How many times as many may wait for all counters together. */
+/** How many times the bound of one counter may wait for all counters together. */
 const COUNTERS = 10;
 
 /** Counts the calls of a process that wait. */
 export class WaitingCount {
   private all = 0;
-  /** What calls of one turn are told: making an error costs more than all else of a call. */
+  /** The errors of this turn, which calls share: making one costs more than the rest of a call. */
   private readonly told = new Map<string, RateLimitWaitersError>();
 
   constructor(

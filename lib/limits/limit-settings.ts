@@ -85,7 +85,7 @@ export interface LimitSettings {
   readonly shared?: ShareTerms | undefined;
   /** The units that it charges are recorded by days. */
   readonly usage?: UsageTerms | undefined;
-  /** So many replicas of Redis have to confirm what is charged; none unless given. */
+  /** The number of Redis replicas that have to confirm what is charged; none unless given. */
   readonly replicas?: number;
   /** The shares of its quota that are kept for important requests. */
   readonly reserveFor?: ReservedShares | undefined;

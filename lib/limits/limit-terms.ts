@@ -59,7 +59,7 @@ export abstract class LimitTerms {
   readonly prefetch: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
-  /** So many replicas of Redis confirm what is charged. Each check reads it. */
+  /** The number of Redis replicas that confirm what is charged. Each check reads it. */
   readonly replicas: number;
   /** It is a second version of another limit. */
   readonly isCandidate: boolean;

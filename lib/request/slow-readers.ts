@@ -6,7 +6,7 @@ import type { Answer } from '../transports/answer.js';
 /** How often answers are looked at, in milliseconds; more often if clients have little time. */
 const LOOK_MS = 500;
 const LOOKS = 4;
-/** A client that reads so many bytes a second of an answer that is being written is not slow. */
+/** Bytes a second from which a client is not slow while its answer is being written. */
 const FAIR_RATE = 16_384;
 /** From then on an answer that waits for its client says nothing of load, and is none. */
 const WAITING_MS = 1000;
@@ -76,7 +76,7 @@ export class SlowReaders implements OnModuleDestroy {
     }
   }
 
-  /** So long has a request waited for its client altogether. */
+  /** A request has waited for its client for `waitedMs` in all. */
   private waited(request: AnsweredRequest, waitedMs: number, waits: boolean): void {
     this.requests.set(request, waitedMs);
     if (!waits) return;

@@ -17,10 +17,10 @@ export interface AxiosRedirects {
 
 type Config = AxiosRequest & AxiosRedirects;
 
-/** As many redirects does axios follow by default. */
+/** The number of redirects that axios follows by default. */
 const MOST_REDIRECTS = 21;
 
-/** As many redirects may be followed: none where axios follows none either. */
+/** The number of redirects that may be followed: none where axios itself follows none. */
 export function mostRedirects({ maxRedirects, transport, httpVersion, fetchOptions }: Config): number {
   const { redirect = 'follow' } = (fetchOptions ?? {}) as { redirect?: unknown };
   if (redirect !== 'follow' || Number(httpVersion) === 2) return 0;
@@ -28,7 +28,7 @@ export function mostRedirects({ maxRedirects, transport, httpVersion, fetchOptio
   return typeof maxRedirects === 'number' && maxRedirects >= 0 ? maxRedirects : MOST_REDIRECTS;
 }
 
-/** The same request, of which axios follows no redirects. */
+/** The same request, whose redirects axios does not follow. */
 export function withoutRedirects<C extends Config>(config: C): C {
   return { ...config, maxRedirects: 0, fetchOptions: { ...config.fetchOptions, redirect: 'manual' } };
 }
@@ -66,7 +66,7 @@ export async function redirectedConfig<C extends Config>(config: C, response: Ax
   return { ...config, ...changed, ...body, headers: AxiosHeaders.from(options.headers as never) };
 }
 
-/** Lets a response, or an error, have the request as the app made it, and the URL that answered. */
+/** Gives a response, or an error, the request as the app made it, and the URL that answered. */
 export function asSentWith(config: object, response: AxiosAnswer, error: unknown): void {
   const { request } = response as { request?: { res?: { responseUrl?: string }; protocol?: string; path?: string } };
   Object.assign(response, { config });
@@ -80,17 +80,17 @@ export function asSentWith(config: object, response: AxiosAnswer, error: unknown
   }
 }
 
-/** Lets an error of a request to which a redirect led have the request as the app made it: who repeats it starts there. */
+/** Gives an error behind a redirect the request as the app made it: whoever repeats it starts there. */
 export function failedWith(config: object, error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'config' in error ? Object.assign(error, { config }) : error;
 }
 
-/** What axios says itself. */
+/** The error that axios itself rejects with. */
 export function tooManyRedirects(config: object, response: AxiosAnswer): Promise<Error> {
   return axiosError('Maximum number of redirects exceeded', 'ERR_FR_TOO_MANY_REDIRECTS', config, response);
 }
 
-/** The same of a redirect that leads to no request. */
+/** The one for a redirect that leads to no request. */
 export async function redirectFailed(config: object, response: AxiosAnswer, cause: unknown): Promise<Error> {
   const message = `Redirected request failed: ${reasonOf(cause)}`;
   return Object.assign(await axiosError(message, 'ERR_FR_REDIRECTION_FAILURE', config, response), { cause });

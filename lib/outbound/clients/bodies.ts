@@ -11,7 +11,7 @@ export function isStream(body: unknown): boolean {
   return body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body;
 }
 
-/** Parsers get no longer body, in bytes. */
+/** The longest body that parsers get, in bytes. */
 const MOST_PARSED = 4_000_000;
 
 /** A text as JSON; nothing if it is none, or too long. */

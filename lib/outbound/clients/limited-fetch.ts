@@ -6,7 +6,7 @@ import type { OutboundCall } from '../outbound-call.js';
 import type { OutboundCaller } from '../outbound-caller.js';
 import type { Permit } from '../permit.js';
 
-/** As many redirects does `fetch` follow. */
+/** The number of redirects that `fetch` follows. */
 const MOST_REDIRECTS = 20;
 /** `fetch` follows these. */
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);

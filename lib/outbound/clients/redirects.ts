@@ -8,13 +8,13 @@ export interface Redirect {
   readonly sameOrigin: boolean;
 }
 
-/** Clients have always sent a POST on as a GET after these. */
+/** After these, clients repeat a POST as a GET. */
 const MOVED = new Set([301, 302]);
 const SEE_OTHER = 303;
 
-/** Says of which kind a body is. */
+/** Headers that describe the body. */
 export const BODY_HEADER = /^content-/i;
-/** Belongs to one origin. */
+/** Headers that belong to one origin. */
 export const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;
 
 /** Where a redirect leads to, as the Fetch standard has it. Throws for what is no URL of HTTP. */

@@ -64,7 +64,7 @@ export class Bans {
     if (ban !== undefined) this.delete(ban);
   }
 
-  /** Looks at so many, and forgets those that are over. */
+  /** Looks at `looks` bans, and forgets those that are over. */
   sweep(now: number, looks: number): void {
     for (let looked = 0; looked < looks; looked++) {
       this.sweeping ??= this.bans.values();

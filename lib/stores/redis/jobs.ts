@@ -25,7 +25,7 @@ export abstract class Job {
     readonly keys: number,
     /** How much it asks of the server, in checks of a plain counter. */
     readonly work: number,
-    /** So many replicas have to confirm what it changes. */
+    /** The number of replicas that have to confirm what it changes. */
     readonly replicas = 0,
   ) {}
 
