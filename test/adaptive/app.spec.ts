@@ -8,15 +8,17 @@ import {
   Module,
 } from '@nestjs/common';
 import type { MiddlewareConsumer, NestModule } from '@nestjs/common';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { Priority } from '../../lib/limits/priority.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
-import type { RequestDecision } from '../../lib/request/request-decision.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  type Priority,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitDecision,
+  RateLimitMiddleware,
+  type RequestDecision,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
 import { until } from '../support/until.js';
 

@@ -1,9 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { Limiter } from '../../lib/limiter/limiter.js';
-import type { LimiterService } from '../../lib/nest/limiter.service.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { CompiledLimit, type Limiter, type LimiterService, MemoryStore } from '../../lib/index.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import { startLimiters, Upstream } from '../outbound/upstream.js';
 import { ask, ManualClock } from '../support/stores.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Priority } from '../../lib/limits/priority.js';
+import type { Priority } from '../../lib/index.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { exponential, type Simulated, simulateQueue, summed } from '../support/queue-simulation.js';
 

@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Test } from '@nestjs/testing';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
+import {
+  type DecisionEvent,
+  type LimitDefinition,
+  LimiterService,
+  MemoryStore,
+  RateLimitModule,
+} from '../../lib/index.js';
 import { ProcessMeter } from '../../lib/util/process-meter.js';
 import { ManualClock } from '../support/stores.js';
 import { OpenTelemetrySdk } from '../telemetry/open-telemetry-sdk.js';

@@ -13,11 +13,7 @@ import {
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { firstValueFrom } from 'rxjs';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { Priority } from '../../lib/limits/priority.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
+import { type LimitDefinition, LimiterService, type Priority, RateLimit, RateLimitGuard } from '../../lib/index.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { connect, libraries } from '../e2e/websocket-clients.js';
 import { freePort } from '../support/ports.mjs';

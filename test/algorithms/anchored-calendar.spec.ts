@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ANCHORED_PERIODS, AnchoredCalendar, type AnchoredPeriod } from '../../lib/algorithms/anchored-calendar.js';
+import type { AnchoredPeriod } from '../../lib/index.js';
+import { ANCHORED_PERIODS, AnchoredCalendar } from '../../lib/algorithms/anchored-calendar.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 
 const HOUR = 3_600_000;

@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  MemoryStore,
+  RedisStore,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
+import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { extraKeysOf, keyOf } from '../../lib/stores/redis/keys.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { assertSideBySide, expectMatch, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { ask, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 

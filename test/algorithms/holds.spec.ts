@@ -1,9 +1,7 @@
 import { describe, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { type AlgorithmOptions, MemoryStore, type Refund, type StoreDecision } from '../../lib/index.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { budgetOptions, costOf, costShare, forwardStep } from '../support/arbitraries.js';
 import { holdOptions } from '../support/hold-arbitraries.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';

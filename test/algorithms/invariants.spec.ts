@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
+import {
+  type AlgorithmOptions,
+  type CompiledLimit,
+  type Counter,
+  RedisStore,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
 import type { ArrivalParameters } from '../../lib/algorithms/arrival-time.js';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { RateOptions } from '../support/arbitraries.js';
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { extraKeysOf, keyOf } from '../../lib/stores/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Counter } from '../../lib/limits/counter.js';
-import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import {
   algorithmNames,
   anyOptions,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { MemoryStore } from '../../lib/index.js';
 import { type Lease, Leases } from '../../lib/algorithms/leases.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 

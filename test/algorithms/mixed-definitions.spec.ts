@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { Period } from '../../lib/algorithms/calendar.js';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { type AlgorithmOptions, CompiledLimit, type Period, type Store } from '../../lib/index.js';
+import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import type { Store } from '../../lib/stores/store.js';
 import {
   algorithmNames,
   concurrencyOptions,

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { type CompiledLimit, MemoryStore } from '../../lib/index.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { algorithmNames, costOf, costShare, forwardStep, optionsOf, type RateOptions } from '../support/arbitraries.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, compile, ManualClock } from '../support/stores.js';

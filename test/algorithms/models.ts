@@ -1,7 +1,6 @@
 import ms from 'ms';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import type { AlgorithmOptions, Duration } from '../../lib/index.js';
 import type { RateOptions } from '../support/arbitraries.js';
-import type { Duration } from '../../lib/algorithms/options.js';
 
 /**
  * What each algorithm should decide, told as naively as possible: a list of all that was ever allowed, exact fractions, no

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { algorithms, type AlgorithmOptions, type SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { type AlgorithmOptions, CompiledLimit, RateLimitConfigError } from '../../lib/index.js';
+import { algorithms, type SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { compile } from '../support/stores.js';
 
 type Algo = SharedAlgorithmOptions['algo'];

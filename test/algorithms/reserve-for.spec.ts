@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { PRIORITIES, type Priority } from '../../lib/limits/priority.js';
-import type { ReservedShares } from '../../lib/limits/reserve-terms.js';
-import type { Store, StoreDecision } from '../../lib/stores/store.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  type Priority,
+  type ReservedShares,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
+import { PRIORITIES } from '../../lib/limits/priority.js';
 import { algorithmNames, clockStep, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../support/property-runs.js';
 import { ask, connectRedis, ManualClock, storeKinds } from '../support/stores.js';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
+import type { Refund, StoreDecision } from '../../lib/index.js';
 import type { ArrivalParameters } from '../../lib/algorithms/arrival-time.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import { settle } from '../../lib/limiter/settlement.js';
-import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, propertyRuns } from '../support/property-runs.js';
 import { compile, connectRedis, ManualClock, storeKinds } from '../support/stores.js';

@@ -1,14 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions, SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import {
+  type AlgorithmOptions,
+  type Check,
+  CompiledLimit,
+  MemoryStore,
+  RedisStore,
+  type Refund,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
+import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { extraKeysOf, holdsKeyOf, keyOf } from '../../lib/stores/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Check, Refund, Store, StoreDecision } from '../../lib/stores/store.js';
 import {
   algorithmNames,
   anyBlocks,

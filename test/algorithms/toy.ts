@@ -1,5 +1,6 @@
+import type { Duration } from '../../lib/index.js';
 import type { Algorithm, Parameters, State } from '../../lib/algorithms/algorithm.js';
-import { duration, type Duration, showDuration, wholeNumber } from '../../lib/algorithms/options.js';
+import { duration, showDuration, wholeNumber } from '../../lib/algorithms/options.js';
 import { shareOfUnits } from '../../lib/algorithms/share.js';
 
 /** A cool-down: `limit` units, and no more until nothing has been allowed for `rest`. */

@@ -1,5 +1,4 @@
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { WarmUpOptions } from '../../lib/algorithms/warm-up.js';
+import type { AlgorithmOptions, WarmUpOptions } from '../../lib/index.js';
 import { microsOf } from './models.js';
 
 /** Options of what warms up. */

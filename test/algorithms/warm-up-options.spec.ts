@@ -1,8 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { type AlgorithmOptions, CompiledLimit, RateLimitConfigError } from '../../lib/index.js';
 import type { WarmingParameters } from '../../lib/algorithms/warming.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { compile } from '../support/stores.js';
 
 const bucket = { algo: 'token-bucket', rate: 2, interval: '1s' } as const;

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { Store, StoreDecision } from '../../lib/stores/store.js';
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import {
+  type AlgorithmOptions,
+  type CompiledLimit,
+  RedisStore,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { clockStep, costOf, costShare, forwardStep } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../support/property-runs.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import type { Job } from 'bullmq';
+import type { DecisionEvent, LimiterService } from '../../lib/index.js';
 import { rateLimited } from '../../lib/bullmq/index.js';
-import type { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
 import { startLimiters } from '../outbound/upstream.js';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';

@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
+import {
+  LimiterService,
+  MemoryStore,
+  RateLimitModule,
+  RateLimitStoreError,
+  type ReserveEntry,
+} from '../../lib/index.js';
 import { type LimitedJob, rateLimited } from '../../lib/bullmq/index.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { LimiterService, RateLimitModule } from '../../lib/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { ReserveEntry } from '../../lib/stores/store.js';
 import { RateLimitTesting, TestClock } from '../../lib/testing/index.js';
 
 const DEFINE = {

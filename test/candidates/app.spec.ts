@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, HttpException, type INestApplication, Param } from '@nestjs/common';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
-import type { RequestDecision } from '../../lib/request/request-decision.js';
-import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
+import {
+  type DecisionEvent,
+  LimiterService,
+  RateLimit,
+  RateLimitDecision,
+  rateLimitMiddleware,
+  type RequestDecision,
+} from '../../lib/index.js';
 import { frameworks, HttpApp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';

@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import {
+  type AlgorithmOptions,
+  type Check,
+  CompiledLimit,
+  MemoryStore,
+  RedisStore,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { refundsOf } from '../../lib/stores/store-decision.js';
-import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
 import {
   algorithmNames,
   anyOptions,

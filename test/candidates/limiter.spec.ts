@@ -2,10 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
 import type { Subscription } from 'rxjs';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
+import { type DecisionEvent, type LimitDefinition, LimiterService, RateLimitModule } from '../../lib/index.js';
 import { connectRedis, freshPrefix, type ManualClock, ManualClock as Clock, storeKinds } from '../support/stores.js';
 
 const api = { name: 'api', algo: 'fixed-window', rate: 3, interval: '1h', candidate: { rate: 2 } } as const;

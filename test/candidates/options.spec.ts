@@ -1,9 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { CompiledLimit, type LimitDefinition, RateLimit, RateLimitConfigError } from '../../lib/index.js';
 import { startUp } from '../e2e/http-app.js';
 
 const bucket = { algo: 'token-bucket', rate: 100, interval: '1m', burst: 40 } as const;

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { RatePatch } from '../../lib/overrides/override.js';
-import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
+import { type DecisionEvent, RateLimitConfigError, type RatePatch } from '../../lib/index.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 

@@ -1,14 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
-import { CompiledLimit, type OnStoreError } from '../../lib/limits/compiled-limit.js';
+import {
+  CompiledLimit,
+  MemoryStore,
+  type OnStoreError,
+  RateLimitStoreError,
+  RedisStore,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { createClient } from '../../lib/redis/client.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { PlainChecks } from '../../lib/stores/redis/plain-checks.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { CheckAnswer, StoreDecision } from '../../lib/stores/store.js';
+import type { CheckAnswer } from '../../lib/stores/store.js';
 import { startCluster, type RedisCluster } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { WatchedStore } from './watched-store.js';

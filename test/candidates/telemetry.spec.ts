@@ -5,8 +5,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { metrics } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { LimiterService, RateLimitModule } from '../../lib/index.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { OpenTelemetrySdk } from '../telemetry/open-telemetry-sdk.js';
 

@@ -1,7 +1,7 @@
+import type { Check, CompiledLimit, ReserveEntry, Store, StoreDecision } from '../../lib/index.js';
 import { CandidateStore } from '../../lib/stores/layers/candidate.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
-import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../../lib/stores/store.js';
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import type { CheckAnswer } from '../../lib/stores/store.js';
 
 /** Keeps what the candidates of the last check or reservation said. */
 class Watcher extends StoreLayer {

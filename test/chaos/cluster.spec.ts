@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { RedisStore } from '../../lib/index.js';
 import { ensureBuilt } from '../support/built.js';
 import { scenarioMs, until } from '../support/chaos.js';
 import { AFTERWARDS_MS, counted, countersOf, ends, expectFailover, keysOf } from '../support/failovers.js';

@@ -3,13 +3,17 @@ import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Logger, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
-import { CompiledLimit, type OnStoreError } from '../../lib/limits/compiled-limit.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  CompiledLimit,
+  type OnStoreError,
+  RateLimit,
+  RateLimitModule,
+  RateLimitStoreError,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { createStoreStack } from '../../lib/nest/store-stack.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
-import type { Store, StoreDecision } from '../../lib/stores/store.js';
 import { isLong, scenarioMs, until } from '../support/chaos.js';
 import { OwnTime } from '../support/own-time.mjs';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';

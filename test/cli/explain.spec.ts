@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Explanation } from '../../lib/explain/explanation.js';
+import type { Explanation } from '../../lib/index.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { ensureBuilt } from '../support/built.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { CompiledLimit, MemoryStore } from '../../lib/index.js';
 import { AdmittedUnits } from '../../lib/cli/simulate/admitted-units.js';
 import { Histogram } from '../../lib/cli/simulate/histogram.js';
 import type { LoggedRequest } from '../../lib/cli/simulate/logged-request.js';
@@ -8,8 +9,6 @@ import { SimulatedLimit } from '../../lib/cli/simulate/simulated-limit.js';
 import { Simulation } from '../../lib/cli/simulate/simulation.js';
 import { Timeline } from '../../lib/cli/simulate/timeline.js';
 import { RequestKey } from '../../lib/cli/simulate/tracked-keys.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import {
   algorithmNames,
   anyBlocks,

@@ -4,14 +4,16 @@ import { type CanActivate, Controller, Get, type INestApplication, Injectable, P
 import type { ExecutionContext, ModuleMetadata } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import type { Overview, Range } from '../../lib/console/api.js';
 import { type RateLimitConsoleOptions, RateLimitConsoleModule } from '../../lib/console/index.js';
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 
 interface WithHeaders {
   headers: Record<string, string | undefined>;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { headerIdentity } from '../../lib/index.js';
 import type { Lookup, Problem } from '../../lib/console/api.js';
-import { headerIdentity } from '../../lib/key-resolvers/header.js';
 import { ConsoleApp } from './console-app.js';
 
 const RATE = { algo: 'sliding-window', rate: 10, interval: '1h' } as const;

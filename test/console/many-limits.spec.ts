@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { LimitDefinition } from '../../lib/index.js';
 import type { Lookup } from '../../lib/console/api.js';
 import { CONSOLE_LIMIT } from '../../lib/console/console-limit.js';
 import { Lookups } from '../../lib/console/views/lookups.js';

@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Injectable, Logger, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { RateLimitConfigError, RateLimitModule } from '../../lib/index.js';
 import { RateLimitConsoleModule } from '../../lib/console/index.js';
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { AdminGuard, ConsoleApp, OpsGuard } from './console-app.js';
 
 type Options = Parameters<typeof RateLimitConsoleModule.forRoot>[0];

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type INestApplication, VersioningType } from '@nestjs/common';
+import { LimiterService } from '../../lib/index.js';
 import type { Lookup, Overview, Session } from '../../lib/console/api.js';
 import { readInstance } from '../../lib/console/telemetry/instance.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
 import { until } from '../support/until.js';
 import { ConsoleApp, type ConsoleAppOptions, THINGS } from './console-app.js';
 

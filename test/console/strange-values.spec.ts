@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
+import type { CompiledLimit } from '../../lib/index.js';
 import type { Changes, Overview, TopKeys } from '../../lib/console/api.js';
 import { ConsoleRedis } from '../../lib/console/telemetry/console-redis.js';
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { ConsoleApp, type ConsoleAppOptions } from './console-app.js';

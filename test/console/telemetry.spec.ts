@@ -1,8 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { CheckEntry } from '../../lib/limits/counter.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { type CheckEntry, CompiledLimit, type StoreDecision } from '../../lib/index.js';
 import { openDecision } from '../../lib/stores/store-decision.js';
-import type { StoreDecision } from '../../lib/stores/store.js';
 import {
   type Bucket,
   emptyBucket,

@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit, MemoryStore, RateLimitStoreError } from '../../lib/index.js';
 import { allOrNothing, type Part } from '../../lib/stores/all-or-nothing.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { refundsOf } from '../../lib/stores/store-decision.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
 
 const IDENTITY = 'user:1';
 

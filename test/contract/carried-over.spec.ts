@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { type AlgorithmOptions, CompiledLimit, MemoryStore } from '../../lib/index.js';
+import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { ask, ManualClock } from '../support/stores.js';
 
 const identity = 'user:42';

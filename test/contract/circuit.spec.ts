@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import { RateLimitStoreError } from '../../lib/index.js';
 import { Circuit, type CircuitReport } from '../../lib/stores/layers/circuit.js';
 
 let circuit: Circuit;

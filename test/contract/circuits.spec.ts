@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { Counter } from '../../lib/limits/counter.js';
+import { type Check, type Counter, MemoryStore, RateLimitStoreError } from '../../lib/index.js';
 import { Circuits, type StoreReport } from '../../lib/stores/layers/circuits.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check, CheckAnswer } from '../../lib/stores/store.js';
+import type { CheckAnswer } from '../../lib/stores/store.js';
 import { ask, compile } from '../support/stores.js';
 
 const limit = compile({ algo: 'gcra', rate: 5, interval: '1h' }, 'limit');

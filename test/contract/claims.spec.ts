@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Store, StoreDecision } from '../../lib/stores/store.js';
+import { CompiledLimit, MemoryStore, RedisStore, type Store, type StoreDecision } from '../../lib/index.js';
 import { clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { comparable, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';

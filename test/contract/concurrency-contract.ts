@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { Store } from '../../lib/stores/store.js';
+import type { CompiledLimit, Store } from '../../lib/index.js';
 import { ask, compile, type ManualClock } from '../support/stores.js';
 import { storeStage } from './store-stage.js';
 

@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
+import { type Check, MemoryStore, type Store, type StoreDecision } from '../../lib/index.js';
 import { decide, decided } from '../../lib/stores/decide.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
 import { failingAnswer } from '../support/failing-answer.js';
 import { compile, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 

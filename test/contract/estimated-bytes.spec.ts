@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import type { AlgorithmOptions } from '../../lib/index.js';
 import { ensureBuilt } from '../support/built.js';
 import { runProcesses, STEADY_HEAP } from '../support/run-processes.js';
 

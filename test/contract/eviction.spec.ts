@@ -1,15 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import fc from 'fast-check';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  type Check,
+  CompiledLimit,
+  LimiterService,
+  MemoryStore,
+  RateLimitModule,
+  type Store,
+} from '../../lib/index.js';
 import { BoundedMap, Kept } from '../../lib/util/bounded-map.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import { SplitMap } from '../../lib/util/split-map.js';
 import type { InstanceChannel } from '../../lib/redis/instance-channel.js';
-import type { Check, Store } from '../../lib/stores/store.js';
 import { expectEqual } from '../support/property-runs.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 

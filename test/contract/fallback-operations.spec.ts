@@ -1,9 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type OnStoreError } from '../../lib/limits/compiled-limit.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  MemoryStore,
+  type OnStoreError,
+  RateLimitStoreError,
+} from '../../lib/index.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { ask, ManualClock } from '../support/stores.js';
 
 const IDENTITY = 'ip:203.0.113.7';

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
-import type { Store } from '../../lib/stores/store.js';
+import { type AlgorithmOptions, CompiledLimit, type LimitSettings, type Store } from '../../lib/index.js';
 import { comparable, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
 const algorithms: Record<string, AlgorithmOptions> = {

@@ -1,4 +1,4 @@
-import type { Store } from '../../lib/stores/store.js';
+import type { Store } from '../../lib/index.js';
 import type { ManualClock } from '../support/stores.js';
 import { holdsOfChangedWindows } from './holds/changed-windows.js';
 import { holdsOfEachAlgorithm } from './holds/each-algorithm.js';

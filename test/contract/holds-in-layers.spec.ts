@@ -1,14 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  type LimitSettings,
+  MemoryStore,
+  RateLimitStoreError,
+  type Refund,
+  type Store,
+} from '../../lib/index.js';
 import { readReservationId, reservationId } from '../../lib/limiter/reservation-id.js';
-import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
 import { CandidateStore } from '../../lib/stores/layers/candidate.store.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Refund, Store } from '../../lib/stores/store.js';
 import { ask, ManualClock } from '../support/stores.js';
 
 const ten: AlgorithmOptions = { algo: 'budget', limit: 10, period: 'year', hold: '5s', onLapse: 'release' };

@@ -1,9 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { CompiledLimit, LimiterService, MemoryStore, RateLimitModule } from '../../lib/index.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit, MemoryStore } from '../../lib/index.js';
 import { defaultMaxBytes } from '../../lib/stores/memory/counter-table.js';
 import { type Entry, keyOf } from '../../lib/stores/memory/limit-counters.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const limit = compile({ algo: 'gcra', rate: 5, interval: '10s' }, 'gcra');

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { MemoryStore } from '../../lib/index.js';
 import { compile, ManualClock } from '../support/stores.js';
 
 const identity = 'user:42';

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { type Check, CompiledLimit, MemoryStore } from '../../lib/index.js';
 import { ListStore, type ListVerdicts } from '../../lib/stores/layers/list.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check } from '../../lib/stores/store.js';
 
 const limitOf = (name: string, shadow = false) =>
   new CompiledLimit({ algo: 'gcra', rate: 5, interval: '1h' }, { location: 'test', name, shadow });

@@ -1,12 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { RedisClient } from '../../lib/redis/client.js';
+import { CompiledLimit, MemoryStore, type RedisClient, RedisStore, type Store } from '../../lib/index.js';
 import { InstanceChannel } from '../../lib/redis/instance-channel.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
-import type { Store } from '../../lib/stores/store.js';
 import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
 
 const TIMEOUT_MS = 250;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import { RateLimitStoreError } from '../../lib/index.js';
 import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
 import { LocalChannel } from '../support/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit, TTL_MS } from '../support/prefetching.js';

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { Lesson } from '../../lib/stores/lesson.js';
+import { CompiledLimit, type Lesson } from '../../lib/index.js';
 import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
 import { LocalChannel } from '../support/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit, TTL_MS } from '../support/prefetching.js';

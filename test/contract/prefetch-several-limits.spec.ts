@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import { type Check, RateLimitStoreError } from '../../lib/index.js';
 import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
-import type { Check } from '../../lib/stores/store.js';
 import { LocalChannel } from '../support/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit } from '../support/prefetching.js';
 import { SharedStore } from '../support/shared-store.js';

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type PrefetchTerms } from '../../lib/limits/compiled-limit.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { type AlgorithmOptions, CompiledLimit, MemoryStore } from '../../lib/index.js';
+import type { PrefetchTerms } from '../../lib/limits/compiled-limit.js';
 import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
 import { failingAnswer } from '../support/failing-answer.js';
 import { LocalChannel } from '../support/local-channel.js';

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { type AlgorithmOptions, type Check, CompiledLimit, type Refund, type StoreDecision } from '../../lib/index.js';
 import { PrefetchedUnits } from '../../lib/stores/layers/prefetched-units.js';
-import type { Check, Refund, StoreDecision } from '../../lib/stores/store.js';
 
 const TTL_MS = 100;
 const IDENTITY = 'user:1';

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
+import { type AlgorithmOptions, CompiledLimit, type LimitSettings } from '../../lib/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
 import type { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import type { LocalChannel } from '../support/local-channel.js';

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
+import { type Check, CompiledLimit, type LimitSettings } from '../../lib/index.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
-import type { Check } from '../../lib/stores/store.js';
 import { failingAnswer } from '../support/failing-answer.js';
 import { LocalChannel } from '../support/local-channel.js';
 import { startRemembering } from '../support/remembering.js';

@@ -1,10 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { Counter } from '../../lib/limits/counter.js';
+import {
+  type Check,
+  CompiledLimit,
+  type Counter,
+  MemoryStore,
+  type Refund,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check, Refund, StoreDecision } from '../../lib/stores/store.js';
 
 const identity = 'ip:203.0.113.7';
 

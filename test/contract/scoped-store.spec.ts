@@ -1,16 +1,20 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, type Type } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  type LimitDefinition,
+  LimiterService,
+  type LimitSettings,
+  MemoryStore,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitStoreError,
+  type Store,
+} from '../../lib/index.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
-import type { Store } from '../../lib/stores/store.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 

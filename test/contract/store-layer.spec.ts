@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { MemoryStore, type Store } from '../../lib/index.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Store } from '../../lib/stores/store.js';
 import { ask, compile } from '../support/stores.js';
 
 /** What a store may do or not. */

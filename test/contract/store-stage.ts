@@ -1,5 +1,5 @@
 import { afterEach, beforeEach } from '@jest/globals';
-import type { Store } from '../../lib/stores/store.js';
+import type { Store } from '../../lib/index.js';
 import { ManualClock } from '../support/stores.js';
 
 /** A store on a clock that tests move, fresh for each test. */

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import type { Redis } from 'ioredis';
+import { MemoryStore, type Store } from '../../lib/index.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Store } from '../../lib/stores/store.js';
 import { connectRedis, type ManualClock, storeKinds } from '../support/stores.js';
 import { concurrencyContract } from './concurrency-contract.js';
 import { holdsContract } from './holds-contract.js';

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit, type Escalation } from '../../lib/limits/compiled-limit.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Check, Store } from '../../lib/stores/store.js';
+import {
+  type AlgorithmOptions,
+  type Check,
+  CompiledLimit,
+  MemoryStore,
+  RedisStore,
+  type Store,
+} from '../../lib/index.js';
+import { type CarryOver, type Escalation } from '../../lib/limits/compiled-limit.js';
 import { algorithmNames, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';

@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { Counter } from '../../lib/limits/counter.js';
+import {
+  type AlgorithmOptions,
+  type Check,
+  CompiledLimit,
+  type Counter,
+  RedisStore,
+  type StoreDecision,
+} from '../../lib/index.js';
+import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { PLAIN_ALGORITHMS } from '../../lib/stores/redis/script.generated.js';
-import type { Check, StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { moveLives, serverTime } from '../support/key-lives.js';
 import {

@@ -1,14 +1,17 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  MemoryStore,
+  RedisStore,
+  type Refund,
+  type ReservedShares,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
-import type { ReservedShares } from '../../lib/limits/reserve-terms.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { clockStep, costOf, costShareOrNothing } from '../support/arbitraries.js';
 import { holdOptions } from '../support/hold-arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';

@@ -1,14 +1,19 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
+import {
+  type Check,
+  CompiledLimit,
+  type Counter,
+  type Lesson,
+  MemoryStore,
+  RedisStore,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { MAX_INTERVAL_MS } from '../../lib/algorithms/options.js';
-import type { Lesson } from '../../lib/stores/lesson.js';
-import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
-import type { Counter } from '../../lib/limits/counter.js';
 import {
   algorithmNames,
   type AnyBlocks,

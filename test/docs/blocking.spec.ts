@@ -1,9 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
-import type { CheckResult } from '../../lib/limits/decision.js';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { type CheckResult, RateLimit, RateLimitDecision, RateLimitModule } from '../../lib/index.js';
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
 

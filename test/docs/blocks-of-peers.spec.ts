@@ -3,9 +3,7 @@ import { createRequire } from 'node:module';
 import type { ThrottlerStorageService } from '@nestjs/throttler';
 import fc from 'fast-check';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { type AlgorithmOptions, CompiledLimit, MemoryStore } from '../../lib/index.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask } from '../support/stores.js';
 

@@ -4,12 +4,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Injectable, Module, Post, StreamableFile } from '@nestjs/common';
 import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { ReservedCheck } from '../../lib/limiter/reserved-check.js';
-import { usd } from '../../lib/limits/money.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  LimiterService,
+  RateLimitExceededException,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  type ReservedCheck,
+  usd,
+} from '../../lib/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { untriedCode } from './rows.js';

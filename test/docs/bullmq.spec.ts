@@ -5,10 +5,8 @@ import { Injectable, type INestApplicationContext, type Type } from '@nestjs/com
 import { NestFactory as Factory } from '@nestjs/core';
 import * as bullmq from 'bullmq';
 import type { Job } from 'bullmq';
+import { LimiterService, RateLimitModule as Limits, type RateLimitModuleOptions } from '../../lib/index.js';
 import { JobRateLimit, jobLimitsOf, rateLimited } from '../../lib/bullmq/index.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule as Limits } from '../../lib/nest/rate-limit.module.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { untriedCode } from './rows.js';

@@ -1,9 +1,7 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Injectable, Logger, Module, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { Subscription } from 'rxjs';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
+import { type DecisionEvent, LimiterService, RateLimitModule } from '../../lib/index.js';
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
 

@@ -11,11 +11,7 @@ import {
   Put,
   UseGuards,
 } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RatePatch } from '../../lib/overrides/override.js';
+import { LimiterService, RateLimit, RateLimitModule, type RatePatch, SkipRateLimit } from '../../lib/index.js';
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
 

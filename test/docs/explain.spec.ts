@@ -14,12 +14,8 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
+import { formatExplanation, LimiterService, RateLimit, RateLimitModule, SkipRateLimit } from '../../lib/index.js';
 import { HELP } from '../../lib/cli/explain/help.js';
-import { formatExplanation } from '../../lib/explain/format.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';

@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type CanActivate, Controller, type ExecutionContext, Post, UseGuards } from '@nestjs/common';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { headerIdentity } from '../../lib/index.js';
+import {
+  headerIdentity,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { untriedCode } from './rows.js';
 

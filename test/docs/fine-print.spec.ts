@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const identity = 'ip:203.0.113.7';

@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type CanActivate, Controller, type ExecutionContext, Get } from '@nestjs/common';
-import { defineLimits } from '../../lib/config/define-limit.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import {
+  defineLimits,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { untriedCode } from './rows.js';
 

@@ -1,11 +1,7 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
-import { usd } from '../../lib/limits/money.js';
+import { LimiterService, RateLimit, rateLimitMiddleware, type RateLimitModuleOptions, usd } from '../../lib/index.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { untriedCode } from './rows.js';
 

@@ -1,7 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { RateLimit, RateLimitModule } from '../../lib/index.js';
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
 

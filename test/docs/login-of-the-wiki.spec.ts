@@ -2,11 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, type ExecutionContext, Post, Req, UnauthorizedException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
-import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { ipIdentity } from '../../lib/key-resolvers/ip.js';
-import { Limiter } from '../../lib/limiter/limiter.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { InjectLimiter, ipIdentity, Limiter, RateLimit, RateLimitModule } from '../../lib/index.js';
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
 

@@ -9,12 +9,14 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { Limiter } from '../../lib/limiter/limiter.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  type LimitDefinition,
+  type Limiter,
+  RateLimit,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+} from '../../lib/index.js';
 import { expectAllowed, expectRefused } from '../../lib/testing/index.js';
 import { until } from '../overrides/overrides-app.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';

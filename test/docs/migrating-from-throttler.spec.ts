@@ -19,21 +19,23 @@ import { GqlExecutionContext, type GqlContextType, GraphQLModule, Int, Query, Re
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorator.js';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
-import type { HeaderFormatter } from '../../lib/http/header-format.js';
+import {
+  type CheckResult,
+  type HeaderFormatter,
+  InjectLimiter,
+  type KeyResolver,
+  type LimitDefinition,
+  Limiter,
+  MemoryStore,
+  RateLimit,
+  RateLimitDecision,
+  RateLimitExceededException,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { connect } from '../e2e/websocket-clients.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { Limiter } from '../../lib/limiter/limiter.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { CheckResult } from '../../lib/limits/decision.js';
 import { freshPrefix } from '../support/stores.js';
 import { Rows } from './rows.js';
 import { TriedApp } from './tried-app.js';

@@ -4,7 +4,7 @@ import axios from 'axios';
 import { readFileSync } from 'node:fs';
 import type { TestingModule } from '@nestjs/testing';
 import { Agent, fetch as fetchOfUndici, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
-import type { LimiterService } from '../../lib/nest/limiter.service.js';
+import type { LimiterService } from '../../lib/index.js';
 import { upstreams } from '../../lib/outbound/index.js';
 import { startLimiters, Upstream } from '../outbound/upstream.js';
 import { until } from '../support/until.js';

@@ -11,12 +11,14 @@ import {
   Post,
   UseGuards,
 } from '@nestjs/common';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { Limiter } from '../../lib/limiter/limiter.js';
-import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import {
+  InjectLimiter,
+  Limiter,
+  MemoryStore,
+  RateLimit,
+  type RateLimitModuleOptions,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 import { untriedCode } from './rows.js';

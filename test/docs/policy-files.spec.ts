@@ -5,9 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Controller, type ExecutionContext, Get, Global, Injectable, Module } from '@nestjs/common';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
-import type { KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { type KeyResolver, RateLimit, RateLimitModule } from '../../lib/index.js';
 import { FilePolicySource } from '../../lib/policy/file.source.js';
 import { showProblem } from '../../lib/policy/problems.js';
 import { runProgram } from '../cli/run-program.js';

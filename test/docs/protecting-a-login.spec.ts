@@ -10,11 +10,7 @@ import {
   UnauthorizedException,
 } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
-import { Limiter } from '../../lib/limiter/limiter.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { InjectLimiter, type KeyResolver, Limiter, RateLimit, RateLimitModule } from '../../lib/index.js';
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
 

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { INestApplication, ModuleMetadata } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { LimiterService } from '../../lib/index.js';
 import { createTestingStore, RateLimitTesting, TestClock } from '../../lib/testing/index.js';
 
 interface TriedAppOptions {

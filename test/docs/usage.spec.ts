@@ -5,11 +5,13 @@ import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { Limiter } from '../../lib/limiter/limiter.js';
-import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  InjectLimiter,
+  Limiter,
+  LimiterService,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { untriedCode } from './rows.js';
 

@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, type Type } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { HeaderOption } from '../../lib/http/header-format.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { CheckResult } from '../../lib/limits/decision.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import {
+  type CheckResult,
+  type HeaderOption,
+  type LimitDefinition,
+  RateLimit,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { frameworks, HttpApp } from './http-app.js';
 
 const burst: LimitDefinition = { name: 'burst', algo: 'gcra', rate: 40, interval: '1s' };

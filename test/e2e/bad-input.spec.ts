@@ -2,11 +2,14 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { readSettings } from '../../lib/config/settings.js';
 import { freshPrefix } from '../support/stores.js';
 import { startUp } from './http-app.js';

@@ -15,16 +15,19 @@ import {
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  type AlgorithmOptions,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitExceededException,
+  RateLimitGuard,
+  RateLimitModule,
+  RateLimitStoreError,
+  RedisStore,
+} from '../../lib/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { npm, PACKAGE_FOLDER } from '../support/npm.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';

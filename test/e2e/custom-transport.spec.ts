@@ -2,14 +2,16 @@ import { EventEmitter } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get, HttpException, Inject, Injectable } from '@nestjs/common';
 import { ExternalContextCreator } from '@nestjs/core';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { CheckResult } from '../../lib/limits/decision.js';
-import type { RequestReader } from '../../lib/transports/request-reader.js';
+import {
+  type CheckResult,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitDecision,
+  RateLimitExceededException,
+  type RateLimitModuleOptions,
+  type RequestReader,
+} from '../../lib/index.js';
 import { HttpApp, startUp } from './http-app.js';
 
 /** A message of a chat, as its library hands it to handlers: a transport that nobody here knows. */

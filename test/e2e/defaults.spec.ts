@@ -9,12 +9,15 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefaults, LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import {
+  type LimitDefaults,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitConfigError,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { LimitRegistry } from '../../lib/rules/limit-registry.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { type AppOptions, frameworks, HttpApp, startUp } from './http-app.js';
 
 const five = { algo: 'fixed-window', rate: 5, interval: '1h' } as const;

@@ -14,12 +14,14 @@ import {
   ResolveReference,
   Resolver,
 } from '@nestjs/graphql';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { RequestDecision } from '../../lib/request/request-decision.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitDecision,
+  type RateLimitModuleOptions,
+  type RequestDecision,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { frameworks, type Framework, HttpApp } from './http-app.js';
 

@@ -27,13 +27,15 @@ import {
 } from '@nestjs/graphql';
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { CheckResult } from '../../lib/limits/decision.js';
+import {
+  type CheckResult,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitDecision,
+  RateLimitExceededException,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { frameworks, type Framework, HttpApp } from './http-app.js';
 

@@ -9,15 +9,17 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
 import { type Observable, of, Subject } from 'rxjs';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { Outcome } from '../../lib/config/common-limit-options.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  MemoryStore,
+  type Outcome,
+  RateLimit,
+  RateLimitGuard,
+  RateLimitModule,
+  RedisStore,
+} from '../../lib/index.js';
 import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { npm, PACKAGE_FOLDER } from '../support/npm.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 import { until } from '../support/until.js';

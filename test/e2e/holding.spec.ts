@@ -18,9 +18,7 @@ import {
 } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { catchError, interval, map, type Observable, of, throwError, timeout } from 'rxjs';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { type LimitDefinition, LimiterService, RateLimit } from '../../lib/index.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { frameworks, HttpApp } from './http-app.js';

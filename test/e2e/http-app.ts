@@ -3,10 +3,13 @@ import type { INestApplication, ModuleMetadata, Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
+import {
+  type MemoryStore,
+  RateLimitModule,
+  type RateLimitModuleExtras,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { RATE_LIMIT_RANDOM } from '../../lib/config/tokens.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { ManualClock } from '../support/stores.js';
 

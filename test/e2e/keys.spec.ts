@@ -1,12 +1,15 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get, Injectable } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { headerIdentity } from '../../lib/key-resolvers/header.js';
-import type { LimitKey } from '../../lib/key-resolvers/index.js';
-import type { KeyFunction, KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
-import type { CommonLimitOptions } from '../../lib/config/common-limit-options.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { Check } from '../../lib/stores/store.js';
+import {
+  type Check,
+  type CommonLimitOptions,
+  headerIdentity,
+  type KeyFunction,
+  type KeyResolver,
+  type LimitKey,
+  RateLimit,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { type AppOptions, type Framework, frameworks, HttpApp } from './http-app.js';
 
 @Injectable()

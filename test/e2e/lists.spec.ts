@@ -8,17 +8,19 @@ import { ClientProxyFactory, MessagePattern, Transport } from '@nestjs/microserv
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { firstValueFrom } from 'rxjs';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitDeniedException } from '../../lib/http/rate-limit-denied.exception.js';
-import type { CheckResult } from '../../lib/limits/decision.js';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
-import type { RequestDecision } from '../../lib/request/request-decision.js';
-import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
+import {
+  type CheckResult,
+  type DecisionEvent,
+  LimiterService,
+  RateLimit,
+  RateLimitDecision,
+  RateLimitDeniedException,
+  RateLimitGuard,
+  rateLimitMiddleware,
+  type RateLimitModuleOptions,
+  type RequestDecision,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { frameworks, HttpApp } from './http-app.js';
 import { connect, libraries } from './websocket-clients.js';
 

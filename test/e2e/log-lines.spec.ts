@@ -10,12 +10,14 @@ import {
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { firstValueFrom, NEVER } from 'rxjs';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import {
+  type LimitDefinition,
+  MemoryStore,
+  RateLimit,
+  RateLimitGuard,
+  RateLimitModule,
+  RateLimitStoreError,
+} from '../../lib/index.js';
 import { freePort } from '../support/ports.mjs';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';

@@ -23,15 +23,18 @@ import {
 } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
 import { firstValueFrom, lastValueFrom, type Observable } from 'rxjs';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { CheckResult, Decision } from '../../lib/limits/decision.js';
+import {
+  type CheckResult,
+  type Decision,
+  type LimitDefinition,
+  LimiterService,
+  MemoryStore,
+  RateLimit,
+  RateLimitDecision,
+  RateLimitExceededException,
+  RateLimitGuard,
+  RateLimitModule,
+} from '../../lib/index.js';
 import { freshPrefix, ManualClock } from '../support/stores.js';
 import { until } from '../support/until.js';
 

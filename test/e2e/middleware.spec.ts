@@ -18,17 +18,21 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { GraphQLModule, Query, Resolver } from '@nestjs/graphql';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitMiddleware, rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { RequestDecision } from '../../lib/request/request-decision.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { RequestReader } from '../../lib/transports/request-reader.js';
+import {
+  type LimitDefinition,
+  MemoryStore,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitDecision,
+  RateLimitExceededException,
+  RateLimitMiddleware,
+  rateLimitMiddleware,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+  type RequestDecision,
+  type RequestReader,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { frameworks, HttpApp, startUp } from './http-app.js';
 

@@ -8,9 +8,7 @@ import {
   Logger,
   UseGuards,
 } from '@nestjs/common';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { KeyResolver } from '../../lib/key-resolvers/key-resolver.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { type KeyResolver, type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { frameworks, HttpApp } from './http-app.js';
 

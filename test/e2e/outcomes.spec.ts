@@ -17,13 +17,16 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import type { Count, Outcome } from '../../lib/config/common-limit-options.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { RequestDecision } from '../../lib/request/request-decision.js';
+import {
+  type Count,
+  type LimitDefinition,
+  LimiterService,
+  type Outcome,
+  RateLimit,
+  RateLimitArgumentError,
+  RateLimitDecision,
+  type RequestDecision,
+} from '../../lib/index.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { frameworks, HttpApp } from './http-app.js';

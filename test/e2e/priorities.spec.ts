@@ -9,11 +9,14 @@ import {
   Module,
   type NestModule,
 } from '@nestjs/common';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { Priority } from '../../lib/limits/priority.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitMiddleware, rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  type Priority,
+  RateLimit,
+  RateLimitMiddleware,
+  rateLimitMiddleware,
+} from '../../lib/index.js';
 import { frameworks, HttpApp } from './http-app.js';
 
 const priorityOf = (context: ExecutionContext) =>

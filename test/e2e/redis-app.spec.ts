@@ -2,9 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RedisConnection } from '../../lib/redis/client.js';
+import { RateLimit, RateLimitModule, type RedisConnection } from '../../lib/index.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 
 @Controller()

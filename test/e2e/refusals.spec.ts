@@ -1,11 +1,14 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Logger, type Type } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { RefusalBody, RefusalMessage } from '../../lib/http/refusal-answer.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import {
+  type LimitDefinition,
+  MemoryStore,
+  RateLimit,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+  type RefusalBody,
+  type RefusalMessage,
+} from '../../lib/index.js';
 import { frameworks, HttpApp } from './http-app.js';
 
 const daily: LimitDefinition = { name: 'daily', algo: 'fixed-window', rate: 1, interval: '1d', message: 'Tomorrow' };

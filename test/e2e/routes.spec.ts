@@ -10,14 +10,16 @@ import {
   UnauthorizedException,
   UseGuards,
 } from '@nestjs/common';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { CheckResult } from '../../lib/limits/decision.js';
+import {
+  type CheckResult,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitDecision,
+  RateLimitGuard,
+  RateLimitModule,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { type AppOptions, frameworks, HttpApp } from './http-app.js';
 import { OwnTime } from '../support/own-time.mjs';
 import { until } from '../support/until.js';

@@ -18,15 +18,17 @@ import { Int, Mutation, Query, ResolveField, Resolver } from '@nestjs/graphql';
 import { EventPattern, MessagePattern, Transport } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  MemoryStore,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { PlanRegistry } from '../../lib/rules/plan-registry.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { type AppOptions, frameworks, HttpApp, startUp } from './http-app.js';
 
 function limit(name: string, rate: number, more: Partial<LimitDefinition> = {}): LimitDefinition {

@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Inject, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { Store } from '../../lib/stores/store.js';
+import { LimiterService, RateLimit, type Store } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { type Framework, frameworks, HttpApp } from './http-app.js';
 

@@ -17,11 +17,13 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { catchError, defer, from, interval, map, mergeMap, NEVER, type Observable, of, startWith, timeout } from 'rxjs';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  rateLimitMiddleware,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { Gate } from '../support/gate.js';
 import { until } from '../support/until.js';
 import { frameworks, HttpApp } from './http-app.js';

@@ -2,18 +2,21 @@ import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Inject, Injectable, Module, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { getLimiterToken } from '../../lib/config/limiter-tokens.js';
-import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import {
+  getLimiterToken,
+  InjectLimiter,
+  type LimitDefinition,
+  Limiter,
+  LimiterService,
+  type LimitSpec,
+  MemoryStore,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { MODULE_OPTIONS } from '../../lib/config/settings.js';
-import type { LimitDefinition, LimitSpec } from '../../lib/config/limit-definition.js';
-import { Limiter } from '../../lib/limiter/limiter.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { startUp } from './http-app.js';
 
 const login: LimitDefinition = { algo: 'fixed-window', rate: 3, interval: '1m' };

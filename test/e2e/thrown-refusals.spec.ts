@@ -16,12 +16,14 @@ import {
 import { GraphQLModule, Int, Query, Resolver } from '@nestjs/graphql';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { BaseWsExceptionFilter, SubscribeMessage, WebSocketGateway, type WsException } from '@nestjs/websockets';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitExceededException,
+  RateLimitGuard,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { frameworks, HttpApp } from './http-app.js';
 import { connect, libraries } from './websocket-clients.js';
 

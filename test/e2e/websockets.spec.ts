@@ -10,13 +10,16 @@ import {
   WebSocketGateway,
 } from '@nestjs/websockets';
 import { NEVER, type Observable } from 'rxjs';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { CheckResult } from '../../lib/limits/decision.js';
+import {
+  type CheckResult,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitDecision,
+  RateLimitGuard,
+  type RateLimitModuleExtras,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { HttpApp } from './http-app.js';
 import { connect, type GatewayClient, libraries } from './websocket-clients.js';

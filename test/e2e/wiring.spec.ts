@@ -19,15 +19,17 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { of } from 'rxjs';
-import { getLimiterToken } from '../../lib/config/limiter-tokens.js';
-import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { Limiter } from '../../lib/limiter/limiter.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
+import {
+  getLimiterToken,
+  InjectLimiter,
+  type LimitDefinition,
+  type Limiter,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitGuard,
+  RateLimitModule,
+} from '../../lib/index.js';
 import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { type Framework, frameworks } from './http-app.js';
 
 const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;

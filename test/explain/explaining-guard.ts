@@ -1,8 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable, type Provider } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import type { Explanation } from '../../lib/explain/explanation.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
+import { type Explanation, LimiterService, RateLimitGuard } from '../../lib/index.js';
 
 /** What was explained of requests, in their order. */
 export const explained: Explanation[] = [];

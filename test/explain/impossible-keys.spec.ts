@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import { headerIdentity } from '../../lib/key-resolvers/header.js';
-import type { Limiter } from '../../lib/limiter/limiter.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  headerIdentity,
+  type Limiter,
+  LimiterService,
+  RateLimit,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  RateLimitModule,
+} from '../../lib/index.js';
 
 const RATE = { algo: 'sliding-window', rate: 10, interval: '1h' } as const;
 const SECRET = 'sk_live_4711';

@@ -1,12 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { Explanation } from '../../lib/explain/explanation.js';
-import { formatExplanation } from '../../lib/explain/format.js';
-import type { Counter } from '../../lib/limits/counter.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Charge, Check, HeldLease, Refund, ReserveEntry, Store } from '../../lib/stores/store.js';
+import {
+  type Charge,
+  type Check,
+  type Counter,
+  type Explanation,
+  formatExplanation,
+  type HeldLease,
+  type LimitDefinition,
+  MemoryStore,
+  RateLimitConfigError,
+  type RateLimitModuleOptions,
+  type Refund,
+  type ReserveEntry,
+  type Store,
+} from '../../lib/index.js';
 import { RatesApp, startForEach } from '../overrides/overrides-app.js';
 import { freshPrefix } from '../support/stores.js';
 

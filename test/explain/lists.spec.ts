@@ -3,12 +3,14 @@ import { Controller, Get } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { ListEntry } from '../../lib/config/list-entry.js';
-import { formatExplanation } from '../../lib/explain/format.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  formatExplanation,
+  LimiterService,
+  type ListEntry,
+  RateLimit,
+  RateLimitModule,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { TriedApp } from '../docs/tried-app.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';

@@ -3,9 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { Controller, Get } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Redis } from 'ioredis';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { formatExplanation } from '../../lib/explain/format.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { formatExplanation, type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { TcpProxy } from '../support/tcp-proxy.js';

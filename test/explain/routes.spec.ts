@@ -1,14 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type CanActivate, Controller, type ExecutionContext, Get } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { Explanation } from '../../lib/explain/explanation.js';
-import { formatExplanation } from '../../lib/explain/format.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
+import {
+  type Explanation,
+  formatExplanation,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitConfigError,
+  rateLimitMiddleware,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { frameworks, HttpApp } from '../e2e/http-app.js';
 import { explainFirst, lastExplained } from './explaining-guard.js';
 

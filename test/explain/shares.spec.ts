@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { Explanation } from '../../lib/explain/explanation.js';
-import { formatExplanation } from '../../lib/explain/format.js';
-import { headerIdentity } from '../../lib/key-resolvers/header.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import {
+  type Explanation,
+  formatExplanation,
+  headerIdentity,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitConfigError,
+} from '../../lib/index.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { explainFirst, lastExplained } from './explaining-guard.js';
 

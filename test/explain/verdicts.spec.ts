@@ -3,12 +3,15 @@ import { Controller, Get } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { LimitDefinition, LimitSpec } from '../../lib/config/limit-definition.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { Store } from '../../lib/stores/store.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  type LimitSpec,
+  RateLimit,
+  RateLimitModule,
+  SkipRateLimit,
+  type Store,
+} from '../../lib/index.js';
 import { anyOptions, clockStep, costOf, costShare } from '../support/arbitraries.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';

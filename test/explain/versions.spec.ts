@@ -1,9 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { formatExplanation } from '../../lib/explain/format.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { formatExplanation, type LimitDefinition, MemoryStore, type RateLimitModuleOptions } from '../../lib/index.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { PolicyFolder } from '../policy/policy-folder.js';
 import { freshPrefix, ManualClock } from '../support/stores.js';

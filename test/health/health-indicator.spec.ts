@@ -2,14 +2,16 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Logger } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import { RateLimitHealthIndicator } from '../../lib/nest/health/rate-limit.health-indicator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import {
+  LimiterService,
+  RateLimitArgumentError,
+  RateLimitHealthIndicator,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  type Store,
+} from '../../lib/index.js';
 import { RATE_LIMIT_STORE } from '../../lib/config/tokens.js';
 import { createClient } from '../../lib/redis/client.js';
-import type { Store } from '../../lib/stores/store.js';
 import type { ObservedStore } from '../../lib/telemetry/observed.store.js';
 import { startCluster, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';

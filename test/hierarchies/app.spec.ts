@@ -1,13 +1,15 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
-import { defineLimits } from '../../lib/config/define-limit.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { RequestDecision } from '../../lib/request/request-decision.js';
+import {
+  defineLimits,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitDecision,
+  type RequestDecision,
+  SkipRateLimit,
+} from '../../lib/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 
 type Asked = { headers: Record<string, string>; user?: { id: string } };

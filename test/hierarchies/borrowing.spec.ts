@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { Store } from '../../lib/stores/store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { MemoryStore, type Store } from '../../lib/index.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 import { entriesOf, limitsOf, windowOptions, type LevelOptions } from './tree.js';

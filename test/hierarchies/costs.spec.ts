@@ -1,10 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
-import { defineLimits } from '../../lib/config/define-limit.js';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { RequestDecision } from '../../lib/request/request-decision.js';
+import { defineLimits, LimiterService, RateLimit, RateLimitDecision, type RequestDecision } from '../../lib/index.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { explainFirst, lastExplained } from '../explain/explaining-guard.js';
 

@@ -3,11 +3,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Test } from '@nestjs/testing';
 import type { INestApplication } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { defineLimits } from '../../lib/config/define-limit.js';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  defineLimits,
+  LimiterService,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  RateLimitModule,
+  RateLimitTimeoutError,
+} from '../../lib/index.js';
 import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
 const define = defineLimits({

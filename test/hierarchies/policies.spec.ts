@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import type { LimitDefinition } from '../../lib/index.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { PolicyFolder } from '../policy/policy-folder.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { RedisStore } from '../../lib/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { type RedisCluster, startCluster } from '../support/redis-servers.js';
 import { compile, connectRedis, freshPrefix } from '../support/stores.js';

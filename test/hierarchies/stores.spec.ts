@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { CheckEntry } from '../../lib/limits/counter.js';
+import { type Check, type CheckEntry, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import { isRefusal } from '../../lib/limits/check-result.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Check, Store } from '../../lib/stores/store.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { borrowingLevel, entriesOf, key, limitsOf, pauseMs, rootLevel } from './tree.js';

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { type AlgorithmOptions, type CheckEntry, CompiledLimit } from '../../lib/index.js';
 import { identityWithin } from '../../lib/limits/hierarchy.js';
-import type { CheckEntry } from '../../lib/limits/counter.js';
 
 /** How a level is limited. */
 export interface LevelOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
+import { RateLimitArgumentError } from '../../lib/index.js';
 import {
   assertActual,
   assertCost,

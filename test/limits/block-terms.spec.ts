@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
+import { RateLimitConfigError } from '../../lib/index.js';
 import { BLOCK_WANTS, blockTerms } from '../../lib/limits/block-terms.js';
 
 const SECOND = 1_000_000;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit, type Decision } from '../../lib/index.js';
 import { tighter, toCheckResult } from '../../lib/limits/check-result.js';
-import type { Decision } from '../../lib/limits/decision.js';
 
 const limitOf = (shadow: boolean) => ({
   limit: new CompiledLimit({ algo: 'gcra', rate: 10, interval: '1s' }, { location: 'test', shadow }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { CompiledLimit } from '../../lib/index.js';
 import { counterId, lineageId } from '../../lib/limits/counter.js';
 import { boundedIdentity, hashIdentity } from '../../lib/limits/identity.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 
 describe('an identity in the key of a map', () => {
   const longest = 'x'.repeat(64);

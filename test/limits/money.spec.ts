@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import { eur, gbp, money, usd } from '../../lib/limits/money.js';
+import { eur, gbp, money, RateLimitArgumentError, usd } from '../../lib/index.js';
 import { propertyRuns } from '../support/property-runs.js';
 
 describe('an amount of money', () => {

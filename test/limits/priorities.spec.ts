@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { ConsumeOptions } from '../../lib/limits/consume-options.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  type ConsumeOptions,
+  type LimitDefinition,
+  LimiterService,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  RateLimitModule,
+} from '../../lib/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { outcomeOf } from '../support/waiting.js';
 

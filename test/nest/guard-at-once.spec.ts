@@ -1,10 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { LimitInfo } from '../../lib/http/limit-info.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { type LimitInfo, RateLimitGuard, RateLimitModule, type RateLimitModuleOptions } from '../../lib/index.js';
 import { NotingResponse } from '../support/responses.js';
 
 @Controller()

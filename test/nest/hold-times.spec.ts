@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { StoreDecision } from '../../lib/stores/store.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/index.js';
 import { leaseBegan, leaseEnded, withExpectedWait } from '../../lib/limiter/hold-times.js';
 
 const compile = (limit: number, blockFor = 0) =>

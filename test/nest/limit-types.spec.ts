@@ -1,9 +1,12 @@
 import { expect, it } from '@jest/globals';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { defineLimit, defineLimits } from '../../lib/config/define-limit.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { PolicyData } from '../../lib/config/policy.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  defineLimit,
+  defineLimits,
+  type LimitDefinition,
+  type PolicyData,
+  RateLimit,
+  RateLimitModule,
+} from '../../lib/index.js';
 
 // The type check is what tests these: each line below says that the next one does not compile.
 

@@ -1,11 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { LimitCheck } from '../../lib/limiter/limit-checks.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import {
+  type LimitCheck,
+  type LimitDefinition,
+  LimiterService,
+  type MemoryStore,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  RateLimitModule,
+} from '../../lib/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 
 const few: LimitDefinition = { name: 'few', algo: 'fixed-window', rate: 3, interval: '1m' };

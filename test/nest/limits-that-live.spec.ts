@@ -1,14 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { Limiter } from '../../lib/limiter/limiter.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
+import {
+  type LimitDefinition,
+  type Limiter,
+  LimiterService,
+  RateLimitArgumentError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitTimeoutError,
+  RedisStore,
+} from '../../lib/index.js';
 import { MovedTime } from '../support/moved-time.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 

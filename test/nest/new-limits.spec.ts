@@ -3,13 +3,9 @@ import { type CallHandler, Controller, type ExecutionContext, Logger } from '@ne
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { firstValueFrom, of } from 'rxjs';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { type LimitDefinition, LimiterService, RateLimit, RateLimitGuard, RateLimitModule } from '../../lib/index.js';
 import { ValueCache } from '../../lib/util/value-cache.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
 import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';

@@ -10,11 +10,13 @@ import {
   SwaggerModule,
 } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import {
+  type LimitDefinition,
+  RateLimit,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  SkipRateLimit,
+} from '../../lib/index.js';
 
 const hourly: LimitDefinition = { name: 'hourly', algo: 'fixed-window', rate: 5, interval: '1h' };
 const own: LimitDefinition = { algo: 'gcra', rate: 5, interval: '1s' };

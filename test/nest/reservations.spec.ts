@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import { usd } from '../../lib/limits/money.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  type MemoryStore,
+  RateLimitArgumentError,
+  RateLimitModule,
+  usd,
+} from '../../lib/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 
 const define = {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { MemoryStore, type Store } from '../../lib/index.js';
 import { createStoreStack, type StoreSettings } from '../../lib/nest/store-stack.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Store } from '../../lib/stores/store.js';
 import { DecisionStream } from '../../lib/telemetry/decision-stream.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 

@@ -4,18 +4,20 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { EventPattern, RpcException } from '@nestjs/microservices';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { firstValueFrom, of } from 'rxjs';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  MemoryStore,
+  RateLimit,
+  RateLimitExceededException,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+  type Store,
+} from '../../lib/index.js';
 import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { searchRequest } from '../../lib/request/requests.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Store } from '../../lib/stores/store.js';
 
 const byAddress: LimitDefinition = { name: 'address', algo: 'fixed-window', rate: 2, interval: '1m' };
 const byAll: LimitDefinition = { name: 'all', algo: 'fixed-window', rate: 5, interval: '1m', key: 'global' };

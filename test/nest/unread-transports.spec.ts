@@ -8,14 +8,16 @@ import {
 } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { firstValueFrom, of } from 'rxjs';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitExceededException } from '../../lib/http/rate-limit-exceeded.exception.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitExceededException,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 
 const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;
 const byTenant = (context: ExecutionContext) => context.getArgByIndex<{ tenant?: string }>(0)?.tenant;

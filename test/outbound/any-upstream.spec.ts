@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { parseUpstream, type UpstreamParser, type UpstreamResponse, upstreams } from '../../lib/outbound/index.js';
 import { type ReadReport, readUpstream } from '../../lib/outbound/headers/read-upstream.js';
-import type { UpstreamParser, UpstreamResponse } from '../../lib/outbound/headers/upstream-report.js';
-import { parseUpstream, upstreams } from '../../lib/outbound/headers/upstreams.js';
 import { propertyRuns } from '../support/property-runs.js';
 
 const RUNS = { numRuns: propertyRuns(400) };

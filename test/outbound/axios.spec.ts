@@ -4,10 +4,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import axios, { AxiosError, type AxiosInstance } from 'axios';
 import { Readable } from 'node:stream';
 import { lastValueFrom } from 'rxjs';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { LimiterService, RateLimitConfigError, RateLimitModule, RateLimitTimeoutError } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { Upstream } from './upstream.js';
 

@@ -3,10 +3,8 @@ import type { TestingModule } from '@nestjs/testing';
 import * as undici7 from 'undici';
 import type { Agent as AnyAgent, Dispatcher } from 'undici';
 import { Readable, Writable } from 'node:stream';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
-import type { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { DispatcherOptions } from '../../lib/outbound/clients/undici-types.js';
+import type { DispatcherOptions } from '../../lib/outbound/index.js';
+import { type LimiterService, RateLimitArgumentError, RateLimitTimeoutError } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { startLimiters, Upstream } from './upstream.js';
 

@@ -1,10 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import type { TestingModule } from '@nestjs/testing';
-import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
-import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
-import type { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { FetchOptions } from '../../lib/outbound/outbound-options.js';
+import type { FetchOptions } from '../../lib/outbound/index.js';
+import {
+  type LimiterService,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  RateLimitStoreError,
+  RateLimitTimeoutError,
+} from '../../lib/index.js';
 import { outcomeOf } from '../support/waiting.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { parseUpstream, type UpstreamResponse, upstreams } from '../../lib/outbound/index.js';
 import { rateLimitFields } from '../../lib/outbound/headers/rate-limit-fields.js';
 import { resetAfterMs, retryAfterMs } from '../../lib/outbound/headers/reset-time.js';
-import { parseUpstream, upstreams } from '../../lib/outbound/headers/upstreams.js';
-import type { UpstreamResponse } from '../../lib/outbound/headers/upstream-report.js';
 import { xRateLimitFields } from '../../lib/outbound/headers/x-rate-limit.js';
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);

@@ -1,10 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { Lesson, RateLesson } from '../../lib/stores/lesson.js';
+import { type Lesson, type RateLesson, RedisStore, type Store } from '../../lib/index.js';
 import { OperationJob } from '../../lib/stores/redis/jobs.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
-import type { Store } from '../../lib/stores/store.js';
 import { read } from '../../lua/compose.mjs';
 import { withOwnRedis } from '../support/own-redis.js';
 import { ask, compile, ManualClock } from '../support/stores.js';

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { TestingModule } from '@nestjs/testing';
-import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
-import type { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { FetchOptions } from '../../lib/outbound/outbound-options.js';
+import type { FetchOptions } from '../../lib/outbound/index.js';
+import { type LimiterService, RateLimitTimeoutError } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { startLimiters, Upstream } from './upstream.js';

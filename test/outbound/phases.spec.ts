@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import type { OutboundRule } from '../../lib/outbound/learning/learned-rule.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Store } from '../../lib/stores/store.js';
 import { simulateOutbound, type SimulatedUpstream } from '../support/outbound-simulation.js';
 import { MovedTime } from '../support/moved-time.js';
 import '../support/property-runs.js';

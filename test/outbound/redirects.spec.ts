@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import axios from 'axios';
 import type { TestingModule } from '@nestjs/testing';
 import { Agent, interceptors } from 'undici';
-import type { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { AxiosOptions } from '../../lib/outbound/clients/axios-types.js';
+import type { AxiosOptions } from '../../lib/outbound/index.js';
+import type { LimiterService } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { type Answer, startLimiters, Upstream } from './upstream.js';
 

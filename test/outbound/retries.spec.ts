@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
-import type { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { FetchOptions } from '../../lib/outbound/outbound-options.js';
+import type { FetchOptions } from '../../lib/outbound/index.js';
+import type { LimiterService } from '../../lib/index.js';
 import { retryWaitMs } from '../../lib/outbound/retry-wait.js';
 import { until } from '../support/until.js';
 import { startLimiters, Upstream } from './upstream.js';

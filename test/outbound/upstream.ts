@@ -2,9 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { LimiterService, RateLimitModule, type RateLimitModuleOptions } from '../../lib/index.js';
 
 export type Answer = (request: IncomingMessage, response: ServerResponse, number: number) => void;
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { RateLimitConfigError, type RateLimitModuleOptions } from '../../lib/index.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { freshPrefix } from '../support/stores.js';
 import { RatesApp, startForEach } from './overrides-app.js';

@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { SetRateOptions } from '../../lib/overrides/override.js';
+import { RateLimitConfigError, type RateLimitModuleOptions, type SetRateOptions } from '../../lib/index.js';
 import { LimitRegistry } from '../../lib/rules/limit-registry.js';
 import { freshPrefix } from '../support/stores.js';
 import { login, type RatesApp, startForEach, until } from './overrides-app.js';

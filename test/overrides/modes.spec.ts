@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import {
+  type LimitMode,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  type Store,
+} from '../../lib/index.js';
 import { RATE_LIMIT_STORE } from '../../lib/config/tokens.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { LimitMode } from '../../lib/overrides/override.js';
-import type { Store } from '../../lib/stores/store.js';
 import { TriedApp } from '../docs/tried-app.js';
 import { freshPrefix } from '../support/stores.js';
 import { type RatesApp, startForEach, until } from './overrides-app.js';

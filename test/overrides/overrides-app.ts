@@ -2,10 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, jest } from '@jest/globals';
 import { Logger, type ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { type LimitDefinition, LimiterService, RateLimitModule, type RateLimitModuleOptions } from '../../lib/index.js';
 
 export const login: LimitDefinition = { algo: 'gcra', rate: 10, interval: '1h' };
 export const hourly: LimitDefinition = { name: 'hourly', algo: 'sliding-window', rate: 100, interval: '1h' };

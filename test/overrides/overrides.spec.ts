@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import {
+  type LimitDefinition,
+  MemoryStore,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  type RatePatch,
+  type SetRateOptions,
+} from '../../lib/index.js';
 import { LimitRegistry } from '../../lib/rules/limit-registry.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { RatePatch, SetRateOptions } from '../../lib/overrides/override.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { freshPrefix } from '../support/stores.js';
 import { hourly, login, RatesApp, until } from './overrides-app.js';
 

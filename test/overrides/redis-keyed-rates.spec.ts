@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Logger } from '@nestjs/common';
 import keySlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import type { RateLimitModuleOptions } from '../../lib/index.js';
 import { overrideKeys } from '../../lib/stores/redis/keys.js';
 import { type RedisCluster, startCluster, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';

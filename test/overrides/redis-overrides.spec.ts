@@ -3,11 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Controller, Get, Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Cluster, Redis } from 'ioredis';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import {
+  LimiterService,
+  RateLimit,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+} from '../../lib/index.js';
 import {
   type RedisCluster,
   type RedisServer,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
-import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import type { AlgorithmOptions, CompiledLimit } from '../../lib/index.js';
+import { algorithms } from '../../lib/algorithms/index.js';
 import * as operations from '../../lib/stores/redis/operations.js';
 import { namesOf } from '../support/lua-names.js';
 import { compile } from '../support/stores.js';

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
+import { CompiledLimit, type Store } from '../../lib/index.js';
 import { AnchoredCalendar } from '../../lib/algorithms/anchored-calendar.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Store } from '../../lib/stores/store.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 

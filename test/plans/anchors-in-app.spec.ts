@@ -1,10 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { defineLimits } from '../../lib/config/define-limit.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import {
+  defineLimits,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitArgumentError,
+} from '../../lib/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 
 type Asked = { headers: Record<string, string | undefined> };

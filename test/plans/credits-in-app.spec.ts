@@ -1,13 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { defineLimits } from '../../lib/config/define-limit.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import {
+  CompiledLimit,
+  defineLimits,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitArgumentError,
+  RedisStore,
+} from '../../lib/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 import { createClient } from '../../lib/redis/client.js';
 import { startCluster } from '../support/redis-servers.js';

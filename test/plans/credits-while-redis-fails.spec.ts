@@ -1,10 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit, MemoryStore, RateLimitStoreError, RedisStore } from '../../lib/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { startRedis } from '../support/redis-servers.js';
 import { ask, freshPrefix } from '../support/stores.js';
 

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit, type Refund } from '../../lib/index.js';
 import { holdsKeyOf, keyOf } from '../../lib/stores/redis/keys.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Refund } from '../../lib/stores/store.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 

@@ -1,11 +1,14 @@
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  MemoryStore,
+  RedisStore,
+  type Refund,
+  type Store,
+} from '../../lib/index.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Refund, Store } from '../../lib/stores/store.js';
 import { expectEqual } from '../support/property-runs.js';
 import { freshPrefix, ManualClock } from '../support/stores.js';
 import { daysFrom, PlanModel, type Settings } from './plan-model.js';

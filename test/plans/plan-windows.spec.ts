@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit, type Refund, type Store } from '../../lib/index.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Refund, Store } from '../../lib/stores/store.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 

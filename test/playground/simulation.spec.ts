@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { MemoryStore, type Refund, type StoreDecision } from '../../lib/index.js';
 import {
   ALGORITHMS,
   type AlgorithmName,
@@ -15,9 +16,7 @@ import {
 import { type Run, runUntil, simulate, START } from '../../playground/simulation/simulation.js';
 import { arrivalsOf, COLUMNS, columnsOf, PATTERNS, readPattern, SPAN } from '../../playground/simulation/traffic.js';
 import { worstStretch } from '../../playground/simulation/worst-stretch.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Refund, StoreDecision } from '../../lib/stores/store.js';
 import { algorithms } from '../../lib/algorithms/index.js';
 import { compile, ManualClock } from '../support/stores.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';

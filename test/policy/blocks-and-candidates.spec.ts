@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import type { RateLimitModuleOptions } from '../../lib/index.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { freshPrefix } from '../support/stores.js';
 import { tell } from './tell.js';

@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Logger } from '@nestjs/common';
 import fc from 'fast-check';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { PolicyOptions } from '../../lib/config/policy.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { type PolicyOptions, RateLimitModule, type RateLimitModuleOptions } from '../../lib/index.js';
 import { TriedApp } from '../docs/tried-app.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { propertyRuns } from '../support/property-runs.js';

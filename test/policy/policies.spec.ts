@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { getLimiterToken } from '../../lib/config/limiter-tokens.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { PolicyOptions } from '../../lib/config/policy.js';
-import type { Limiter } from '../../lib/limiter/limiter.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  getLimiterToken,
+  type Limiter,
+  type PolicyOptions,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { PolicyFolder } from './policy-folder.js';
 

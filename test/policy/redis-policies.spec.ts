@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import type { PolicyOptions } from '../../lib/config/policy.js';
+import type { PolicyOptions } from '../../lib/index.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { freshPrefix } from '../support/stores.js';
 import { PolicyFolder } from './policy-folder.js';

@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Logger, Module } from '@nestjs/common';
 import fc from 'fast-check';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { LimitMode } from '../../lib/overrides/override.js';
+import { type LimitMode, RateLimit, RateLimitModule } from '../../lib/index.js';
 import { TriedApp } from '../docs/tried-app.js';
 import { RatesApp } from '../overrides/overrides-app.js';
 import { propertyRuns } from '../support/property-runs.js';

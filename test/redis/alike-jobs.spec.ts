@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Check, Store } from '../../lib/stores/store.js';
+import { type Check, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import { comparable, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
 const second = compile({ algo: 'gcra', rate: 3, interval: '1s' }, 'second');

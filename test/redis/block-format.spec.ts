@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit, type LimitSettings, RedisStore } from '../../lib/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { everyAlgorithm, five } from '../contract/operations/limits.js';
 import { withOwnRedis } from '../support/own-redis.js';
 import { ask, ManualClock } from '../support/stores.js';

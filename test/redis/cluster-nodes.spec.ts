@@ -3,11 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis-5';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { createClient, isCluster, type RedisClient } from '../../lib/redis/client.js';
+import { RateLimitStoreError, type RedisClient, RedisStore, type StoreDecision } from '../../lib/index.js';
+import { createClient, isCluster } from '../../lib/redis/client.js';
 import { Script } from '../../lib/redis/script.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { StoreDecision } from '../../lib/stores/store.js';
 import { until } from '../support/until.js';
 import { startCluster, type RedisCluster } from '../support/redis-servers.js';
 import { ask, compile, freshPrefix } from '../support/stores.js';

@@ -2,17 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import {
+  type AlgorithmOptions,
+  type Check,
+  type CheckEntry,
+  CompiledLimit,
+  MemoryStore,
+  RateLimitStoreError,
+  RedisStore,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { createClient } from '../../lib/redis/client.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Check, StoreDecision } from '../../lib/stores/store.js';
-import type { CheckEntry } from '../../lib/limits/counter.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { startCluster, startSentinel, type RedisCluster, type RedisSentinel } from '../support/redis-servers.js';
 import { ask, connectCluster, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';

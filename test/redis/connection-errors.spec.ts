@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { RedisStore } from '../../lib/index.js';
 import { connect, createClient, ignoreConnectionErrors } from '../../lib/redis/client.js';
 import { notConnected } from '../../lib/redis/connection-errors.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, compile, freshPrefix } from '../support/stores.js';
 

@@ -2,16 +2,21 @@ import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit, type OnStoreError } from '../../lib/limits/compiled-limit.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import {
+  type AlgorithmOptions,
+  type Check,
+  CompiledLimit,
+  type Counter,
+  MemoryStore,
+  type OnStoreError,
+  RateLimitStoreError,
+  RedisStore,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Check, Store, StoreDecision } from '../../lib/stores/store.js';
-import type { Counter } from '../../lib/limits/counter.js';
 import { clientOf, findRedisServer } from '../support/redis-binary.mjs';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, freshPrefix } from '../support/stores.js';

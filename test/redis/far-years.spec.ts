@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { type AlgorithmOptions, CompiledLimit, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Store } from '../../lib/stores/store.js';
 import { algorithmNames, clockStep, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';

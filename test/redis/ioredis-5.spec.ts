@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis-5';
-import type { RedisClient } from '../../lib/redis/client.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { type RedisClient, RedisStore } from '../../lib/index.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { ask, compile, freshPrefix } from '../support/stores.js';
 

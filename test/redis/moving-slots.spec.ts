@@ -4,10 +4,12 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis-5';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitHealthIndicator } from '../../lib/nest/health/rate-limit.health-indicator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  LimiterService,
+  RateLimitHealthIndicator,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { type RedisCluster, type RedisServer, startCluster } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { StoreErrorPolicy } from '../../lib/limits/compiled-limit.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { Lease } from '../../lib/limiter/lease.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  type Lease,
+  LimiterService,
+  RateLimitModule,
+  RateLimitStoreError,
+  type StoreErrorPolicy,
+} from '../../lib/index.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 

@@ -1,14 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import {
+  CompiledLimit,
+  type LimitDefinition,
+  LimiterService,
+  MemoryStore,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { createStoreStack } from '../../lib/nest/store-stack.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { RateLimitTesting } from '../../lib/testing/index.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+} from '../../lib/index.js';
 import { moduleLogger } from '../../lib/errors/logger.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { until } from '../support/chaos.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 

@@ -1,13 +1,15 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  type Counter,
+  MemoryStore,
+  RedisStore,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Counter } from '../../lib/limits/counter.js';
-import type { StoreDecision } from '../../lib/stores/store.js';
 import { anyOperation, limitsOf, perform, type Taken } from '../contract/operations/history.js';
 import { five } from '../contract/operations/limits.js';
 import { anyOptions, clockStep } from '../support/arbitraries.js';

@@ -3,10 +3,12 @@ import { Logger } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitHealthIndicator } from '../../lib/nest/health/rate-limit.health-indicator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  LimiterService,
+  RateLimitHealthIndicator,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { type RedisSentinel, type RedisServer, startSentinel } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';

@@ -1,10 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Cluster, Redis } from 'ioredis';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { RedisClient } from '../../lib/redis/client.js';
+import { LimiterService, RateLimitModule, type RateLimitModuleOptions, type RedisClient } from '../../lib/index.js';
 import { whileNoTimeIsOver } from '../support/no-time-is-over.js';
 import { freePort } from '../support/ports.mjs';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';

@@ -3,9 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Logger } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
+import { LimiterService, RateLimitModule } from '../../lib/index.js';
 import { KeptLeases } from '../../lib/limiter/kept-leases.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 

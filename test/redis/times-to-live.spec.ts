@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { Duration } from '../../lib/algorithms/options.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  type Duration,
+  RedisStore,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { StoreDecision } from '../../lib/stores/store.js';
 import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
 const IDENTITY = 'ip:203.0.113.7';

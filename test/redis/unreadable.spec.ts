@@ -1,9 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import { RateLimitStoreError, RedisStore, type StoreDecision } from '../../lib/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { StoreDecision } from '../../lib/stores/store.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { withOwnRedis } from '../support/own-redis.js';
 import { ask, compile, freshPrefix } from '../support/stores.js';

@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  LimiterService,
+  RateLimitArgumentError,
+  RateLimitModule,
+  RedisStore,
+} from '../../lib/index.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 

@@ -2,13 +2,15 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, HttpException, Logger } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { RequestReader } from '../../lib/transports/request-reader.js';
+import {
+  type LimitDefinition,
+  MemoryStore,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+  type RequestReader,
+} from '../../lib/index.js';
 import { NotingResponse } from '../support/responses.js';
 
 @Controller()

@@ -1,13 +1,16 @@
 import type { ExecutionContext, Provider, Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  LimiterService,
+  MemoryStore,
+  RateLimitModule,
+  type RateLimitModuleExtras,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { RequestLimiter } from '../../lib/request/request-limiter.js';
 import { searchRequest } from '../../lib/request/requests.js';
 import { createTestingStore } from '../../lib/testing/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 
 export type AppLimits = RateLimitModuleOptions & RateLimitModuleExtras;
 

@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
+import { CompiledLimit, type MemoryStore, RateLimitStoreError } from '../../lib/index.js';
 import { chargesOf, giveBack, type RequestCharge } from '../../lib/request/charges.js';
 import type { Rule } from '../../lib/rules/rule.js';
-import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { ruleOf } from '../support/rules.js';
 

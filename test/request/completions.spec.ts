@@ -2,9 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { logger } from '../../lib/errors/logger.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { begin, count, counts, end, type PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';
 

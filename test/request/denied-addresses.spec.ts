@@ -2,12 +2,15 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitGuard } from '../../lib/nest/rate-limit.guard.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { type DecisionEvent, hashOf } from '../../lib/telemetry/decision-event.js';
-import type { RequestLike } from '../../lib/transports/request-reader.js';
+import {
+  type DecisionEvent,
+  LimiterService,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  type RequestLike,
+} from '../../lib/index.js';
+import { hashOf } from '../../lib/telemetry/decision-event.js';
 
 @Controller()
 class Routes {

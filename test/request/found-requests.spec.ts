@@ -2,8 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { findEarly, Requests, searchRequest } from '../../lib/request/requests.js';
 import { AppCalls, callOf } from './app-calls.js';
 

@@ -1,7 +1,7 @@
 import type { NestInterceptor } from '@nestjs/common';
 import { InterceptorsConsumer } from '@nestjs/core/interceptors/interceptors-consumer.js';
 import type { Observable } from 'rxjs';
-import type { Outcome } from '../../lib/config/common-limit-options.js';
+import type { Outcome } from '../../lib/index.js';
 import { HandlerRun, reportPromise } from '../../lib/request/handler-run.js';
 import { RequestCompletion } from '../../lib/request/request-completion.js';
 

@@ -1,8 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, HttpException } from '@nestjs/common';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
+import { type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { outcomeOf } from '../support/waiting.js';
 import { begin, counts, end, type PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';

@@ -7,7 +7,7 @@ import {
   ServiceUnavailableException,
 } from '@nestjs/common';
 import { TimeoutError } from 'rxjs';
-import type { Outcome } from '../../lib/config/common-limit-options.js';
+import type { Outcome } from '../../lib/index.js';
 import { leaseEndOf } from '../../lib/request/lease-end.js';
 
 const failed = { failed: true, aborted: false, context: undefined as never };

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ExecutionContext } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import type { MemoryStore } from '../../lib/index.js';
 import type { StoreCheck } from '../../lib/request/charges.js';
 import { type GuardContinuation, LimitedRequest } from '../../lib/request/limited-request.js';
 import { Plan } from '../../lib/rules/plan.js';
 import type { Rule } from '../../lib/rules/rule.js';
-import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { httpReader } from '../../lib/transports/http.reader.js';
 import { ruleOf } from '../support/rules.js';

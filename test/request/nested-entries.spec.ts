@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { BadRequestException, Controller, type ExecutionContext } from '@nestjs/common';
-import { headerIdentity } from '../../lib/key-resolvers/header.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { headerIdentity, type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { searchRequest } from '../../lib/request/requests.js';
 import { AppCalls, type Asking, callOf } from './app-calls.js';
 

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { type Check, CompiledLimit, MemoryStore, type StoreDecision } from '../../lib/index.js';
 import { leaseBegan, leaseEnded } from '../../lib/limiter/hold-times.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { PendingCheck } from '../../lib/request/pending-check.js';
 import type { RuleEntry } from '../../lib/rules/rule-entry.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check, CheckAnswer, StoreDecision } from '../../lib/stores/store.js';
+import type { CheckAnswer } from '../../lib/stores/store.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { SharedStore } from '../support/shared-store.js';
 

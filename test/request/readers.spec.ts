@@ -1,10 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { RateLimit, RateLimitConfigError, type RateLimitModuleOptions, type RequestReader } from '../../lib/index.js';
 import { Transports } from '../../lib/request/transports.js';
-import type { RequestReader } from '../../lib/transports/request-reader.js';
 import { AppCalls, callOf } from './app-calls.js';
 
 @Controller()

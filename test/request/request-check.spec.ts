@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { searchRequest } from '../../lib/request/requests.js';
 import { Gate } from '../support/gate.js';
 import { AppCalls, type AppLimits, type Asking, callOf } from './app-calls.js';

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ExecutionContext } from '@nestjs/common';
-import type { Outcome } from '../../lib/config/common-limit-options.js';
+import type { Outcome } from '../../lib/index.js';
 import { CallRun } from '../../lib/request/call-run.js';
 import { RequestCompletion } from '../../lib/request/request-completion.js';
 import { Connection } from './connections.js';

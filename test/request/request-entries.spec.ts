@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { headerIdentity } from '../../lib/key-resolvers/header.js';
+import { headerIdentity, type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { Gate } from '../support/gate.js';
 import { AppCalls, type Asking, callOf, told } from './app-calls.js';
 

@@ -1,11 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type CallHandler, Controller, HttpException } from '@nestjs/common';
 import { firstValueFrom, of, Subject } from 'rxjs';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { type LimitDefinition, RateLimit, type RequestReader, SkipRateLimit } from '../../lib/index.js';
 import { Requests } from '../../lib/request/requests.js';
-import type { RequestReader } from '../../lib/transports/request-reader.js';
 import { AppCalls, type AppLimits, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
 import { SharedStore } from '../support/shared-store.js';

@@ -3,12 +3,9 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { CompiledLimit, type Decision, type HeaderOption, type RateLimitModuleOptions } from '../../lib/index.js';
 import { readSettings } from '../../lib/config/settings.js';
-import type { HeaderOption } from '../../lib/http/header-format.js';
 import { toCheckResult } from '../../lib/limits/check-result.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { Decision } from '../../lib/limits/decision.js';
 import { ResponseHeaders } from '../../lib/request/response-headers.js';
 import { nodeResponse } from '../support/responses.js';
 

@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { SkipRateLimit } from '../../lib/nest/decorators/skip-rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { type LimitDefinition, RateLimit, SkipRateLimit } from '../../lib/index.js';
 import { AppCalls, type Asking, callOf, told } from './app-calls.js';
 
 const ten = { algo: 'fixed-window', rate: 10, interval: '1m', key: 'global' } as const;

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import type { RateLimitModuleOptions } from '../../lib/index.js';
 import { readSettings } from '../../lib/config/settings.js';
 import { SlowReaders } from '../../lib/request/slow-readers.js';
 import { answerOf } from '../../lib/transports/answer.js';

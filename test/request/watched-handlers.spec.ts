@@ -3,9 +3,8 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { HttpException } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { lastValueFrom, type Observable, Subject } from 'rxjs';
-import { Lease } from '../../lib/limiter/lease.js';
+import { CompiledLimit, Lease, MemoryStore } from '../../lib/index.js';
 import { WaitQueues } from '../../lib/limiter/wait-queues.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { clientClosedRequest } from '../../lib/request/client-closed-request.js';
 import type { GuardContinuation } from '../../lib/request/limited-request.js';
 import { LimitedRequest } from '../../lib/request/limited-request.js';
@@ -13,7 +12,6 @@ import { RequestCompletion } from '../../lib/request/request-completion.js';
 import { watchHandler } from '../../lib/request/watch-handler.js';
 import type { Plan } from '../../lib/rules/plan.js';
 import { decided } from '../../lib/stores/decide.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { httpReader } from '../../lib/transports/http.reader.js';
 import { nodeResponse } from '../support/responses.js';
 

@@ -3,17 +3,22 @@ import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { Limiter } from '../../lib/limiter/limiter.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import {
+  type AlgorithmOptions,
+  type Check,
+  type Limiter,
+  LimiterService,
+  MemoryStore,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+  RedisStore,
+  type StoreDecision,
+} from '../../lib/index.js';
 import type { OverrideUpdate } from '../../lib/overrides/override-store.js';
 import { RedisOverrideStore } from '../../lib/overrides/redis.override-store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Check, StoreDecision } from '../../lib/stores/store.js';
 import { anyOptions, steadyOptions } from '../support/arbitraries.js';
 import { assertSideBySide, expectHolds, propertyRuns } from '../support/property-runs.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';

@@ -5,18 +5,20 @@ import { Controller, Get, Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { RequestLike } from '../../lib/transports/request-reader.js';
-import { ipIdentity } from '../../lib/key-resolvers/ip.js';
-import type { LimitKey } from '../../lib/key-resolvers/index.js';
+import {
+  CompiledLimit,
+  ipIdentity,
+  type LimitDefinition,
+  type LimitKey,
+  MemoryStore,
+  RateLimit,
+  RateLimitModule,
+  RedisStore,
+  type RequestLike,
+} from '../../lib/index.js';
 import { ProxyWarning } from '../../lib/key-resolvers/proxy-warning.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { boundedIdentity } from '../../lib/limits/identity.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { type AppOptions, frameworks, HttpApp } from '../e2e/http-app.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { withOwnRedis } from '../support/own-redis.js';

@@ -4,8 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type CanActivate, Controller, type ExecutionContext, Get, Sse, UseGuards } from '@nestjs/common';
 import { NEVER } from 'rxjs';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
+import { LimiterService, RateLimit } from '../../lib/index.js';
 import { frameworks, HttpApp } from '../e2e/http-app.js';
 import { until } from '../support/until.js';
 

@@ -1,11 +1,14 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { rateLimitMiddleware } from '../../lib/nest/rate-limit.middleware.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  rateLimitMiddleware,
+  RateLimitModule,
+} from '../../lib/index.js';
 import { givenOptions } from '../../lib/algorithms/options.js';
 import { readSettings } from '../../lib/config/settings.js';
 import { type OverrideRecord, readRecord } from '../../lib/overrides/override-record.js';

@@ -2,19 +2,21 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
+import {
+  CompiledLimit,
+  type Limiter,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+  RedisStore,
+  type StoreDecision,
+} from '../../lib/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { Limiter } from '../../lib/limiter/limiter.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
 import { connect, createClient } from '../../lib/redis/client.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { OVERRIDES_SCRIPT } from '../../lib/overrides/overrides-script.generated.js';
 import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
-import type { StoreDecision } from '../../lib/stores/store.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const GUIDE = new URL('../../docs/guides/redis-users.md', `file://${process.cwd()}/test/security/`);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import type { RateLimitModuleOptions } from '../../lib/index.js';
 import { readSettings } from '../../lib/config/settings.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type Certificate, selfSigned } from '../support/certificate.js';

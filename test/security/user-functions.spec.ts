@@ -1,11 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, type ExecutionContext, Get, Injectable, Logger, type Type } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import type { LimitDefinition, LimitFunction } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { RequestReader } from '../../lib/transports/request-reader.js';
+import {
+  type LimitDefinition,
+  type LimitFunction,
+  MemoryStore,
+  RateLimit,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+  type RequestReader,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { frameworks, type Framework, HttpApp } from '../e2e/http-app.js';
 

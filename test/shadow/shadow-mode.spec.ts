@@ -1,13 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Store } from '../../lib/stores/store.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  MemoryStore,
+  RateLimit,
+  RateLimitConfigError,
+  RedisStore,
+  type Store,
+} from '../../lib/index.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';

@@ -1,13 +1,17 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import { defineLimit, defineLimits } from '../../lib/config/define-limit.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { headerIdentity } from '../../lib/key-resolvers/header.js';
+import { rateLimited } from '../../lib/bullmq/index.js';
+import {
+  defineLimit,
+  defineLimits,
+  headerIdentity,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+} from '../../lib/index.js';
 import { readSettings } from '../../lib/config/settings.js';
-import { rateLimited } from '../../lib/bullmq/rate-limited.js';
 import { exhaust } from '../../lib/testing/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 

@@ -1,9 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import type { Cluster, Redis } from 'ioredis';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Check } from '../../lib/stores/store.js';
+import { type Check, MemoryStore, RedisStore } from '../../lib/index.js';
 import { type RedisCluster, startCluster } from '../support/redis-servers.js';
 import { ask, connectCluster, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';
 import { sharedLimit } from './simulation.js';

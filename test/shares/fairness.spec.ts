@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
 import { shareTerms } from '../../lib/rules/share-terms.js';
 import { ask, ManualClock } from '../support/stores.js';
 import { allocate, type Demand, jain, maxMin, sharedLimit } from './simulation.js';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { MemoryStore, RedisStore } from '../../lib/index.js';
 import { shareTerms } from '../../lib/rules/share-terms.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { sharedLimit } from './simulation.js';

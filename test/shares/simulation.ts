@@ -1,6 +1,4 @@
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { Store } from '../../lib/stores/store.js';
+import { type AlgorithmOptions, CompiledLimit, type Store } from '../../lib/index.js';
 import type { ManualClock } from '../support/stores.js';
 
 /** A tenant of a simulation, and what it asks for in an interval, evenly. */

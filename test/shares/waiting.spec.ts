@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { ReserveEntry, StoreDecision } from '../../lib/stores/store.js';
+import { type AlgorithmOptions, MemoryStore, type ReserveEntry, type StoreDecision } from '../../lib/index.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 
 const KEY = 'global';

@@ -1,8 +1,6 @@
 import { expect } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { OnStoreError } from '../../lib/limits/compiled-limit.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { type AlgorithmOptions, type OnStoreError, RedisStore } from '../../lib/index.js';
 import type { algorithmNames } from './arbitraries.js';
 import { bundledWorker } from './bundled-worker.js';
 import { until } from './chaos.js';

@@ -1,20 +1,19 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
+import type { ResponseHeaders, UpstreamResponse } from '../../lib/outbound/index.js';
+import type { Check, Counter, LearntRate, Lesson, Store } from '../../lib/index.js';
 import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
 import type { WaitQueues } from '../../lib/limiter/wait-queues.js';
-import type { Counter } from '../../lib/limits/counter.js';
 import { Flights } from '../../lib/outbound/learning/flights.js';
 import type { OutboundRule } from '../../lib/outbound/learning/learned-rule.js';
 import type { LearnedRules } from '../../lib/outbound/learning/learned-rules.js';
-import type { ResponseHeaders, UpstreamResponse } from '../../lib/outbound/headers/upstream-report.js';
 import { OutboundCaller } from '../../lib/outbound/outbound-caller.js';
 import { readOptions } from '../../lib/outbound/read-options.js';
 import { TurnQueues } from '../../lib/outbound/turns/turn-queues.js';
 import { decide } from '../../lib/stores/decide.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
-import type { LearntRate, Lesson } from '../../lib/stores/lesson.js';
-import type { Check, CheckAnswer, Store } from '../../lib/stores/store.js';
+import type { CheckAnswer } from '../../lib/stores/store.js';
 import { LocalChannel } from './local-channel.js';
 
 /** What an upstream says besides its status. */

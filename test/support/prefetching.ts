@@ -1,6 +1,4 @@
-import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
-import type { Counter } from '../../lib/limits/counter.js';
-import type { Store, StoreDecision } from '../../lib/stores/store.js';
+import { CompiledLimit, type Counter, type LimitSettings, type Store, type StoreDecision } from '../../lib/index.js';
 
 /** How long units can be used that were taken in advance. */
 export const TTL_MS = 100;

@@ -1,9 +1,7 @@
-import type { LeaseEnd, ProcessLoad } from '../../lib/algorithms/algorithm.js';
-import type { AdaptiveOptions } from '../../lib/algorithms/adaptive-options.js';
+import { type AdaptiveOptions, CompiledLimit, type LeaseEnd, MemoryStore, type Priority } from '../../lib/index.js';
+import type { ProcessLoad } from '../../lib/algorithms/algorithm.js';
 import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { PRIORITIES, type Priority } from '../../lib/limits/priority.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { PRIORITIES } from '../../lib/limits/priority.js';
 import { Heap } from '../../lib/util/heap.js';
 import { ManualClock } from './stores.js';
 

@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
+import { type AlgorithmOptions, CompiledLimit, type LimitSettings } from '../../lib/index.js';
 import { OnceLogger } from '../../lib/errors/once-logger.js';
-import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
 import { Rule } from '../../lib/rules/rule.js';
 import type { RuleSettings } from '../../lib/rules/rule-settings.js';
 

@@ -1,5 +1,4 @@
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check, Refund, ReserveEntry, StoreDecision } from '../../lib/stores/store.js';
+import { type Check, MemoryStore, type Refund, type ReserveEntry, type StoreDecision } from '../../lib/index.js';
 
 /**
  * Stands for the store that instances share, below their layers: it counts in process, on the process's clock, which tests move, and

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { type Cluster, Redis } from 'ioredis';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
+import { TestClock } from '../../lib/testing/index.js';
+import {
+  type AlgorithmOptions,
+  type CheckEntry,
+  CompiledLimit,
+  MemoryStore,
+  RedisStore,
+  type Store,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { createClient, isCluster } from '../../lib/redis/client.js';
-import type { CheckEntry } from '../../lib/limits/counter.js';
-import type { Store, StoreDecision } from '../../lib/stores/store.js';
-import { TestClock } from '../../lib/testing/test-clock.js';
 import type { RedisCluster } from './redis-servers.js';
 
 /** A year after the epoch: times before that are negative, which Redis never tells. */

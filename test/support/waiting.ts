@@ -1,9 +1,12 @@
-import { CompiledLimit, type LimitSettings } from '../../lib/limits/compiled-limit.js';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { Limiter } from '../../lib/limiter/limiter.js';
-import type { ShareOptions } from '../../lib/config/limit-definition.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  Limiter,
+  type LimitSettings,
+  type ShareOptions,
+  type Store,
+} from '../../lib/index.js';
 import { shareTerms } from '../../lib/rules/share-terms.js';
-import type { Store } from '../../lib/stores/store.js';
 import { WaitQueues } from '../../lib/limiter/wait-queues.js';
 import { byGlobal, ruleOf } from './rules.js';
 

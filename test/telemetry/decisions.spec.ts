@@ -4,13 +4,15 @@ import { Controller, Get } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
 import type { Subscription } from 'rxjs';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { Decision } from '../../lib/limits/decision.js';
-import type { DecisionEvent } from '../../lib/telemetry/decision-event.js';
+import {
+  CompiledLimit,
+  type Decision,
+  type DecisionEvent,
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitModule,
+} from '../../lib/index.js';
 import { DecisionStream } from '../../lib/telemetry/decision-stream.js';
 import { frameworks, HttpApp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';

@@ -3,12 +3,14 @@ import { Controller, Get, type INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { context, trace } from '@opentelemetry/api';
 import { AlwaysOffSampler } from '@opentelemetry/sdk-trace-base';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+} from '../../lib/index.js';
 import { Metrics } from '../../lib/telemetry/metrics.js';
 import { frameworks, HttpApp } from '../e2e/http-app.js';
 import { startRedis } from '../support/redis-servers.js';

@@ -1,11 +1,13 @@
 import { AssertionError } from 'node:assert';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { Limiter } from '../../lib/limiter/limiter.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import {
+  type LimitDefinition,
+  type Limiter,
+  LimiterService,
+  RateLimitArgumentError,
+  RateLimitModule,
+} from '../../lib/index.js';
 import { createTestingStore, exhaust, expectAllowed, expectRefused, TestClock } from '../../lib/testing/index.js';
 
 const few: LimitDefinition = { name: 'few', algo: 'fixed-window', rate: 3, interval: '1m' };

@@ -5,15 +5,18 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, type INestApplication, Injectable, Module } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
-import { InjectLimiter } from '../../lib/nest/decorators/inject-limiter.decorator.js';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitConfigError, RateLimitStoreError } from '../../lib/errors/errors.js';
-import { Limiter } from '../../lib/limiter/limiter.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import type { CheckResult } from '../../lib/limits/decision.js';
+import {
+  type CheckResult,
+  InjectLimiter,
+  Limiter,
+  LimiterService,
+  RateLimit,
+  RateLimitConfigError,
+  RateLimitDecision,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+} from '../../lib/index.js';
 import {
   createTestingStore,
   exhaust,

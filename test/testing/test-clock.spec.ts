@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { MemoryStore, RateLimitArgumentError } from '../../lib/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { ask, compile } from '../support/stores.js';
 

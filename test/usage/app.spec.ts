@@ -1,13 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
-import { RateLimitArgumentError, RateLimitConfigError } from '../../lib/errors/errors.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import type { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  type MemoryStore,
+  RateLimit,
+  RateLimitArgumentError,
+  RateLimitConfigError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../lib/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 
 const define = {

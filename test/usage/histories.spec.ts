@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  MemoryStore,
+  RedisStore,
+  type Refund,
+  type Store,
+  type TimeRange,
+} from '../../lib/index.js';
 import { Calendar } from '../../lib/algorithms/calendar.js';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { TimeRange } from '../../lib/limits/usage-range.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Refund, Store } from '../../lib/stores/store.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 

@@ -1,12 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
+import { CompiledLimit, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import { moduleLogger } from '../../lib/errors/logger.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Store } from '../../lib/stores/store.js';
 import { ask, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
 const DAY_MS = 86_400_000;

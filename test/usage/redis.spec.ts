@@ -3,18 +3,20 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { type Cluster, Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { TimeRange } from '../../lib/limits/usage-range.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  MemoryStore,
+  RateLimitStoreError,
+  RedisStore,
+  type Store,
+  type TimeRange,
+} from '../../lib/index.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
-import { RateLimitStoreError } from '../../lib/errors/errors.js';
 import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
 import { isPlainCheck } from '../../lib/stores/redis/plain-checks.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
 import { slotTags } from '../../lib/stores/redis/slot-tags.js';
-import type { Store } from '../../lib/stores/store.js';
 import { ensureBuilt } from '../support/built.js';
 import { bundledWorker } from '../support/bundled-worker.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';

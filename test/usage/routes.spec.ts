@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get, HttpException, Param } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitDecision } from '../../lib/nest/decorators/rate-limit-decision.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import type { RequestDecision } from '../../lib/request/request-decision.js';
+import { LimiterService, RateLimit, RateLimitDecision, type RequestDecision } from '../../lib/index.js';
 import { HttpApp } from '../e2e/http-app.js';
 import { until } from '../support/until.js';
 

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import type { TimeRange } from '../../lib/limits/usage-range.js';
+import { type AlgorithmOptions, CompiledLimit, type Store, type TimeRange } from '../../lib/index.js';
 import { usageTerms } from '../../lib/limits/usage-terms.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
-import type { Store } from '../../lib/stores/store.js';
 import { ask, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 
 const ALL: TimeRange = { from: -Infinity, to: Infinity };

@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RateLimitTimeoutError } from '../../lib/limiter/rate-limit-timeout.error.js';
+import { type AlgorithmOptions, MemoryStore, RateLimitTimeoutError } from '../../lib/index.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 
 const KEY = 'user:1';

@@ -1,8 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Refund, ReserveEntry, StoreDecision } from '../../lib/stores/store.js';
+import {
+  type AlgorithmOptions,
+  MemoryStore,
+  type Refund,
+  type ReserveEntry,
+  type StoreDecision,
+} from '../../lib/index.js';
 import { ManualClock } from '../support/stores.js';
 import { Waiter } from '../../lib/limiter/waiter.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';

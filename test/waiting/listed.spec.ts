@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
+import { type LimitDefinition, LimiterService, RateLimitModule } from '../../lib/index.js';
 import { outcomeOf } from '../support/waiting.js';
 
 const limits: Record<string, LimitDefinition> = {

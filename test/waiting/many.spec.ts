@@ -1,9 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
-import { RateLimitWaitersError } from '../../lib/limiter/rate-limit-waiters.error.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { Check } from '../../lib/stores/store.js';
+import { type Check, MemoryStore, RateLimitWaitersError } from '../../lib/index.js';
 import { startLimiters } from '../outbound/upstream.js';
 import { until } from '../support/until.js';
 import { outcomeOf } from '../support/waiting.js';

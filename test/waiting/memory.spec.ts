@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 
 setFlagsFromString('--expose-gc');

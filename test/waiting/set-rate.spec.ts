@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import type { LimitDefinition, RateLimitModuleOptions } from '../../lib/index.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { freshPrefix } from '../support/stores.js';
 import { outcomeOf } from '../support/waiting.js';

@@ -1,9 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import type { AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { Decision } from '../../lib/limits/decision.js';
-import type { Reservation } from '../../lib/limiter/reservation.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
+import { type AlgorithmOptions, type Decision, MemoryStore, type Reservation } from '../../lib/index.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 

@@ -1,4 +1,4 @@
-import type { RateLimitModuleOptions } from '../../../lib/config/module-options.js';
+import type { RateLimitModuleOptions } from '../../../lib/index.js';
 import type { ConsoleApp } from '../console-app.js';
 
 /** The limits of an app to take pictures of. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
-import { RateLimitArgumentError } from '../../../lib/errors/errors.js';
+import { type AlgorithmOptions, RateLimitArgumentError } from '../../../lib/index.js';
 import { ask, compile } from '../../support/stores.js';
 import { five, MINUTE, HOUR, DAY } from './limits.js';
 import type { CheckStage } from './stage.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
+import type { AlgorithmOptions } from '../../../lib/index.js';
 import { ask } from '../../support/stores.js';
 import { one, hourly, carrying } from './limits.js';
 import type { CheckStage } from './stage.js';

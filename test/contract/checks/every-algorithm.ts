@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
+import type { AlgorithmOptions } from '../../../lib/index.js';
 import { algorithmNames } from '../../support/arbitraries.js';
 import { ask, compile } from '../../support/stores.js';
 import { five, sized } from './limits.js';

@@ -1,5 +1,5 @@
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
-import { type CarryOver, CompiledLimit } from '../../../lib/limits/compiled-limit.js';
+import { type AlgorithmOptions, CompiledLimit } from '../../../lib/index.js';
+import type { CarryOver } from '../../../lib/limits/compiled-limit.js';
 import type { RateOptions } from '../../support/arbitraries.js';
 import { compile } from '../../support/stores.js';
 

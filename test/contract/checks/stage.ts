@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
-import type { Store, StoreDecision } from '../../../lib/stores/store.js';
+import { type AlgorithmOptions, CompiledLimit, type Store, type StoreDecision } from '../../../lib/index.js';
 import { ask, compile, ManualClock } from '../../support/stores.js';
 
 export type Expected = Partial<Omit<StoreDecision, 'limit' | 'source'>>;

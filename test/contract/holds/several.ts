@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
-import type { Refund } from '../../../lib/stores/store.js';
+import { CompiledLimit, type Refund } from '../../../lib/index.js';
 import { ask, compile } from '../../support/stores.js';
 import { DAY, type HoldsStage, identity, MINUTE, type OnLapse, SECOND, START, ten } from './stage.js';
 

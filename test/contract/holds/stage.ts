@@ -1,7 +1,5 @@
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
-import type { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
+import type { AlgorithmOptions, CompiledLimit, Refund, Store } from '../../../lib/index.js';
 import { refundOf } from '../../../lib/stores/store-decision.js';
-import type { Refund, Store } from '../../../lib/stores/store.js';
 import { ask, type ManualClock } from '../../support/stores.js';
 import { storeStage } from '../store-stage.js';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
-import type { Decision } from '../../../lib/limits/decision.js';
+import { CompiledLimit, type Decision } from '../../../lib/index.js';
 import { compile } from '../../support/stores.js';
 import { blocked, blocking, checkOf, counterOf, everyAlgorithm, five } from './limits.js';
 import type { OperationsStage } from './stage.js';

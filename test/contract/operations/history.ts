@@ -1,8 +1,11 @@
 import fc from 'fast-check';
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
-import type { Counter } from '../../../lib/limits/counter.js';
-import type { Store, StoreDecision } from '../../../lib/stores/store.js';
+import {
+  type AlgorithmOptions,
+  CompiledLimit,
+  type Counter,
+  type Store,
+  type StoreDecision,
+} from '../../../lib/index.js';
 import { clockStep, costOf, costShare } from '../../support/arbitraries.js';
 import { ask } from '../../support/stores.js';
 

@@ -1,7 +1,5 @@
+import { type AlgorithmOptions, type Check, CompiledLimit, type StoreDecision } from '../../../lib/index.js';
 import { expectHolds, propertyRuns } from '../../support/property-runs.js';
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
-import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
-import type { Check, StoreDecision } from '../../../lib/stores/store.js';
 import { algorithmNames } from '../../support/arbitraries.js';
 import { compile } from '../../support/stores.js';
 import { five as rates } from '../checks/limits.js';

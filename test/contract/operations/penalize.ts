@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
+import type { AlgorithmOptions } from '../../../lib/index.js';
 import { algorithmNames, costOf, costShare, optionsOf } from '../../support/arbitraries.js';
 import { compile } from '../../support/stores.js';
 import { RUNS, HOUR, five, blocking, counterOf, queue } from './limits.js';

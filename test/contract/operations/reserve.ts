@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AlgorithmOptions } from '../../../lib/algorithms/index.js';
+import type { AlgorithmOptions } from '../../../lib/index.js';
 import { compile } from '../../support/stores.js';
 import { SECOND, HOUR, everyAlgorithm, five, atOnce, blocking, limited } from './limits.js';
 import type { OperationsStage } from './stage.js';

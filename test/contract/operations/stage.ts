@@ -1,7 +1,5 @@
 import { expect } from '@jest/globals';
-import { CompiledLimit } from '../../../lib/limits/compiled-limit.js';
-import type { Lesson } from '../../../lib/stores/lesson.js';
-import type { Store } from '../../../lib/stores/store.js';
+import { CompiledLimit, type Lesson, type Store } from '../../../lib/index.js';
 import { ask, compile, type ManualClock } from '../../support/stores.js';
 import { storeStage } from '../store-stage.js';
 import { HOUR, five, identity, start, counterOf } from './limits.js';

@@ -1,9 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
-import type { ListsOptions } from '../../../lib/config/list-entry.js';
-import { RateLimitConfigError } from '../../../lib/errors/errors.js';
-import { LimiterService } from '../../../lib/nest/limiter.service.js';
-import { RateLimitModule } from '../../../lib/nest/rate-limit.module.js';
+import { LimiterService, type ListsOptions, RateLimitConfigError, RateLimitModule } from '../../../lib/index.js';
 import { RateLimitTesting } from '../../../lib/testing/index.js';
 import { login, RatesApp } from '../overrides-app.js';
 

@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ListEntry } from '../../../lib/config/list-entry.js';
-import type { RateLimitModuleOptions } from '../../../lib/config/module-options.js';
-import { RateLimitConfigError } from '../../../lib/errors/errors.js';
-import { RateLimitTimeoutError } from '../../../lib/limiter/rate-limit-timeout.error.js';
-import type { DecisionEvent } from '../../../lib/telemetry/decision-event.js';
+import {
+  type DecisionEvent,
+  type ListEntry,
+  RateLimitConfigError,
+  type RateLimitModuleOptions,
+  RateLimitTimeoutError,
+} from '../../../lib/index.js';
 import { freshPrefix } from '../../support/stores.js';
 import { RatesApp, startForEach, until } from '../overrides-app.js';
 

@@ -1,10 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import type { RateLimitModuleOptions } from '../../../lib/config/module-options.js';
-import { RateLimitStoreError } from '../../../lib/errors/errors.js';
-import { RateLimit } from '../../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitModule } from '../../../lib/nest/rate-limit.module.js';
+import { RateLimit, RateLimitModule, type RateLimitModuleOptions, RateLimitStoreError } from '../../../lib/index.js';
 import { overrideKeys } from '../../../lib/stores/redis/keys.js';
 import { TriedApp } from '../../docs/tried-app.js';
 import { startRedis } from '../../support/redis-servers.js';
