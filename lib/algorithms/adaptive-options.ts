@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { Parameters } from './algorithm.js';
 import { duration, type Duration, givenOptions, wholeNumber } from './options.js';
 

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { planMessages } from '../errors/plan-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { planMessages } from '../errors/messages/plan.js';
 
 /**
  * The time at which a window begins, from which all others are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or

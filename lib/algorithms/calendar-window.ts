@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { planMessages } from '../errors/plan-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { planMessages } from '../errors/messages/plan.js';
 import type { Algorithm, WindowCount } from './algorithm.js';
 import { type AnchorOption, asksForAnchor, fixedAnchor } from './anchor.js';
 import { ANCHORED_PERIODS, AnchoredCalendar, type AnchoredPeriod } from './anchored-calendar.js';

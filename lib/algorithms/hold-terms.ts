@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { holdMessages } from '../errors/hold-messages.js';
+import { holdMessages } from '../errors/messages/hold.js';
 import { newIdentifier } from './identifier.js';
 import { duration, type Duration, oneOf, orElse } from './options.js';
 

@@ -1,6 +1,6 @@
 import ms from 'ms';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /** A length of time: milliseconds, or a string that the `ms` package reads, such as `'250ms'`, `'10s'`, `'1m'`, `'1d'`. */
 export type Duration = number | string;

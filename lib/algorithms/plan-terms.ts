@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { planMessages } from '../errors/plan-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { planMessages } from '../errors/messages/plan.js';
 
 /** The most units that a plan allows a window, and the most credits that it keeps: their sum is counted exactly. */
 export const MOST_UNITS = 2 ** 51;

@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /**
  * Whole numbers for a rate. A unit weighs `unit`, and `speed` of that weight flows a tick, so that exactly `rate` units flow

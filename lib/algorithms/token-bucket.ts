@@ -12,7 +12,7 @@ import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js'
 import { shareOfBurst } from './share.js';
 import type { WarmUpOptions } from './warm-up.js';
 import { warming } from './warming.js';
-import { warmUpMessages } from '../errors/warm-up-messages.js';
+import { warmUpMessages } from '../errors/messages/warm-up.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 
 /**

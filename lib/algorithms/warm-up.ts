@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { warmUpMessages } from '../errors/warm-up-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { warmUpMessages } from '../errors/messages/warm-up.js';
 import { duration, type Duration, givenOptions } from './options.js';
 import { gcd, type Scale } from './scale.js';
 

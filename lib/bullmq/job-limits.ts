@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { isRecord } from '../config/option-checks.js';
-import { bullmqMessages } from '../errors/bullmq-messages.js';
+import { bullmqMessages } from '../errors/messages/bullmq.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { OnceLogger } from '../errors/once-logger.js';

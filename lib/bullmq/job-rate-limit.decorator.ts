@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { bullmqMessages } from '../errors/bullmq-messages.js';
+import { bullmqMessages } from '../errors/messages/bullmq.js';
 import { LimiterService } from '../nest/limiter.service.js';
 import { listedLimits } from '../rules/listed-limits.js';
 import { JobLimits } from './job-limits.js';

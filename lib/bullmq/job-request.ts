@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { bullmqMessages } from '../errors/bullmq-messages.js';
+import { bullmqMessages } from '../errors/messages/bullmq.js';
 import { askOf } from '../limiter/limit-ask.js';
 import type { Limiter } from '../limiter/limiter.js';
 import type { CheckEntry } from '../limits/counter.js';

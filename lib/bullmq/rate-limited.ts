@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { bullmqMessages } from '../errors/bullmq-messages.js';
+import { bullmqMessages } from '../errors/messages/bullmq.js';
 import { Limiter } from '../limiter/limiter.js';
 import { JobLimits } from './job-limits.js';
 import type { RateLimitedOptions } from './job-limit-options.js';

@@ -1,7 +1,7 @@
 import { duration, givenOptions } from '../algorithms/options.js';
 import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { isCost } from '../limits/arguments.js';
 import type { JobLimitOptions } from './job-limit-options.js';
 

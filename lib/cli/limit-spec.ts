@@ -1,6 +1,6 @@
 import ms from 'ms';
 import { algorithms } from '../algorithms/index.js';
-import { cliMessages } from '../errors/cli-messages.js';
+import { cliMessages } from '../errors/messages/cli.js';
 import { show } from '../errors/wording.js';
 import { blockTerms } from '../limits/block-terms.js';
 import type { LimitDefinition } from '../config/limit-definition.js';

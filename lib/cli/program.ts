@@ -1,4 +1,4 @@
-import { cliMessages } from '../errors/cli-messages.js';
+import { cliMessages } from '../errors/messages/cli.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
 import { VERSION } from '../telemetry/version.js';
 import { type Command, InputError, type Terminal, UsageError } from './command.js';

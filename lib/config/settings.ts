@@ -1,7 +1,7 @@
 import { type OnStoreError, STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
 import { duration, givenOptions, longDuration, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';

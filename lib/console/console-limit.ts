@@ -1,4 +1,4 @@
-import { consoleMessages } from '../errors/console-messages.js';
+import { consoleMessages } from '../errors/messages/console.js';
 import type { Limiter } from '../limiter/limiter.js';
 import { OWN_LIMIT } from './limit-catalog.js';
 import { ConsoleProblem } from './problem.js';

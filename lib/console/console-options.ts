@@ -7,9 +7,9 @@ import type {
   Type,
 } from '@nestjs/common';
 import { givenOptions, oneOf, orElse } from '../algorithms/options.js';
-import { consoleMessages } from '../errors/console-messages.js';
+import { consoleMessages } from '../errors/messages/console.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /** A guard as `@UseGuards` takes it: a class, or an object. */
 export type ConsoleGuard = Type<CanActivate> | CanActivate;

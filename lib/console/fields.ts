@@ -1,5 +1,5 @@
 import { milliseconds } from '../algorithms/options.js';
-import { consoleMessages } from '../errors/console-messages.js';
+import { consoleMessages } from '../errors/messages/console.js';
 import { isCauseText, CAUSE_WANTS } from '../overrides/change-options.js';
 import type { FieldError } from './api.js';
 import { ConsoleProblem, wrongFields } from './problem.js';

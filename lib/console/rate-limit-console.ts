@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
-import { consoleMessages } from '../errors/console-messages.js';
+import { consoleMessages } from '../errors/messages/console.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { consoleLogger } from '../errors/logger.js';
 import { Explainer } from '../explain/explainer.js';

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { assertPriority, type Priority } from '../limits/priority.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
 import type { Rule } from '../rules/rule.js';

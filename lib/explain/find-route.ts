@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { Handler, HandlerClasses } from '../rules/handler-classes.js';
 import { classNameOf, type HandlerClass } from '../rules/namespaces.js';
 import { isHandler } from '../rules/route-names.js';

@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { BUILT_IN } from '../key-resolvers/built-in.js';
 import { ipIdentity } from '../key-resolvers/ip.js';
 import { refuseImpossibleKey } from '../rules/possible-keys.js';

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { ExecutionContext } from '@nestjs/common';
 import { wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { LimitQuery, RouteQuery } from './question.js';
 
 export const LOCATION = 'LimiterService.explain';

@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { serializeInteger, serializeString } from 'structured-headers';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { isPromise } from '../util/awaitable.js';
 import type { LimitInfo } from './limit-info.js';

@@ -1,6 +1,6 @@
 import { HttpException, HttpStatus } from '@nestjs/common';
-import { listMessages } from '../errors/list-messages.js';
-import { messages } from '../errors/messages.js';
+import { listMessages } from '../errors/messages/list.js';
+import { messages } from '../errors/messages/general.js';
 
 /** What a list refuses with. */
 export type DeniedStatus = 403 | 429;

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpException, HttpStatus } from '@nestjs/common';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { CheckResult } from '../limits/decision.js';
 
 // Beside the exceptions, which apps log and compare.

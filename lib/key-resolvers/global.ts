@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { keyMessages } from '../errors/key-messages.js';
+import { keyMessages } from '../errors/messages/key.js';
 import { BUILT_IN } from './built-in.js';
 import type { KeyScheme } from './key-scheme.js';
 

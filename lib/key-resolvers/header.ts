@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { keyMessages } from '../errors/key-messages.js';
+import { keyMessages } from '../errors/messages/key.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** The name of an HTTP header (RFC 9110). */

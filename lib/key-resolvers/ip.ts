@@ -1,6 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { keyMessages } from '../errors/key-messages.js';
+import { keyMessages } from '../errors/messages/key.js';
 import { flatCopy } from '../util/flat-copy.js';
 import { RecentMap } from '../util/recent-map.js';
 import type { RequestParts } from '../transports/request-reader.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { givenOptions } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { listOf } from '../errors/wording.js';
 import { keySchemes, type LimitKey } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';

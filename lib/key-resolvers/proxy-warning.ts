@@ -1,5 +1,5 @@
 import { logger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { RequestLike } from '../transports/request-reader.js';
 
 /** What tells Express and Fastify apart, and whether they trust a proxy. */

@@ -1,4 +1,4 @@
-import { keyMessages } from '../errors/key-messages.js';
+import { keyMessages } from '../errors/messages/key.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** Counts by the authenticated user: the `id`, `sub` or `userId` of `request.user`, or `request.user` itself. */

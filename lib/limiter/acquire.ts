@@ -1,7 +1,7 @@
 import { algorithms } from '../algorithms/index.js';
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { assertSignal, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf } from '../limits/consume-options.js';
 import { type Counter, counterId } from '../limits/counter.js';

@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { planMessages } from '../errors/plan-messages.js';
+import { planMessages } from '../errors/messages/plan.js';
 import { assertCredits } from '../limits/arguments.js';
 import { readCreditId } from '../limits/consume-options.js';
 import { type CalledLimit, namedCounter } from './called-limit.js';

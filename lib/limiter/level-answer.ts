@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { toCheckResult } from '../limits/check-result.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { PromisedAnswer } from '../stores/promised-answer.js';

@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { withinMessages } from '../errors/within-messages.js';
+import { withinMessages } from '../errors/messages/within.js';
 import { assertKey } from '../limits/arguments.js';
 import type { Asked, WithinOptions } from '../limits/consume-options.js';
 import { type CheckEntry, type Counter, counterId } from '../limits/counter.js';

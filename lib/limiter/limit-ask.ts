@@ -1,6 +1,6 @@
 import { assertCost, assertKey } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { askMessages } from '../errors/ask-messages.js';
+import { askMessages } from '../errors/messages/ask.js';
 import type { Rule } from '../rules/rule.js';
 
 /** Who asks limits, and for how much: the same for all limits, or by a function of what is limited and of the limit's name. */

@@ -1,6 +1,6 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { assertCost, assertKey } from '../limits/arguments.js';
 import type { ConsumeOptions } from '../limits/consume-options.js';
 import { assertPriority } from '../limits/priority.js';

@@ -3,7 +3,7 @@ import { algorithms } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
 import { MOST_UNITS } from '../algorithms/plan-terms.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { assertHistory, toMs } from '../limits/arguments.js';
 import type { ConsumeOptions, CorrectionOptions, WithinOptions } from '../limits/consume-options.js';
 import { type Counter, withStarts } from '../limits/counter.js';

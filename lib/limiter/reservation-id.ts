@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { holdMessages } from '../errors/hold-messages.js';
+import { holdMessages } from '../errors/messages/hold.js';
 import type { Decision } from '../limits/decision.js';
 import { isHold } from '../stores/store-decision.js';
 import type { Refund } from '../stores/store.js';

@@ -1,9 +1,9 @@
 import { algorithms } from '../algorithms/index.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { holdMessages } from '../errors/hold-messages.js';
-import { messages } from '../errors/messages.js';
-import { shareMessages } from '../errors/share-messages.js';
-import { withinMessages } from '../errors/within-messages.js';
+import { holdMessages } from '../errors/messages/hold.js';
+import { messages } from '../errors/messages/general.js';
+import { shareMessages } from '../errors/messages/share.js';
+import { withinMessages } from '../errors/messages/within.js';
 import { assertActual, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf, type WithinOptions } from '../limits/consume-options.js';
 import type { CheckEntry } from '../limits/counter.js';

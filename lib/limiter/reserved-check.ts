@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { holdMessages } from '../errors/hold-messages.js';
+import { holdMessages } from '../errors/messages/hold.js';
 import { assertActual } from '../limits/arguments.js';
 import { toCheckResult } from '../limits/check-result.js';
 import type { CheckEntry } from '../limits/counter.js';

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { usageMessages } from '../errors/usage-messages.js';
+import { usageMessages } from '../errors/messages/usage.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Counter } from '../limits/counter.js';
 import type { TimeRange } from '../limits/usage-range.js';

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { openDecision, refundOf } from '../stores/store-decision.js';
 import type { ListVerdicts } from '../stores/layers/list.store.js';

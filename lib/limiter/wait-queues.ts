@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy, Optional } from '@nestjs/common';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { RateLimitStoreError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { Rule } from '../rules/rule.js';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { RateLimitSettings } from '../config/settings.js';

@@ -1,4 +1,4 @@
-import { waitMessages } from '../errors/wait-messages.js';
+import { waitMessages } from '../errors/messages/wait.js';
 import { RateLimitWaitersError } from './rate-limit-waiters.error.js';
 
 /** How many times the bound of one counter may wait for all counters together. */

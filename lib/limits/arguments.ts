@@ -1,8 +1,8 @@
 import { type Duration, milliseconds } from '../algorithms/options.js';
 import { MOST_UNITS } from '../algorithms/plan-terms.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { planMessages } from '../errors/plan-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { planMessages } from '../errors/messages/plan.js';
 
 /** Whether a value is a whole number of units; a cost of 0 takes nothing. */
 export function isCost(value: unknown): value is number {

@@ -1,6 +1,6 @@
 import { type Duration, duration } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { LimitSettings } from './compiled-limit.js';
 
 /** How a limit blocks whom it refuses, as users write it. */

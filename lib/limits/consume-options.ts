@@ -1,10 +1,10 @@
 import type { Anchor } from '../algorithms/anchor.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { planMessages } from '../errors/plan-messages.js';
-import { priorityMessages } from '../errors/priority-messages.js';
-import { shareMessages } from '../errors/share-messages.js';
-import { withinMessages } from '../errors/within-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { planMessages } from '../errors/messages/plan.js';
+import { priorityMessages } from '../errors/messages/priority.js';
+import { shareMessages } from '../errors/messages/share.js';
+import { withinMessages } from '../errors/messages/within.js';
 import { assertCost } from './arguments.js';
 import { assertPriority, type Priority } from './priority.js';
 

@@ -4,10 +4,10 @@ import type { HoldTerms } from '../algorithms/hold-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { wholeShare } from '../algorithms/share.js';
 import { SHARE_SLICES } from '../algorithms/tenant-record.js';
-import { borrowMessages } from '../errors/borrow-messages.js';
+import { borrowMessages } from '../errors/messages/borrow.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { shareMessages } from '../errors/share-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { shareMessages } from '../errors/messages/share.js';
 import type { PrefetchTerms, ShareTerms } from './limit-settings.js';
 
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */

@@ -1,11 +1,11 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { holdMessages } from '../errors/hold-messages.js';
-import { messages } from '../errors/messages.js';
-import { planMessages } from '../errors/plan-messages.js';
-import { usageMessages } from '../errors/usage-messages.js';
-import { withinMessages } from '../errors/within-messages.js';
+import { holdMessages } from '../errors/messages/hold.js';
+import { messages } from '../errors/messages/general.js';
+import { planMessages } from '../errors/messages/plan.js';
+import { usageMessages } from '../errors/messages/usage.js';
+import { withinMessages } from '../errors/messages/within.js';
 import type { PrefetchTerms } from './limit-settings.js';
 
 /** Options that another algorithm knows and this one does not are a mistake; others are the caller's to judge. */

@@ -5,8 +5,8 @@ import type { HoldTerms } from '../algorithms/hold-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { planMessages } from '../errors/plan-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { planMessages } from '../errors/messages/plan.js';
 import { knownFor, prefetched, shareParameters, unitsOf, withCeiling, withQuota } from './limit-parameters.js';
 import {
   refuseForeignOptions,

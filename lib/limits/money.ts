@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { holdMessages } from '../errors/hold-messages.js';
+import { holdMessages } from '../errors/messages/hold.js';
 
 /** Digits behind the point of a micro-unit. */
 const DIGITS = 6;

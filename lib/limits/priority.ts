@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { priorityMessages } from '../errors/priority-messages.js';
+import { priorityMessages } from '../errors/messages/priority.js';
 
 /** How important a request is. */
 export type Priority = 'critical' | 'default' | 'sheddable';

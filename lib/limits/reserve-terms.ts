@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { priorityMessages } from '../errors/priority-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { priorityMessages } from '../errors/messages/priority.js';
 import { PRIORITIES, type Priority } from './priority.js';
 
 /**

@@ -1,8 +1,8 @@
 import { Calendar, isTimezone } from '../algorithms/calendar.js';
 import { type Duration, longDuration } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { usageMessages } from '../errors/usage-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { usageMessages } from '../errors/messages/usage.js';
 
 /** How long the units that a limit charged can be read, and by whose days. */
 export interface UsageOptions {

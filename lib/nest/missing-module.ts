@@ -1,5 +1,5 @@
 import { moduleLogger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /** How long an app has to set the module up after its first `@RateLimit`: both are read as its files are. */
 const PATIENCE_MS = 10_000;

@@ -3,7 +3,7 @@ import type { Policy } from '../config/policy.js';
 import type { RateLimitSettings } from '../config/settings.js';
 import { POLICY_SETTINGS, RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import { Policies } from '../policy/policies.js';
 import { type PolicySettings, readPolicySettings } from '../policy/policy-settings.js';
 import { showProblem } from '../policy/problems.js';

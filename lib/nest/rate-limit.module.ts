@@ -12,7 +12,7 @@ import { ApplicationConfig, MetadataScanner, ModulesContainer } from '@nestjs/co
 import { getLimiterToken, onLimiterRecorded } from '../config/limiter-tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { moduleLogger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';

@@ -8,8 +8,8 @@ import {
   RATE_LIMIT_STORE,
 } from '../config/tokens.js';
 import { moduleLogger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
-import { replicaMessages } from '../errors/replica-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { replicaMessages } from '../errors/messages/replica.js';
 import { readConfiguredLists } from '../overrides/lists/list-options.js';
 import { Lists } from '../overrides/lists/lists.js';
 import { MemoryOverrideStore } from '../overrides/memory.override-store.js';

@@ -1,7 +1,7 @@
 import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { OnceLogger } from '../errors/once-logger.js';
-import { outboundMessages } from '../errors/outbound-messages.js';
+import { outboundMessages } from '../errors/messages/outbound.js';
 import { assertActual } from '../limits/arguments.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { askOf } from '../limiter/limit-ask.js';

@@ -4,7 +4,7 @@ import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { OnceLogger } from '../errors/once-logger.js';
-import { outboundMessages } from '../errors/outbound-messages.js';
+import { outboundMessages } from '../errors/messages/outbound.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { listedLimits, refuseWrongList } from '../rules/listed-limits.js';

@@ -1,7 +1,7 @@
 import { givenOptions, milliseconds, wholeNumber } from '../algorithms/options.js';
 import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { isCost } from '../limits/arguments.js';
 import type { UpstreamParser } from './headers/upstream-report.js';
 import { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';

@@ -1,6 +1,6 @@
 import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { ChangeCause } from './change-cause.js';
 import { MAX_CHANGES } from './override-store.js';
 import { isOverrideKey, KEY_WANTS } from './override-address.js';

@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { modeOverride, rateOverride } from './key-override.js';
 import { listedBy, listedEntry, entryOf } from './lists/listed.js';
 import { fieldOf, VALUE_FIELDS } from './override-address.js';

@@ -1,7 +1,7 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { logger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { NamedLimit } from '../rules/limit-registry.js';
 import { wholeCandidate } from '../rules/candidate-options.js';

@@ -1,6 +1,6 @@
 import type { Policy, PolicyOverride } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { LimitRegistry, NamedLimit } from '../rules/limit-registry.js';
 import { identityProblem } from '../rules/possible-keys.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';

@@ -1,4 +1,4 @@
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /** What an override of a limit changes. */
 export type LimitOverrideKind = 'rate' | 'mode';

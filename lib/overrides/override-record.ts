@@ -1,5 +1,5 @@
 import type { ListName } from '../config/list-entry.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { INHERIT_MODES, type InheritMode, type LimitMode, LIMIT_MODES, type RatePatch } from './override.js';
 
 /** The stored form of an override. `lua/overrides.lua` explains each field. */

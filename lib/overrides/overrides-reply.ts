@@ -1,4 +1,4 @@
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { readWholeNumber } from '../redis/whole-number.js';
 import { type OverrideAddress, VALUE_FIELDS } from './override-address.js';
 import { readRecord, type StoredRecord } from './override-record.js';

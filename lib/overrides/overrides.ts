@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Policy } from '../config/policy.js';
 import { OVERRIDE_STORE, RATE_LIMIT_LISTS } from '../config/tokens.js';
 import { RateLimitStoreError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { refuseImpossibleKeys } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';

@@ -1,7 +1,7 @@
 import { algorithms } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { planMessages } from '../errors/plan-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { planMessages } from '../errors/messages/plan.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { ownCandidate } from '../rules/candidate-options.js';
 import type { RatePatch } from './override.js';

@@ -1,6 +1,6 @@
 import { RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { ChannelListener } from '../redis/channel-listener.js';
 import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
 import { notConnected } from '../redis/connection-errors.js';

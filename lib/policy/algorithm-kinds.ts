@@ -3,8 +3,8 @@ import { PERIODS } from '../algorithms/calendar.js';
 import { LAPSES } from '../algorithms/hold-terms.js';
 import { algorithms } from '../algorithms/index.js';
 import { isRollover } from '../algorithms/plan-terms.js';
-import { planMessages } from '../errors/plan-messages.js';
-import { warmUpMessages } from '../errors/warm-up-messages.js';
+import { planMessages } from '../errors/messages/plan.js';
+import { warmUpMessages } from '../errors/messages/warm-up.js';
 import { fraction, type OptionKind, succeeds, time, timezone, whole, words } from './option-kind.js';
 
 const warmUp: OptionKind = {

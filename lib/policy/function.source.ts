@@ -1,5 +1,5 @@
 import type { PolicyFunction } from '../config/policy.js';
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import { reasonOf } from '../util/reason-of.js';
 import { PlainValue } from './plain-value.js';
 import type { PolicySource } from './policy-source.js';

@@ -4,7 +4,7 @@ import type { Policy } from '../config/policy.js';
 import { POLICY_SETTINGS, RATE_LIMIT_POLICY } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { moduleLogger } from '../errors/logger.js';
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import { Overrides } from '../overrides/overrides.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';

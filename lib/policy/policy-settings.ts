@@ -1,8 +1,8 @@
 import { duration, givenOptions, orElse } from '../algorithms/options.js';
 import type { PolicyOptions } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { policyMessages } from '../errors/policy-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import { FilePolicySource } from './file.source.js';
 import { FunctionPolicySource } from './function.source.js';
 import type { PolicySource } from './policy-source.js';

@@ -1,4 +1,4 @@
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import { reasonOf } from '../util/reason-of.js';
 import type { PolicySource } from './policy-source.js';
 import type { PolicyReading } from './read-policy.js';

@@ -3,7 +3,7 @@ import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit } from '../config/policy.js';
 import { show } from '../errors/wording.js';
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import { reserveTerms } from '../limits/reserve-terms.js';

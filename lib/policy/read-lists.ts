@@ -1,7 +1,7 @@
 import type { ListName } from '../config/list-entry.js';
 import type { PolicyListEntry } from '../config/policy.js';
-import { listMessages } from '../errors/list-messages.js';
-import { policyMessages } from '../errors/policy-messages.js';
+import { listMessages } from '../errors/messages/list.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import { CAUSE_WANTS, isCauseText } from '../overrides/change-options.js';
 import { isListForm, readForm } from '../overrides/lists/list-form.js';
 import { type Located, showPlace } from './located.js';

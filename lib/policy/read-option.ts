@@ -1,4 +1,4 @@
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import type { Located } from './located.js';
 import type { OptionKind } from './option-kind.js';
 import type { Problems } from './problems.js';

@@ -2,7 +2,7 @@ import { algorithms } from '../algorithms/index.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { show } from '../errors/wording.js';
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import { isOverrideKey, LONGEST_KEY } from '../overrides/override-address.js';
 import type { LimitMode, RatePatch } from '../overrides/override.js';
 import { withPatch } from '../overrides/rate-patch.js';

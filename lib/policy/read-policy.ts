@@ -1,6 +1,6 @@
 import type { Policy, PolicyLimit, PolicyListEntry, PolicyOverride } from '../config/policy.js';
 import { listOf } from '../errors/wording.js';
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import type { Located } from './located.js';
 import type { PolicyProblem, Problems } from './problems.js';
 import { readLimits } from './read-limits.js';

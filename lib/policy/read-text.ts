@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import type { Located } from './located.js';
 import type { Problems } from './problems.js';
 import { parseYaml } from './yaml-value.js';

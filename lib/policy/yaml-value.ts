@@ -1,5 +1,5 @@
 import type { Document, LineCounter, Node, Pair } from 'yaml';
-import { policyMessages } from '../errors/policy-messages.js';
+import { policyMessages } from '../errors/messages/policy.js';
 import { show } from '../errors/wording.js';
 import { type Located, type LocatedEntry, type Place, within } from './located.js';
 import type { Problems } from './problems.js';

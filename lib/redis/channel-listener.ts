@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { logger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { reasonOf } from '../util/reason-of.js';
 import {
   CONNECT_TIMEOUT_MS,

@@ -1,7 +1,7 @@
 /** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { reasonOf } from '../util/reason-of.js';
 import { forgetError, rememberError } from './connection-errors.js';
 import { handleFloatingCommands } from './floating-commands.js';

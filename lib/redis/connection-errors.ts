@@ -1,5 +1,5 @@
 import { RateLimitStoreError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /** The last error of each connection that is not there, such as a refused port or a wrong password. */
 const lastErrors = new WeakMap<object, string>();

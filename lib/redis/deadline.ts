@@ -1,5 +1,5 @@
 import { RateLimitStoreError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /**
  * Settles as the promise does, or rejects when the time is over. A process that was busy for longer reads its sockets first: a

@@ -1,4 +1,4 @@
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { ChannelListener } from './channel-listener.js';
 import type { RedisClient } from './client.js';
 import { withDeadline } from './deadline.js';

@@ -1,5 +1,5 @@
 import { RateLimitStoreError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { reasonOf } from '../util/reason-of.js';
 import type { RedisClient } from './client.js';
 

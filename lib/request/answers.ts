@@ -2,7 +2,7 @@ import { type ExecutionContext, HttpException, Inject, Injectable, ServiceUnavai
 import { Attempts } from '../errors/attempts.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { isRefusal } from '../limits/check-result.js';
 import { isPromise } from '../util/awaitable.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';

@@ -1,5 +1,5 @@
 import { HttpException } from '@nestjs/common';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /** The status that nginx gave to a request whose client did not wait for the answer. */
 const CLIENT_CLOSED_REQUEST = 499;

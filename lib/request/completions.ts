@@ -3,7 +3,7 @@ import type { Outcome } from '../config/common-limit-options.js';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { Attempts } from '../errors/attempts.js';
 import { logger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { Lease } from '../limiter/lease.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 import type { LeaseEnd } from '../algorithms/algorithm.js';

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { assertActual } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { Rule } from '../rules/rule.js';
 import { settle } from '../limiter/settlement.js';
 import type { CheckResult, Decision } from '../limits/decision.js';

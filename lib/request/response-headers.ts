@@ -4,7 +4,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { CheckedLimit } from '../limits/check-result.js';
 import { Attempts, type FailureLog } from '../errors/attempts.js';
 import { logger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CheckResult } from '../limits/decision.js';

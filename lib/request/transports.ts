@@ -1,7 +1,7 @@
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { provided } from '../util/provided.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';

@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { withinMessages } from '../errors/within-messages.js';
+import { withinMessages } from '../errors/messages/within.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Rule } from './rule.js';
 

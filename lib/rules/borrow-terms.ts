@@ -1,6 +1,6 @@
 import type { CommonLimitOptions } from '../config/common-limit-options.js';
 import type { BorrowingOptions } from '../config/limit-definition.js';
-import { borrowMessages } from '../errors/borrow-messages.js';
+import { borrowMessages } from '../errors/messages/borrow.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { check } from './option-checks.js';
 

@@ -3,8 +3,8 @@ import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import type { CandidateOptions } from '../config/common-limit-options.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { planMessages } from '../errors/plan-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { planMessages } from '../errors/messages/plan.js';
 
 /**
  * Reads a limit's `candidate`: all options of its algorithm. Their values are the algorithm's to check. `common` are the options

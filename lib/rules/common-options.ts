@@ -9,7 +9,7 @@ import type {
   SharedLimitOptions,
 } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /** What a limit of any algorithm may say. */
 export type AllCommonOptions = CommonLimitOptions & SharedLimitOptions & RecordedLimitOptions & BorrowingOptions;

@@ -2,7 +2,7 @@ import { Inject, Injectable, Optional, type Type } from '@nestjs/common';
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { RATE_LIMIT_GUARD_OPTION } from '../config/tokens.js';
 import { moduleLogger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { isOwnGuard } from './bound-guards.js';
 
 /** Where `@nestjs/graphql` keeps the options of its module. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';

@@ -1,9 +1,9 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { askMessages } from '../errors/ask-messages.js';
-import { planMessages } from '../errors/plan-messages.js';
-import { shareMessages } from '../errors/share-messages.js';
-import { withinMessages } from '../errors/within-messages.js';
+import { askMessages } from '../errors/messages/ask.js';
+import { planMessages } from '../errors/messages/plan.js';
+import { shareMessages } from '../errors/messages/share.js';
+import { withinMessages } from '../errors/messages/within.js';
 import type { Rule } from './rule.js';
 
 /** Reads one limit, or a list of them: names or definitions. Throws `RateLimitConfigError`. */

@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { type BoundKey, formsOf } from '../key-resolvers/key-resolver.factory.js';
 import { keySchemes } from '../key-resolvers/index.js';
 import type { AllCommonOptions } from './common-options.js';

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import { connectionOf, onClose } from '../transports/connection.js';
 import type { RequestParts } from '../transports/request-reader.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { namespaceOn } from './declared-metadata.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { nameOfClass, nameOfRoute } from './route-names.js';
 
 /** A controller, or a provider whose methods are called like one's (a resolver, a gateway). */

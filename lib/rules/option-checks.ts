@@ -1,5 +1,5 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { isPriority, PRIORITIES } from '../limits/priority.js';
 
 /** What a structured field's String can hold, since the name goes into the headers. */

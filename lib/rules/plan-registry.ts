@@ -1,8 +1,8 @@
 import { HttpStatus, Injectable } from '@nestjs/common';
 import { declaredOn, lineageOf } from './declared-metadata.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { withinMessages } from '../errors/within-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { withinMessages } from '../errors/messages/within.js';
 import type { LimitAnswer, LimitSpec } from '../config/limit-definition.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard } from './bound-guards.js';

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
-import { withinMessages } from '../errors/within-messages.js';
+import { messages } from '../errors/messages/general.js';
+import { withinMessages } from '../errors/messages/within.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { Phase } from '../config/common-limit-options.js';
 import type { LimitAnswer, LimitFunction } from '../config/limit-definition.js';

@@ -1,6 +1,6 @@
 import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
-import { keyMessages } from '../errors/key-messages.js';
-import { messages } from '../errors/messages.js';
+import { keyMessages } from '../errors/messages/key.js';
+import { messages } from '../errors/messages/general.js';
 import { addressForm, formOf } from '../key-resolvers/index.js';
 import type { Rule } from './rule.js';
 

@@ -1,7 +1,7 @@
 import type { PrefetchTerms } from '../limits/compiled-limit.js';
 import { duration, givenOptions, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { CommonLimitOptions } from '../config/common-limit-options.js';
 
 /** The longest time for which units can be taken in advance, in microseconds. */

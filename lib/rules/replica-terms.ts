@@ -1,7 +1,7 @@
 import { orElse } from '../algorithms/options.js';
 import type { CommonLimitOptions } from '../config/common-limit-options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { replicaMessages } from '../errors/replica-messages.js';
+import { replicaMessages } from '../errors/messages/replica.js';
 import { check } from './option-checks.js';
 
 /** No server has more. */

@@ -8,9 +8,9 @@ import { ON_MISSING_KEY, type RateLimitSettings, storeErrorPolicy } from '../con
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { OnceLogger } from '../errors/once-logger.js';
-import { usageMessages } from '../errors/usage-messages.js';
+import { usageMessages } from '../errors/messages/usage.js';
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';

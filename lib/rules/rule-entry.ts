@@ -6,7 +6,7 @@ import {
 } from '@nestjs/common';
 import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
 import type { OnMissingReader } from '../config/common-limit-options.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { ResolvedKey } from '../key-resolvers/key-resolver.js';
 import { assertCost } from '../limits/arguments.js';

@@ -1,8 +1,8 @@
 import type { Anchor } from '../algorithms/anchor.js';
 import type { Outcome, Phase } from '../config/common-limit-options.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { planMessages } from '../errors/plan-messages.js';
-import { shareMessages } from '../errors/share-messages.js';
+import { planMessages } from '../errors/messages/plan.js';
+import { shareMessages } from '../errors/messages/share.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { Identify } from '../key-resolvers/key-resolver.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';

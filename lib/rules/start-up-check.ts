@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { limitersOf } from '../config/limiter-tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { bindsOwnGuard } from './bound-guards.js';
 import { declaredOn, lineageOf } from './declared-metadata.js';
 import { GuardCheck } from './guard-check.js';

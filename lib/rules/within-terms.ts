@@ -1,7 +1,7 @@
 import type { CommonLimitOptions } from '../config/common-limit-options.js';
 import type { RecordedLimitOptions, SharedLimitOptions } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
-import { withinMessages } from '../errors/within-messages.js';
+import { withinMessages } from '../errors/messages/within.js';
 import { check, isName } from './option-checks.js';
 
 /**

@@ -1,4 +1,4 @@
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from './store.js';
 
 /** A store that answers each check in few steps: without a promise, and at once where it can. */

@@ -1,5 +1,5 @@
 import { moduleLogger } from '../errors/logger.js';
-import { usageMessages } from '../errors/usage-messages.js';
+import { usageMessages } from '../errors/messages/usage.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 
 /** Warns of keys that have no record because a limit has too many: whoever reads records is told what is in no invoice. */

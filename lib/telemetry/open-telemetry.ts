@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { reasonOf } from '../util/reason-of.js';
 import { VERSION } from './version.js';
 import type { LookAtAdaptive } from './adaptive-metrics.js';

@@ -1,5 +1,5 @@
 import { AssertionError } from 'node:assert';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 
 /** What an allowance is expected to say. */

@@ -1,7 +1,7 @@
 import type { Duration } from '../algorithms/options.js';
 import { toMs } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 
 /** Where a clock begins unless told otherwise, so that a test that fails fails again. */
 const START = '2030-01-01T00:00:00Z';

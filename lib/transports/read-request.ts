@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages.js';
+import { messages } from '../errors/messages/general.js';
 import { isPromise } from '../util/awaitable.js';
 import { httpReader } from './http.reader.js';
 import type { RequestParts, RequestReader } from './request-reader.js';

@@ -69,7 +69,7 @@ describe('the built files', () => {
   it('of the library load nothing of the program', () => {
     const loaded = ['index.js', 'testing/index.js'].flatMap((entry) => [...filesOf(entry)]);
     expect(loaded).toContain(normalize('stores/memory/memory.store.js'));
-    expect(loaded.filter((file) => /^cli[\\/]|cli-messages/.test(file))).toEqual([]);
+    expect(loaded.filter((file) => /^cli[\\/]|messages[\\/]cli\./.test(file))).toEqual([]);
   });
 });
 

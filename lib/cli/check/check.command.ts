@@ -1,4 +1,4 @@
-import { cliMessages } from '../../errors/cli-messages.js';
+import { cliMessages } from '../../errors/messages/cli.js';
 import { FilePolicySource } from '../../policy/file.source.js';
 import { isPolicyPath } from '../../policy/read-text.js';
 import { showProblem } from '../../policy/problems.js';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { INestApplicationContext, Type } from '@nestjs/common';
 import type { ModulesContainer, NestFactory } from '@nestjs/core';
-import { cliMessages } from '../../errors/cli-messages.js';
+import { cliMessages } from '../../errors/messages/cli.js';
 import type { Explanation } from '../../explain/explanation.js';
 import { InputError } from '../command.js';
 import { reasonOf } from '../../util/reason-of.js';

@@ -1,6 +1,6 @@
 import { milliseconds } from '../../algorithms/options.js';
 import { isRedisConnection, withoutSecrets } from '../../config/redis-option.js';
-import { cliMessages } from '../../errors/cli-messages.js';
+import { cliMessages } from '../../errors/messages/cli.js';
 import type { LimitDefinition } from '../../config/limit-definition.js';
 import { UsageError } from '../command.js';
 import { readDefinition } from '../limit-spec.js';

@@ -1,4 +1,4 @@
-import { cliMessages } from '../../errors/cli-messages.js';
+import { cliMessages } from '../../errors/messages/cli.js';
 import { ipIdentity } from '../../key-resolvers/ip.js';
 import { UsageError } from '../command.js';
 

@@ -1,5 +1,5 @@
 import { milliseconds } from '../../algorithms/options.js';
-import { cliMessages } from '../../errors/cli-messages.js';
+import { cliMessages } from '../../errors/messages/cli.js';
 import { show } from '../../errors/wording.js';
 import { UsageError } from '../command.js';
 import { ofOne, readLimits } from '../limit-spec.js';

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { access, constants, realpath, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Readable } from 'node:stream';
-import { cliMessages } from '../../errors/cli-messages.js';
+import { cliMessages } from '../../errors/messages/cli.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
 import { printableJson } from '../../util/printable.js';
 import { reasonOf } from '../../util/reason-of.js';

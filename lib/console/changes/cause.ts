@@ -1,5 +1,5 @@
 import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../../errors/errors.js';
-import { consoleMessages } from '../../errors/console-messages.js';
+import { consoleMessages } from '../../errors/messages/console.js';
 import { asCauseText } from '../../overrides/change-options.js';
 import { ConsoleProblem, wrongFields } from '../problem.js';
 

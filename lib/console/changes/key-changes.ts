@@ -1,5 +1,5 @@
 import { reasonOf } from '../../util/reason-of.js';
-import { consoleMessages } from '../../errors/console-messages.js';
+import { consoleMessages } from '../../errors/messages/console.js';
 import type { Limiter } from '../../limiter/limiter.js';
 import { keysOfShown } from '../../limiter/levels.js';
 import type { WithinOptions } from '../../limits/consume-options.js';

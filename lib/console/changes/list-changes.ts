@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { consoleMessages } from '../../errors/console-messages.js';
+import { consoleMessages } from '../../errors/messages/console.js';
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { ListedEntry } from '../../overrides/lists/list.js';

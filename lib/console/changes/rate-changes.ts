@@ -1,5 +1,5 @@
 import { algorithms, type AlgorithmOptions } from '../../algorithms/index.js';
-import { consoleMessages } from '../../errors/console-messages.js';
+import { consoleMessages } from '../../errors/messages/console.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { LimitMode, RatePatch } from '../../overrides/override.js';
 import type { Overrides } from '../../overrides/overrides.js';

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { RateLimitSettings } from '../../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
-import { consoleMessages } from '../../errors/console-messages.js';
+import { consoleMessages } from '../../errors/messages/console.js';
 import { RateLimitDeniedException } from '../../http/rate-limit-denied.exception.js';
 import type { Limiter } from '../../limiter/limiter.js';
 import { LimiterService } from '../../nest/limiter.service.js';

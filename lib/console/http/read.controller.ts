@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Get, Inject, Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { consoleMessages } from '../../errors/console-messages.js';
+import { consoleMessages } from '../../errors/messages/console.js';
 import type { ReadRoutes } from '../console-options.js';
 import { CONSOLE_ROUTES } from '../console-tokens.js';
 import { Fields } from '../fields.js';

@@ -3,7 +3,7 @@ import type { Explainer } from '../../explain/explainer.js';
 import { formatExplanation } from '../../explain/format.js';
 import { keysOfShown } from '../../limiter/levels.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import { consoleMessages } from '../../errors/console-messages.js';
+import { consoleMessages } from '../../errors/messages/console.js';
 import { keyProblem } from '../../rules/possible-keys.js';
 import { hashOf } from '../../telemetry/decision-event.js';
 import type { HistoryWindow, LimitState, Lookup } from '../api.js';

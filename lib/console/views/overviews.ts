@@ -1,5 +1,5 @@
 import { reasonOf } from '../../util/reason-of.js';
-import { consoleMessages } from '../../errors/console-messages.js';
+import { consoleMessages } from '../../errors/messages/console.js';
 import type { InstanceInfo, LimitTotals, Overview, Range, Tick } from '../api.js';
 import { readBucket } from '../telemetry/bucket.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';

@@ -1,4 +1,4 @@
-import { consoleMessages } from '../../errors/console-messages.js';
+import { consoleMessages } from '../../errors/messages/console.js';
 import { reasonOf } from '../../util/reason-of.js';
 import type { TopKey, TopKeys } from '../api.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';

@@ -1,7 +1,7 @@
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import { CompiledLimit } from '../../limits/compiled-limit.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import type { RateLimitSettings } from '../../config/settings.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../config/tokens.js';
 import type { Decision } from '../../limits/decision.js';

@@ -1,5 +1,5 @@
 import { RateLimitArgumentError } from '../../errors/errors.js';
-import { outboundMessages } from '../../errors/outbound-messages.js';
+import { outboundMessages } from '../../errors/messages/outbound.js';
 import type { OutboundCall } from '../outbound-call.js';
 import type { OutboundCaller } from '../outbound-caller.js';
 import type { Permit } from '../permit.js';

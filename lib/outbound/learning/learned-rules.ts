@@ -1,7 +1,7 @@
 import type { LimitDefinition } from '../../config/limit-definition.js';
 import { RateLimitConfigError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
-import { outboundMessages } from '../../errors/outbound-messages.js';
+import { messages } from '../../errors/messages/general.js';
+import { outboundMessages } from '../../errors/messages/outbound.js';
 import { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { LimitRegistry } from '../../rules/limit-registry.js';
 import { LearnedRule } from './learned-rule.js';

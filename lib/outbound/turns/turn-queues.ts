@@ -2,7 +2,7 @@ import { Inject, Injectable, type OnModuleDestroy, Optional } from '@nestjs/comm
 import type { RateLimitSettings } from '../../config/settings.js';
 import { RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../config/tokens.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import { type Counter, lineageId } from '../../limits/counter.js';
 import { QueuesByCounter } from '../../limiter/queues-by-counter.js';
 import { WaitingCount } from '../../limiter/waiting-count.js';

@@ -1,5 +1,5 @@
-import { listMessages } from '../../errors/list-messages.js';
-import { messages } from '../../errors/messages.js';
+import { listMessages } from '../../errors/messages/list.js';
+import { messages } from '../../errors/messages/general.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { RateLimitTimeoutError } from '../../limiter/rate-limit-timeout.error.js';

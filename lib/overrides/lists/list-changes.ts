@@ -1,6 +1,6 @@
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import { RateLimitConfigError } from '../../errors/errors.js';
-import { keyMessages } from '../../errors/key-messages.js';
+import { keyMessages } from '../../errors/messages/key.js';
 import { refuseImpossibleKeys } from '../../rules/possible-keys.js';
 import type { LiveOverrides } from '../live-overrides.js';
 import { type OverrideStore, WITHOUT_QUOTA } from '../override-store.js';

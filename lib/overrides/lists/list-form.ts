@@ -1,4 +1,4 @@
-import { listMessages } from '../../errors/list-messages.js';
+import { listMessages } from '../../errors/messages/list.js';
 import { isOverrideKey, prefixOf } from '../override-address.js';
 import { identityKey, networkKey } from './listed.js';
 import { readNetwork } from './network.js';

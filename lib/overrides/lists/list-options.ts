@@ -1,8 +1,8 @@
 import { duration, oneOf, wholeNumber } from '../../algorithms/options.js';
 import type { ConfiguredListEntry, ListName, ListsOptions } from '../../config/list-entry.js';
 import { RateLimitConfigError } from '../../errors/errors.js';
-import { listMessages } from '../../errors/list-messages.js';
-import { messages } from '../../errors/messages.js';
+import { listMessages } from '../../errors/messages/list.js';
+import { messages } from '../../errors/messages/general.js';
 import type { ChangeCause } from '../change-cause.js';
 import { assertOptions, CAUSE, MOST_OF_A_PAGE, readCause } from '../change-options.js';
 import type { ListOptions, ListPageOptions, ListQuery } from './list.js';

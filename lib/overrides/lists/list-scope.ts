@@ -1,7 +1,7 @@
 import type { ListName } from '../../config/list-entry.js';
 import { logger } from '../../errors/logger.js';
-import { listMessages } from '../../errors/list-messages.js';
-import { messages } from '../../errors/messages.js';
+import { listMessages } from '../../errors/messages/list.js';
+import { messages } from '../../errors/messages/general.js';
 import { firstAfter, KeyTable } from '../key-table.js';
 import { isOverrideKey, type OverrideKind } from '../override-address.js';
 import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from '../override-record.js';

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { listMessages } from '../../errors/list-messages.js';
+import { listMessages } from '../../errors/messages/list.js';
 import type { AddressParts } from './prefix-table.js';
 
 /** A network, or a single address. */

@@ -7,7 +7,7 @@ import {
   handleWhen,
 } from 'cockatiel';
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import type { Counter } from '../../limits/counter.js';
 
 /** After so many failures in a row, the node is not asked until a probe succeeds. */

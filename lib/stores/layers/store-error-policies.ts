@@ -1,7 +1,7 @@
 import { Attempts } from '../../errors/attempts.js';
 import type { RateLimitStoreError } from '../../errors/errors.js';
 import { logger } from '../../errors/logger.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import { STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../../limits/compiled-limit.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { shownIdentity } from '../../limits/hierarchy.js';

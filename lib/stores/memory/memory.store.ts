@@ -1,7 +1,7 @@
 import type { ProcessLoad, WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type Counter, counterId, lineageId, startsOf } from '../../limits/counter.js';
 import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';

@@ -1,5 +1,5 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
 import { partAlike } from './alike-jobs.js';
 import { batches } from './batches.js';

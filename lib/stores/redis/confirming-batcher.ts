@@ -1,5 +1,5 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import { connect, duplicate, isCluster, type RedisClient } from '../../redis/client.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { Batcher } from './batcher.js';

@@ -1,7 +1,7 @@
 /** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
 import type { Redis } from 'ioredis';
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { replicaMessages } from '../../errors/replica-messages.js';
+import { replicaMessages } from '../../errors/messages/replica.js';
 import { connect, isCluster } from '../../redis/client.js';
 import { notConnected } from '../../redis/connection-errors.js';
 import { withDeadline } from '../../redis/deadline.js';

@@ -1,7 +1,7 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import { type Counter, startsOf } from '../../limits/counter.js';
 import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';

@@ -1,5 +1,5 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 import type { LearntRate } from '../lesson.js';

@@ -1,7 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import type { Cluster } from 'ioredis';
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages.js';
+import { messages } from '../../errors/messages/general.js';
 import type { Counter } from '../../limits/counter.js';
 import { hashTagOf, keyOf } from './keys.js';
 

@@ -1,5 +1,5 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { usageMessages } from '../../errors/usage-messages.js';
+import { usageMessages } from '../../errors/messages/usage.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import { plainIdentity } from '../../limits/identity.js';

@@ -1,6 +1,6 @@
-import { show } from './wording.js';
+import { show } from '../wording.js';
 
-/** What is said of windows that begin at an anchor. */
+/** The messages of windows that begin at an anchor, and of `rollover` and `credits`. */
 export const planMessages = {
   anchorWants: () =>
     "a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or a function of the context that gives " +

@@ -1,4 +1,4 @@
-import { listOf } from './wording.js';
+import { listOf } from '../wording.js';
 
 /** The messages of limits that borrow of those that they are within, and of those that lend. */
 export const borrowMessages = {

@@ -1,6 +1,6 @@
-import { show } from './wording.js';
+import { show } from '../wording.js';
 
-/** The messages of what asks limits by options: calls to others' APIs, and jobs. */
+/** The messages of limits that calls to others' APIs and jobs name in their options. */
 export const askMessages = {
   noLimits: (location: string, got: unknown) =>
     `${location}: got ${show(got)}, wants the name of a defined limit, a limit such as { name: 'api', algo: 'gcra', rate: 10, interval: '1s' }, or a ` +

@@ -1,6 +1,6 @@
-import { show } from './wording.js';
+import { show } from '../wording.js';
 
-/** What is said of units that are held, and of money. */
+/** The messages of units that are held, and of amounts of money. */
 export const holdMessages = {
   lapseWithoutHold: (location: string) =>
     `${location}: option 'onLapse' needs 'hold', the time after which held units lapse, such as '5m'`,

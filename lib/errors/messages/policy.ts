@@ -1,8 +1,8 @@
-import { listOf, show } from './wording.js';
+import { listOf, show } from '../wording.js';
 
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
 
-/** All messages of policies: what is wrong in one, which stands behind its place, and what becomes of versions. */
+/** The messages of policies: what is wrong in one, and what happens to its versions. */
 export const policyMessages = {
   wrongValue: (shown: string, wants: string) => `got ${shown}, wants ${wants}`,
   missing: (option: string, wants: string) => `option '${option}' is missing, wants ${wants}`,

@@ -1,4 +1,4 @@
-import { listOf, show } from './wording.js';
+import { listOf, show } from '../wording.js';
 
 const quoted = (word: string) => `'${word}'`;
 
@@ -12,7 +12,7 @@ interface ShownDecision {
 /** Error replies of Redis and Valkey, from 6.2 on, that mean a missing right of the user, in a command and in a script. */
 const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
 
-/** All messages of the package. `location` is where in the user's code the error is. */
+/** The messages that belong to no topic of their own. `location` is where in the user's code the error is. */
 export const messages = {
   wrongOption: (location: string, option: string, got: unknown, wants: string) =>
     `${location}: option '${option}' is ${show(got)}, wants ${wants}`,

@@ -1,4 +1,4 @@
-import { listOf, show } from './wording.js';
+import { listOf, show } from '../wording.js';
 
 /** The messages of keys that a limit never counts by. */
 export const keyMessages = {

@@ -1,4 +1,4 @@
-import { listOf, show } from './wording.js';
+import { listOf, show } from '../wording.js';
 
 /** The messages of limits that record the units that they charge. */
 export const usageMessages = {

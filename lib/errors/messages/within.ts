@@ -1,4 +1,4 @@
-import { listOf, show } from './wording.js';
+import { listOf, show } from '../wording.js';
 
 const quoted = (names: readonly string[], conjunction: 'and' | 'or' = 'and') =>
   listOf(

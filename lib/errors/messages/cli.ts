@@ -1,6 +1,6 @@
-import { listOf, show } from './wording.js';
+import { listOf, show } from '../wording.js';
 
-/** All messages of the command line program. They are apart from the others, since no app shows them. */
+/** The messages of the command line program, which no app loads. */
 export const cliMessages = {
   noCommand: (known: readonly string[]) => `no command was given, wants one of ${known.join(', ')}`,
   unknownCommand: (got: string, known: readonly string[]) =>

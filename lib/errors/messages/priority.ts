@@ -1,4 +1,4 @@
-import { listOf, show } from './wording.js';
+import { listOf, show } from '../wording.js';
 
 const words = (list: readonly string[]) =>
   listOf(

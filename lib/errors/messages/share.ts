@@ -1,4 +1,4 @@
-import { listOf, show } from './wording.js';
+import { listOf, show } from '../wording.js';
 
 /** The messages of limits whose units tenants share. */
 export const shareMessages = {

@@ -1,0 +1,23 @@
+/**
+ * Every message of the package, by topic. Code imports the file of its topic, since loading all of them here would cost
+ * each app the messages of the entry points that it does not use.
+ */
+export { askMessages } from './ask.js'; // limits that calls to others' APIs and jobs name in their options
+export { borrowMessages } from './borrow.js'; // `ceiling` and `lends`
+export { bullmqMessages } from './bullmq.js'; // jobs of BullMQ
+export { cliMessages } from './cli.js'; // the command line program
+export { consoleMessages } from './console.js'; // the console
+export { messages } from './general.js'; // options, start-up, requests, stores, rates that change, tests; what has no topic of its own
+export { holdMessages } from './hold.js'; // `hold` and `onLapse`, and amounts of money
+export { keyMessages } from './key.js'; // keys that a limit never counts by
+export { listMessages } from './list.js'; // allow and deny lists
+export { outboundMessages } from './outbound.js'; // calls to others' APIs
+export { planMessages } from './plan.js'; // `anchor`, `rollover` and `credits`
+export { policyMessages } from './policy.js'; // policies: what is wrong in one, and what happens to its versions
+export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
+export { replicaMessages } from './replica.js'; // `replicas`
+export { shareMessages } from './share.js'; // `share`
+export { usageMessages } from './usage.js'; // `usage`
+export { waitMessages } from './wait.js'; // calls that wait for units
+export { warmUpMessages } from './warm-up.js'; // `warmUp`
+export { withinMessages } from './within.js'; // `within`

@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import * as index from '../../lib/errors/messages/index.js';
+import { PACKAGE_FOLDER } from '../support/npm.js';
+
+const LIB = join(PACKAGE_FOLDER, 'lib');
+const FOLDER = join(LIB, 'errors', 'messages');
+
+describe('the messages of the package', () => {
+  const topics = readdirSync(FOLDER).filter((file) => file !== 'index.ts');
+
+  it('are all in the index of their folder', () => {
+    const exported = topics.flatMap((file) =>
+      [...readFileSync(join(FOLDER, file), 'utf8').matchAll(/^export const (\w+)/gm)].map(([, name]) => String(name)),
+    );
+    expect(exported).toContain('messages');
+    expect(exported.length).toBeGreaterThanOrEqual(topics.length);
+    expect(Object.keys(index).toSorted()).toEqual(exported.toSorted());
+  });
+
+  it('stand nowhere else as literals of an error', () => {
+    const files = readdirSync(LIB, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+    const literals = files.filter((file) =>
+      /new RateLimit\w*(?:Error|Exception)\(\s*['"`]/.test(readFileSync(join(LIB, file), 'utf8')),
+    );
+    expect(files.length).toBeGreaterThan(100);
+    expect(literals).toEqual([]);
+  });
+});
