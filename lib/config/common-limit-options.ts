@@ -7,19 +7,19 @@ import type { OnStoreError } from '../limits/limit-settings.js';
 import type { Priority } from '../limits/priority.js';
 import type { ReservedShares } from '../limits/reserve-terms.js';
 
-/** The handling of a request without a key for a limit. */
+/** What happens to a request that has no key for a limit. */
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';
 
-/** The handling of a call of a transport that no reader reads. */
+/** What happens to a call of a transport that no reader supports. */
 export type OnMissingReader = 'refuse' | 'skip';
 
-/** The moment at which a limit is checked. */
+/** When a limit is checked. */
 export type Phase = 'middleware' | 'guard' | 'authenticated';
 
-/** The instances of the app that count together. */
+/** Which instances of the app count together. */
 export type Scope = 'cluster' | 'instance';
 
-/** The end of a request. */
+/** How a request ended. */
 export interface Outcome {
   /** Whether it failed: with an error, a status from 400 on, or a client that went away before the answer. */
   readonly failed: boolean;
@@ -27,37 +27,39 @@ export interface Outcome {
   readonly statusCode?: number | undefined;
   /** The error of the handler, over transports other than HTTP. */
   readonly error?: unknown;
-  /** Whether the client went away before the answer was known. Then `'failed'` counts the request, and `'succeeded'` does, too. */
+  /** Whether the client went away before the answer was known. Such a request counts under `'failed'` and under `'succeeded'`. */
   readonly aborted: boolean;
   /** The request's context. */
   readonly context: ExecutionContext;
 }
 
-/** The requests that count in the end. */
+/** Which requests count once they have ended. */
 export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean | Promise<boolean>);
 
-/** The units that an instance takes at once, and their time to live. */
+/** How many units an instance takes at once, and how long it keeps them. */
 export interface PrefetchOptions {
-  /** The most units that are taken in one call: a whole number >= 1. */
+  /** The most units to take in one call: a whole number >= 1. */
   units: number;
-  /** Their time to live: milliseconds or a duration such as `'100ms'`, at most 1 minute. Then unused units are given back. */
+  /**
+   * How long unused units are kept before they are given back: milliseconds or a duration such as `'100ms'`, at most 1 minute.
+   */
   ttl: Duration;
 }
 
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
 
 /**
- * What a candidate has in place of its limit's options: those of the limit's algorithm that differ, such as `{ rate: 60 }`; or
- * another algorithm with its options. What it leaves out is as the limit has it, as far as the candidate's algorithm knows it.
+ * The options in which a candidate differs from its limit, such as `{ rate: 60 }`, or another algorithm with its options. Options
+ * that are left out are taken from the limit, where the candidate's algorithm knows them.
  */
 export type CandidateOptions = PatchOf<AlgorithmOptions>;
 
 /** The options of every limit, of any algorithm. */
 export interface CommonLimitOptions {
   /**
-   * Identifies the limit: in headers, in `@SkipRateLimit` and where a nearer limit replaces it: 1 to 128 printable
-   * ASCII characters.
-   * @default the algorithm with its rate, such as `gcra:20/1s`; then the `key` and the `count`, if they are not the usual:
+   * The name of the limit: in headers, in `@SkipRateLimit`, and where a nearer limit of the same name replaces it. 1 to 128
+   * printable ASCII characters.
+   * @default the algorithm with its rate, such as `gcra:20/1s`; then the `key` and the `count`, if they are not the defaults:
    * `gcra:20/1s:user`, `sliding-log:5/15m:failed`
    */
   name?: string;
@@ -68,142 +70,144 @@ export interface CommonLimitOptions {
    */
   key?: LimitKey;
   /**
-   * The units of a request: a whole number >= 0, or a function that returns one. A request of 0 units takes nothing from this
-   * limit: it is decided as by `peek`.
+   * The units that a request costs: a whole number >= 0, or a function that returns one. A request of 0 units takes nothing from
+   * this limit and is decided as by `peek`.
    * @default 1
    */
   cost?: number | ((context: ExecutionContext) => number | Promise<number>);
   /**
-   * How important a request is: `'critical'`, `'default'` or `'sheddable'`, or a function that returns one of these. It matters where
-   * the limit has `reserveFor`, and an `adaptive` limit refuses the least important ones first.
+   * How important a request is: `'critical'`, `'default'` or `'sheddable'`, or a function that returns one of these. It matters
+   * to limits with `reserveFor`, and to `adaptive` limits, which refuse the least important requests first.
    * @default 'default'
    */
   priority?: Priority | ((context: ExecutionContext) => Priority | Promise<Priority>);
   /**
-   * Keeps shares of the quota for important requests: of `{ critical: 0.2 }` only requests of priority `'critical'` may take the
-   * last fifth, of `{ default: 0.1 }` none of priority `'sheddable'` the last tenth. A share is more than 0, all together are less
-   * than 1; in units they are rounded up, and leave one unit to everybody. What a decision tells (`quota`, `remaining`,
-   * `retryAfterMs`) is that of the request's priority. Not with `prefetch` or `blockFor`.
-   * @default nothing is kept
+   * Keeps shares of the quota for important requests: with `{ critical: 0.2 }` only requests of priority `'critical'` may take
+   * the last fifth, with `{ default: 0.1 }` requests of priority `'sheddable'` may not take the last tenth. Each share is more
+   * than 0, and their sum is less than 1. In units they are rounded up, but leave one unit to everybody. A decision's `quota`,
+   * `remaining` and `retryAfterMs` are those of the request's priority. Not with `prefetch` or `blockFor`.
+   * @default no shares are kept
    */
   reserveFor?: ReservedShares;
   /**
-   * The name of a limit of `define` or `forFeature` that this one is within: a user within its team, a team within its organization.
-   * A request is charged to this limit, to that one and to all that it is within in turn, together or to none, each by its own `key`.
-   * Counters are those within others: `user:1` of one organization is another one than `user:1` of another. Not with `prefetch`,
-   * `share` or phase `'middleware'`, nor within an `adaptive` limit or one of another `scope`.
-   * @default within none
+   * The name of the limit of `define` or `forFeature` that this one is within: a user within its team, a team within its
+   * organization. A request is charged to this limit, to that one and to all that it is within in turn, all or none, each by its
+   * own `key`. Counters are nested as well: `user:1` of one organization does not share a counter with `user:1` of another. Not
+   * with `prefetch`, `share` or phase `'middleware'`, nor within an `adaptive` limit or one of another `scope`.
+   * @default not within another limit
    */
   within?: string;
   /**
-   * The share of the quota (of a limit with a `ceiling`: of its rate) that limits within this one may borrow, 0 to 1. The rest is kept
-   * for what they use within their own rates. Not with `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
+   * The share of the quota (of the rate, if the limit has a `ceiling`) that limits within this one may borrow, 0 to 1. The rest
+   * is kept for what they use within their own rates. Not with `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
    * @default 1, all of it
    */
   lends?: number;
   /**
    * Selects requests that the limit does not count.
-   * @default none
+   * @default no request is skipped
    */
   skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
   /**
-   * The requests that count: `'all'`, `'failed'` or `'succeeded'` ones, or those that a function selects. Each is charged first,
-   * so that a burst cannot slip through, and refunded when its response has ended and does not count. A request whose client went
-   * away before the answer was known always counts. Only requests to routes have an outcome; code that consumes units refunds
-   * them itself.
+   * Which requests count: `'all'`, `'failed'` or `'succeeded'` ones, or those that a function selects. Each request is charged
+   * first, so that a burst cannot slip through, and refunded when its response has ended and it turns out not to count. A request
+   * whose client went away before the answer was known always counts. Only requests to routes have an outcome; code that consumes
+   * units refunds them itself.
    * @default 'all'
    */
   count?: Count;
   /**
-   * Blocks a refused key for this time, in place of the wait of the refusal; then it counts anew. Retries in between change
-   * nothing. A block shorter than that wait lets more pass than none: the quota with every block. Held leases, queued units and
-   * debts outlast it. Milliseconds or a duration such as `'15m'`, at most 1 year.
+   * Blocks a refused key for this time, instead of the wait of the refusal; then it counts anew. Retries in between change
+   * nothing. A block shorter than that wait lets more pass than no block: the full quota after every block. Held leases, queued
+   * units and debts outlast it. Milliseconds or a duration such as `'15m'`, at most 1 year.
    *
-   * A list such as `['1m', '10m', '1h', '1d']` blocks longer with each offence: the first block lasts as long as the first of
-   * these, the second as long as the second, and all further ones as long as the last; none is shorter than the one before. An
-   * offence is a refusal that begins a block. `unblock` and `reset` forget offences, as `forgetAfter` does.
+   * A list such as `['1m', '10m', '1h', '1d']` blocks longer with each offence, which is a refusal that begins a block: the nth
+   * block lasts as long as the nth entry, and further ones as long as the last. No entry may be shorter than the one before.
+   * `unblock` and `reset` clear offences, and so does `forgetAfter`.
    * @default no block
    */
   blockFor?: Duration | readonly Duration[];
   /**
-   * Forgets the offences of a key so long after the end of its last block, where `blockFor` is a list: milliseconds or a duration
-   * such as `'1d'`, at most 1 year.
-   * @default the last of `blockFor`
+   * With a list of `blockFor`, how long after the end of a key's last block its offences are forgotten: milliseconds or a
+   * duration such as `'1d'`, at most 1 year.
+   * @default the last entry of `blockFor`
    */
   forgetAfter?: Duration;
   /**
-   * Lets an instance take several units of a busy counter in one call of Redis and decide in process (`source: 'prefetch'`). No more
-   * is allowed than without; less may be, by what other instances hold unused. The limit is a little stricter: sliding windows
-   * are longer by `ttl`, bursts smaller by what flows in it. Not for `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with
-   * `blockFor` or scope `'instance'`.
+   * Lets an instance take several units of a busy counter in one call to Redis and decide in process (`source: 'prefetch'`).
+   * Never allows more than without it, but may allow less while other instances hold unused units. The limit is a little
+   * stricter: sliding windows are longer by `ttl`, bursts smaller by what flows in during `ttl`. Not for `concurrency`,
+   * `leaky-bucket`, refill `'intervally'`, nor with `blockFor` or scope `'instance'`.
    * @default each check asks Redis
    */
   prefetch?: PrefetchOptions;
   /**
    * Counts a second version of the limit beside it, which never refuses: `{ rate: 60 }`, or any other options of an algorithm.
-   * `decisions$` and OpenTelemetry tell what it would refuse, clients are told nothing. Not with `prefetch`; of `concurrency`
-   * only for `concurrency`.
+   * `decisions$` and OpenTelemetry report what it would refuse; clients see nothing of it. Not with `prefetch`. A candidate of a
+   * `concurrency` limit must be `concurrency`, too.
    * @default no candidate
    */
   candidate?: CandidateOptions;
   /**
-   * `'cluster'` counts across all instances of the app, `'instance'` in each for itself, in process and without Redis.
+   * `'cluster'` counts across all instances of the app; `'instance'` lets each instance count on its own, in process and without
+   * Redis.
    * @default 'cluster'
    */
   scope?: Scope;
   /**
-   * Whether each route has a counter of its own. For limits of the module and of classes; one of a
-   * route has it anyway. Not with `phase: 'middleware'`, in `define` or from a function.
+   * Whether each route has its own counter. For limits of the module and of classes; a limit of a route always has its own. Not
+   * with `phase: 'middleware'`, in `define` or from a function.
    * @default false, one counter for all routes
    */
   perRoute?: boolean;
   /**
-   * `'shadow'` evaluates, counts and reports, and never refuses or delays, neither requests nor code. The variable
-   * `RATE_LIMIT_MODE=shadow` of the environment does so for all limits.
+   * `'shadow'` evaluates, counts and reports, but never refuses or delays, neither requests nor code. The environment variable
+   * `RATE_LIMIT_MODE=shadow` puts all limits into this mode.
    * @default 'enforce'
    */
   mode?: 'enforce' | 'shadow';
   /**
-   * The share of the quota from which on a limit is said to be near, in `decisions$` and to OpenTelemetry: more than 0, at
-   * most 1. It changes nothing that is decided.
+   * The share of the quota at which `decisions$` and OpenTelemetry report a counter as near its limit: more than 0, at most 1. It
+   * changes no decision.
    * @default 0.8
    */
   nearLimit?: number;
   /**
    * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
-   * `'middleware'`, only for limits of the module, checks before the route is known if a `RateLimitMiddleware` runs, else in
-   * the guard: by `'ip'`, `'global'` or `'header:<name>'`, with no `skip`, and with a `cost` that is a number.
+   * `'middleware'`, only for limits of the module, checks in a `RateLimitMiddleware`, before the route is known, or in the guard
+   * if no middleware runs; the key must be `'ip'`, `'global'` or `'header:<name>'`, the `cost` a number, and there must be no
+   * `skip`.
    * @default 'authenticated' for key 'user', else 'guard'
    */
   phase?: Phase;
   /**
-   * While the store fails: `'local'` counts in process, `'allow'` lets pass, `'deny'` answers 503; or a function of the error
-   * and the check that gives one of these.
+   * What happens while the store fails: `'local'` counts in process, `'allow'` lets requests pass, `'deny'` answers 503. Or a
+   * function of the error and the check that returns one of these.
    * @default the module's `onStoreError`
    */
   onStoreError?: OnStoreError;
   /**
-   * How many replicas of Redis have to confirm what is charged, credited or given back before the call is answered, so that a failover
-   * is much less likely to lose it: a whole number from 1 to 100. If too few confirm it within half of the module's `timeout`, that is a
-   * failure of the store, and `onStoreError` decides. In process it means nothing. Not with `prefetch` or `scope: 'instance'`.
-   * @default no replica is asked
+   * How many Redis replicas have to confirm each charge, credit and refund before the call is answered, so that a failover is
+   * much less likely to lose it: a whole number from 1 to 100. If too few confirm within half of the module's `timeout`, the
+   * store counts as failed, and `onStoreError` decides. No effect in process. Not with `prefetch` or `scope: 'instance'`.
+   * @default does not wait for replicas
    */
   replicas?: number;
   /**
-   * For a request that has no key: `'ip'` counts its address instead, `'skip'` does not apply the limit, `'refuse'` answers
-   * 401 for `'user'` and 400 for any other key.
+   * What happens to a request that has no key: `'ip'` counts its address instead, `'skip'` does not apply the limit, `'refuse'`
+   * answers 401 for `'user'` and 400 for any other key.
    * @default the module's `onMissingKey`
    */
   onMissingKey?: OnMissingKey;
   /**
-   * The `message` of the response when this limit refuses, in problem details the `detail`: a text, or a function of the
-   * context and of what all limits said. If the function fails, the default is sent.
+   * The `message` of the response when this limit refuses, or the `detail` of problem details: a text, or a function of the
+   * context and of the result of all limits. If the function fails, the default is sent.
    * @default 'Too many requests'
    */
   message?: RefusalMessage;
   /**
-   * Makes the JSON body of the response when this limit refuses, of the context, of what all limits said, and of the body
-   * that would be sent without it. If it fails, that one is sent.
+   * Makes the JSON body of the response when this limit refuses, from the context, the result of all limits and the default body.
+   * If it fails, the default body is sent.
    * @default the module's `body`
    */
   body?: RefusalBody;

@@ -1,8 +1,8 @@
 import type { LimitDefinition } from './limit-definition.js';
 
 /**
- * Gives a limit back as it is. It lets TypeScript find options that are misspelt, which it does not look for in what a function
- * returns, and keeps the type where a limit is written apart from where it is used.
+ * Returns the limit unchanged. It lets TypeScript report misspelt options, which it does not check in the return value of a
+ * function, and keeps the type of a limit that is written apart from where it is used.
  *
  * @example
  * ```ts
@@ -14,7 +14,7 @@ export function defineLimit(limit: LimitDefinition): LimitDefinition {
 }
 
 /**
- * The same of several limits by their names, as `define` and `forFeature` take them.
+ * Returns several limits by name unchanged, as `define` and `forFeature` take them; see `defineLimit`.
  *
  * @example
  * ```ts

@@ -3,11 +3,11 @@ import 'reflect-metadata';
 const INJECTED = 'nestjs-sluice:injected';
 const PREFIX = 'nestjs-sluice:limiter:';
 
-/** The names of all tokens that were made; a process may hold several apps. */
+/** The names of all tokens made so far; a process may have several apps. */
 const recorded = new Set<string>();
 const listeners: ((name: string) => void)[] = [];
 
-/** The injection token of a defined limit's `Limiter`, for `inject` of a factory, `app.get`, and to override it in tests. */
+/** The injection token of a defined limit's `Limiter`: for `inject` of a factory, for `app.get`, and to override it in tests. */
 export function getLimiterToken(name: string): string {
   if (!recorded.has(name)) {
     recorded.add(name);
@@ -16,13 +16,13 @@ export function getLimiterToken(name: string): string {
   return `${PREFIX}${name}`;
 }
 
-/** Calls back with every name, those that were recorded before included. */
+/** Calls the listener with every name, including those recorded before. */
 export function onLimiterRecorded(listener: (name: string) => void): void {
   listeners.push(listener);
   for (const name of recorded) listener(name);
 }
 
-/** The names of the limiters that a provider injects: by decorators of its class, or by the `inject` of its factory. */
+/** The names of the limiters that a provider injects: through decorators of its class, or through `inject` of its factory. */
 export function limitersOf(type: object | null | undefined, inject: readonly unknown[] | null | undefined): string[] {
   const decorated = typeof type === 'function' ? (Reflect.getMetadata(INJECTED, type) as string[] | undefined) : [];
   const tokens = (inject ?? []).map((each) =>
@@ -32,7 +32,7 @@ export function limitersOf(type: object | null | undefined, inject: readonly unk
   return [...(decorated ?? []), ...injected.map((token) => token.slice(PREFIX.length))];
 }
 
-/** Records that a class injects the limiter of a name. */
+/** Records that a class injects the limiter of this name. */
 export function recordInjection(host: object, name: string): void {
   const names = (Reflect.getMetadata(INJECTED, host) as string[] | undefined) ?? [];
   Reflect.defineMetadata(INJECTED, [...names, name], host);

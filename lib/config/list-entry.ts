@@ -1,50 +1,51 @@
-/** On which list something stands: `'allow'` exempts it from limits, `'deny'` refuses it. */
+/** The list an entry is on: `'allow'` exempts from limits, `'deny'` refuses. */
 export type ListName = 'allow' | 'deny';
 
 /**
- * Whom a list names: clients by their address or network, `{ ip: '203.0.113.7' }`, `{ ip: '10.0.0.0/8' }`, `{ ip: '2001:db8::/32' }`;
- * one identity that limits count by, `{ identity: 'tenant:acme' }`; or all identities that begin alike, `{ pattern: 'tenant:*' }`.
+ * Who is on a list: clients by address or network, such as `{ ip: '203.0.113.7' }`, `{ ip: '10.0.0.0/8' }` or
+ * `{ ip: '2001:db8::/32' }`; one identity, `{ identity: 'tenant:acme' }`; or all identities that begin with a prefix,
+ * `{ pattern: 'tenant:*' }`.
  */
 export type ListEntry = AddressEntry | IdentityEntry | PatternEntry;
 
-/** Names clients by their address. */
+/** Clients by their address. */
 export interface AddressEntry {
-  /** An address, or a network in CIDR notation without bits behind its prefix. */
+  /** An address, or a network in CIDR notation whose bits after the prefix are zero. */
   readonly ip: string;
-  /** Is of another entry. */
+  /** Not together with `ip`. */
   readonly identity?: never;
-  /** Is of another entry. */
+  /** Not together with `ip`. */
   readonly pattern?: never;
 }
 
-/** Names one identity. */
+/** One identity. */
 export interface IdentityEntry {
-  /** The key, such as `'tenant:acme'`, of up to 512 characters without a star. */
+  /** The key, such as `'tenant:acme'`, at most 512 characters and without a star. */
   readonly identity: string;
-  /** Is of another entry. */
+  /** Not together with `identity`. */
   readonly ip?: never;
-  /** Is of another entry. */
+  /** Not together with `identity`. */
   readonly pattern?: never;
 }
 
-/** Names all identities that begin alike. */
+/** All identities that begin with a prefix. */
 export interface PatternEntry {
-  /** The beginning of their keys with a star behind it, such as `'tenant:*'`, of up to 512 characters. */
+  /** The beginning of their keys, followed by a star, such as `'tenant:*'`; at most 512 characters. */
   readonly pattern: string;
-  /** Is of another entry. */
+  /** Not together with `pattern`. */
   readonly ip?: never;
-  /** Is of another entry. */
+  /** Not together with `pattern`. */
   readonly identity?: never;
 }
 
 /** An entry of a list in the module's options. */
 export type ConfiguredListEntry = ListEntry & {
   /**
-   * The name of the limit that the entry is for: one of `define` or `forFeature`, or of the module's with a `name`.
+   * The name of the limit that the entry applies to: one of `define` or `forFeature`, or a limit of the module that has a `name`.
    * @default all limits
    */
   readonly limit?: string;
-  /** Why it is there: 1 to 200 characters on one line. */
+  /** Why the entry exists: 1 to 200 characters on one line. */
   readonly reason?: string;
 };
 
@@ -61,7 +62,7 @@ export interface ListsOptions {
    */
   readonly deny?: readonly ConfiguredListEntry[];
   /**
-   * The HTTP status of a request that a list refuses: 403, or 429 for answers that do not tell that somebody is on a list.
+   * The HTTP status of requests that a list refuses: 403, or 429 for responses that do not reveal the list.
    * @default 403
    */
   readonly status?: 403 | 429;

@@ -5,7 +5,7 @@ type OptionCheck = readonly [wants: string, isRight: (value: unknown) => boolean
 
 const SWITCH: OptionCheck = ['true or false', (value) => typeof value === 'boolean'];
 
-/** The options of the module that a look at their type is enough for; the others have readers of their own. */
+/** The options of the module whose type is all that needs a check; the others have readers of their own. */
 export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOptions, ...OptionCheck])[] = [
   ['limits', 'a list of limits', Array.isArray],
   ['define', 'an object of limits by their names', isPlainRecord],

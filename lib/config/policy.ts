@@ -4,7 +4,7 @@ import type { CandidateOptions } from './common-limit-options.js';
 import type { LimitDefinition } from './limit-definition.js';
 import type { ConfiguredListEntry, ListName } from './list-entry.js';
 
-/** Options that are no data, and those that a policy says in another way. */
+/** Options that are not data, and options that a policy expresses in another way. */
 type NoData = 'name' | 'skip' | 'body' | 'mode' | 'candidate';
 
 type DataOf<Definition> = Definition extends LimitDefinition
@@ -14,26 +14,26 @@ type DataOf<Definition> = Definition extends LimitDefinition
 type OverrideOf<Options> = Options extends AlgorithmOptions ? Readonly<Partial<Omit<Options, 'algo'>>> : never;
 
 interface PolicyTerms {
-  /** What becomes of it. */
+  /** Whether the limit is enforced, a shadow, or off. */
   readonly mode?: PolicyMode;
   /** A second version of the limit that only reports; `null` for none. */
   readonly candidate?: CandidateOptions | null;
 }
 
-/** A limit as a policy has it: the options of a limit in code that are data. One that code defines says what it replaces. */
+/** A limit in a policy: those options of a limit in code that are data. For a limit that code defines, only what it replaces. */
 export type PolicyLimitData = DataOf<LimitDefinition> & PolicyTerms;
 
-/** What a policy says of some identities of a limit: at least one member. */
+/** What a policy changes for some identities of a limit: at least one member. */
 export type PolicyOverrideData = OverrideOf<AlgorithmOptions> & PolicyTerms;
 
 /**
- * A policy as data, of the form that a policy file has. `satisfies PolicyData` has an editor complete it; what is wrong with its
- * values is told when it is read.
+ * A policy as data, in the form of a policy file. With `satisfies PolicyData` an editor completes it; wrong values are reported
+ * when it is read.
  */
 export interface PolicyData {
-  /** By their names, limits that code need not define, and options that replace those of limits of code. */
+  /** By name: limits that code need not define, and options that replace those of limits in code. */
   readonly limits?: Readonly<Record<string, PolicyLimitData>> | null;
-  /** By the names of limits, then by keys such as `'tenant:acme'` or `'tenant:*'`, a rate, a mode or both. */
+  /** By the name of a limit, then by keys such as `'tenant:acme'` or `'tenant:*'`: a rate, a mode or both. */
   readonly overrides?: Readonly<Record<string, Readonly<Record<string, PolicyOverrideData>>>> | null;
   /** Who is exempt from limits, and who is refused. */
   readonly lists?: {
@@ -45,44 +45,45 @@ export interface PolicyData {
 }
 
 /**
- * Gives the policy as data, of the form that a policy file has, `PolicyData`. The signal aborts when the answer is
- * not waited for any more.
+ * Returns the policy as data, in the form of a policy file; see `PolicyData`. The signal aborts when the result is no longer
+ * awaited.
  */
 export type PolicyFunction = (signal: AbortSignal) => object | Promise<object>;
 
-/** Limits as data: where they come from, and whether they are read again. */
+/** Limits as data: their source, and whether it is read again. */
 export interface PolicyOptions {
-  /** The path of a `.yaml`, `.yml` or `.json` file, from the working directory, or a function that gives the data. */
+  /** The path of a `.yaml`, `.yml` or `.json` file, relative to the working directory, or a function that returns the data. */
   source: string | PolicyFunction;
   /**
-   * Whether the source is read again while the app runs. A version that is wrong is logged, and the last good one holds.
+   * Whether the source is read again while the app runs. A version with a mistake is logged, and the last good one stays in
+   * force.
    * @default false
    */
   watch?: boolean;
   /**
-   * The time between two looks at the source, only with `watch`: milliseconds or a duration such as `'30s'`, at least 10 ms and
-   * at most 1 day. A changed file holds once two looks saw the same.
+   * How often the source is read, only with `watch`: milliseconds or a duration such as `'30s'`, from 10 ms to 1 day. A changed
+   * file takes effect once two reads in a row saw the same.
    * @default '1s' for a file, '30s' for a function
    */
   every?: Duration;
   /**
-   * How long a function may take: milliseconds or a duration such as `'5s'`, at most 1 hour. Then it counts as failed.
+   * How long a function may take before it counts as failed: milliseconds or a duration such as `'5s'`, at most 1 hour.
    * @default '10s'
    */
   timeout?: Duration;
 }
 
-/** What a limit can be told to do. */
+/** The modes that a policy can give a limit. */
 type PolicyMode = 'enforce' | 'shadow' | 'off';
 
-/** What a policy says of one limit. */
+/** What a policy sets for one limit. */
 export interface PolicyLimit {
-  /** All options but the mode: of a limit that code defines only those that replace its own. */
+  /** All options but the mode; for a limit that code defines, only those that replace its own. */
   readonly options: Partial<LimitDefinition>;
   readonly mode: PolicyMode | undefined;
-  /** For messages: the place of the limit. */
+  /** The place of the limit, for messages. */
   readonly place: string;
-  /** For messages: the places of its options. */
+  /** The places of its options, for messages. */
   readonly places: ReadonlyMap<string, string>;
 }
 
@@ -90,13 +91,13 @@ type PatchOf<Definition> = Definition extends LimitDefinition
   ? Partial<Omit<Definition, 'candidate'>> & { candidate?: CandidateOptions | null }
   : never;
 
-/** The options of a limit that some identities have; `null` is no candidate. */
+/** The options of a limit that some identities have; `null` for no candidate. */
 type PolicyPatch = PatchOf<LimitDefinition>;
 
-/** What a policy says of some identities of a limit. */
+/** What a policy sets for some identities of a limit. */
 export interface PolicyOverride {
   readonly limit: string;
-  /** The key of an identity, or the beginning of keys with a star behind it. */
+  /** The key of an identity, or the beginning of keys followed by a star. */
   readonly key: string;
   readonly patch: PolicyPatch | undefined;
   readonly mode: PolicyMode | undefined;
@@ -104,10 +105,10 @@ export interface PolicyOverride {
   readonly place: string;
 }
 
-/** Whom a policy exempts from limits or refuses. */
+/** Who a policy exempts from limits or refuses. */
 export interface PolicyListEntry {
   readonly list: ListName;
-  /** Whom it names, as records of entries are addressed. */
+  /** Who it names, in the form in which records address entries. */
   readonly key: string;
   /** The name of a limit; empty for all limits. */
   readonly limit: string;
@@ -116,7 +117,7 @@ export interface PolicyListEntry {
   readonly place: string;
 }
 
-/** One version of a policy, whose every part is right as far as that can be seen without the app. */
+/** One version of a policy. All of its parts are valid as far as that can be checked without the app. */
 export interface Policy {
   /** The source, for messages. */
   readonly name: string;

@@ -24,7 +24,7 @@ export interface RateLimitSettings {
   readonly onMissingReader: OnMissingReader;
   readonly ipv6Prefix: number;
   readonly timeoutMs: number;
-  /** `Infinity` waits for clients as long as they like. */
+  /** `Infinity` waits for slow clients without end. */
   readonly sendTimeoutMs: number;
   readonly prefix: string;
   readonly maxKeys: number;
@@ -40,7 +40,7 @@ export interface RateLimitSettings {
 export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
 const ON_MISSING_READER: readonly OnMissingReader[] = ['refuse', 'skip'];
 
-/** The longest check. */
+/** The longest `timeout`. */
 const MAX_TIMEOUT_MS = 3_600_000;
 
 const LOCATION = 'RateLimitModule';
@@ -48,7 +48,7 @@ const LOCATION = 'RateLimitModule';
 /** The environment variable that makes every limit a shadow. */
 const MODE_VARIABLE = 'RATE_LIMIT_MODE';
 
-/** The options of the module, but `guard`. */
+/** The options of the module, except `guard`. */
 export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'redis',
   'limits',
@@ -78,7 +78,7 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'policy',
 ];
 
-/** Reads the module's options. The limits among them are compiled elsewhere. */
+/** Reads the module's options. The limits in them are compiled elsewhere. */
 export function readSettings(written: RateLimitModuleOptions): RateLimitSettings {
   if (typeof written !== 'object' || written === null) {
     throw new RateLimitConfigError(messages.notOptions(LOCATION, written));
@@ -144,7 +144,7 @@ function wrongOption(option: string, got: unknown, wants: string): RateLimitConf
   return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, wants));
 }
 
-/** `enforce` lets each limit do what its own `mode` says. */
+/** With `enforce` each limit keeps its own `mode`. */
 function readsShadow(mode = ''): boolean {
   if (!['', 'enforce', 'shadow'].includes(mode))
     throw new RateLimitConfigError(messages.wrongMode(MODE_VARIABLE, mode));

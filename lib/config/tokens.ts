@@ -9,7 +9,7 @@ export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
 export const RATE_LIMIT_RANDOM = Symbol('RATE_LIMIT_RANDOM');
 /** The token of the option `guard`. */
 export const RATE_LIMIT_GUARD_OPTION = Symbol('RATE_LIMIT_GUARD_OPTION');
-/** The token of the lists that are in force. */
+/** The token of the lists in force. */
 export const RATE_LIMIT_LISTS = Symbol('RATE_LIMIT_LISTS');
 /** The token of the store of overrides. */
 export const OVERRIDE_STORE = Symbol('OVERRIDE_STORE');
