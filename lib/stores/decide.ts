@@ -1,10 +1,16 @@
 import { messages } from '../errors/messages/general.js';
-import type { Check, CheckAnswer, Store, StoreDecision } from './store.js';
+import { type Operation, type OperationAnswer, type OperationName, rowOf } from './operation.js';
+import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from './store.js';
 
 /** A store that answers each check in few steps: without a promise, and at once where it can. */
 export abstract class DirectStore {
   /** @internal Decides one check, and tells its answer before it returns or later. Never throws. */
   abstract decide(check: Check, answer: CheckAnswer): void;
+
+  /**
+   * @internal Does an operation. Layers have it, which decide reservations as checks, too; they ask a store without it by its methods.
+   */
+  operate?<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>>;
 
   /** Decides each check atomically: allowed by all of its limits, or charged to none. Rejects with `RateLimitStoreError`. */
   check(checks: readonly Check[]): Promise<StoreDecision[][]> {
@@ -15,13 +21,21 @@ export abstract class DirectStore {
 /** Asks a store for one check, in the fewest steps that it knows. */
 export function decide(store: Store, check: Check, answer: CheckAnswer): void {
   // A class of the app's may override `check`.
-  if (store.check === DirectStore.prototype.check) (store as Store & DirectStore).decide(check, answer);
-  else answerWith(checkOnly(store, check), answer);
+  if (store.check !== DirectStore.prototype.check) answerWith(askByMethods(store, check), answer);
+  else if (check.reserving === true && (store as Store & DirectStore).operate === undefined) {
+    answerWith(reserve(store, check), answer);
+  } else (store as Store & DirectStore).decide(check, answer);
 }
 
 /** The same, for callers that wait for the answer. */
 export function decided(store: Store, check: Check): Promise<StoreDecision[]> {
   return promised((answer) => decide(store, check, answer));
+}
+
+/** Has a store do an operation. */
+export function operate<N extends OperationName>(store: Store, operation: Operation<N>): Promise<OperationAnswer<N>> {
+  if (store instanceof DirectStore && store.operate !== undefined) return store.operate(operation);
+  return rowOf<N>(operation).ask(store, operation);
 }
 
 /** Tells an answer. Telemetry may fail meanwhile: then the check fails, and nothing else. */
@@ -46,9 +60,16 @@ function promised(ask: (answer: CheckAnswer) => void): Promise<StoreDecision[]> 
 }
 
 /** A store of the app may throw at once, or give no decisions. */
-async function checkOnly(store: Store, check: Check): Promise<StoreDecision[]> {
+async function askByMethods(store: Store, check: Check): Promise<StoreDecision[]> {
+  if (check.reserving === true) return reserve(store, check);
   const answers: unknown = await store.check([check]);
   const decisions: unknown = Array.isArray(answers) ? answers[0] : undefined;
   if (Array.isArray(decisions) && decisions.length === check.entries.length) return decisions as StoreDecision[];
   throw new TypeError(messages.noDecisions(decisions, check.entries.length));
+}
+
+/** The `reserve` of a store takes the limit's candidate along. One whose units were claimed before says nothing of it. */
+async function reserve(store: Store, { entries }: Check): Promise<StoreDecision[]> {
+  const decision = await store.reserve(entries[0] as ReserveEntry);
+  return entries.length === 1 || decision.candidate === undefined ? [decision] : [decision, decision.candidate];
 }

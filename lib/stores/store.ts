@@ -49,6 +49,11 @@ export interface Check {
   readonly address?: string | undefined;
   /** When it was asked, if it has waited since: milliseconds of the process's clock. Its deadline counts from then. */
   readonly since?: number;
+  /**
+   * @internal Takes units that may be there later: its entries are a reservation and that of the limit's candidate. Layers are asked so;
+   * they ask the store by `reserve`.
+   */
+  readonly reserving?: true;
 }
 
 /** A decision as stores make it: with what is needed to give back what it took. */

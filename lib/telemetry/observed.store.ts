@@ -1,27 +1,16 @@
 import type { Span } from '@opentelemetry/api';
-import type { WindowCount } from '../algorithms/algorithm.js';
-import type { LearntRate, Lesson } from '../stores/lesson.js';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import { decide } from '../stores/decide.js';
-import type {
-  Charge,
-  Check,
-  CheckAnswer,
-  Credit,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from '../stores/store.js';
-import { isOfStarts, type CheckEntry, type Counter } from '../limits/counter.js';
+import { type Operation, type OperationAnswer, type OperationName, rowOf } from '../stores/operation.js';
+import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
+import { isOfStarts, type CheckEntry } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
-import type { NamedUnits, TimeRange } from '../limits/usage-range.js';
 import { shownIdentity } from '../limits/hierarchy.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { eventOf } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
 import { decideTapped, tapped } from './decision-tap.js';
+import type { Metrics } from './metrics.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { tellSpan } from './span.js';
 
@@ -64,55 +53,21 @@ export class ObservedStore extends StoreLayer {
     const span = this.openTelemetry?.span();
     const { tap } = this.stream;
     const listens = this.listens(span);
-    // A look decides nothing.
+    // A look decides nothing. What a reservation decided is known by its answer.
     const counts = tap !== undefined && check.peek !== true;
-    if (counts && !listens && this.inner instanceof MemoryStore) return decideTapped(this.inner, check, answer, tap);
-    const counted = counts ? tapped(tap, check, answer) : answer;
-    decide(this.inner, check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
+    if (counts && check.reserving !== true) {
+      if (!listens && this.inner instanceof MemoryStore) return decideTapped(this.inner, check, answer, tap);
+      const counted = tapped(tap, check, answer);
+      decide(this.inner, check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
+    } else decide(this.inner, check, listens || counts ? new ObservedAnswer(this, check, answer, span) : answer);
   }
 
-  override reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    const span = this.openTelemetry?.span();
-    const observed = this.listens(span) || this.stream.tap !== undefined;
-    return observed ? this.observeReservation(entry, span) : this.inner.reserve(entry);
-  }
-
-  override refund(refunds: readonly Refund[]): Promise<void> {
-    return this.timed('refund', () => this.inner.refund(refunds));
-  }
-
-  override penalize(charge: Charge): Promise<void> {
-    return this.timed('penalize', () => this.inner.penalize(charge));
-  }
-
-  override block(counter: Counter, durationMs: number): Promise<void> {
-    // It is blocked together with the counter that it is beside.
-    if (isOfStarts(counter)) return this.inner.block(counter, durationMs);
-    return this.timed('block', () => this.inner.block(counter, durationMs));
-  }
-
-  protected override credited(credit: Credit): Promise<number> {
-    return this.timed('credit', () => super.credited(credit));
-  }
-
-  protected override learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
-    return this.timed('learn', () => super.learnt(counter, lesson));
-  }
-
-  override renew(lease: HeldLease): Promise<boolean> {
-    return this.timed('renew', () => this.inner.renew(lease));
-  }
-
-  override reset(counters: readonly Counter[]): Promise<void> {
-    return this.timed('reset', () => this.inner.reset(counters));
-  }
-
-  override history(counter: Counter): Promise<WindowCount[]> {
-    return this.timed('history', () => this.inner.history(counter));
-  }
-
-  protected override read(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    return this.timed('usage', () => super.read(counter, range));
+  override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const metrics = this.openTelemetry?.metrics;
+    // What a counter has beside it has its operations done together with it.
+    const isMeasured = rowOf(operation).unmeasured === undefined && !operation.counters.every(isOfStarts);
+    const ask = () => super.operate(operation);
+    return metrics === undefined || !isMeasured ? ask() : timed(metrics, operation.name, ask);
   }
 
   /** Where nothing else is asked, the next measurement tells whether the store is back. */
@@ -134,35 +89,22 @@ export class ObservedStore extends StoreLayer {
   }
 
   /** Tells of a check that was answered. */
-  checked({ entries, peek }: Check, decisions: readonly StoreDecision[], latencyMs: number, span?: Span): void {
-    this.openTelemetry?.metrics?.took(peek === true ? 'peek' : 'check', latencyMs, decisions);
+  checked(check: Check, decisions: readonly StoreDecision[], latencyMs: number, span?: Span): void {
+    this.openTelemetry?.metrics?.took(operationOf(check), latencyMs, decisions);
+    let { entries } = check;
+    if (check.reserving === true) {
+      if (!isMade(entries[0] as ReserveEntry, decisions[0]!)) return;
+      entries = entries.slice(0, decisions.length);
+      this.stream.tap?.decided(entries, decisions, latencyMs);
+    }
     // A look decides nothing.
-    if (peek !== true) this.tell(entries, decisions, latencyMs, span);
+    if (check.peek !== true && this.listens(span)) this.tell(entries, decisions, latencyMs, span);
   }
 
   /** Tells of a check that was not. */
-  failed({ peek }: Check, latencyMs: number, error: unknown): void {
-    this.openTelemetry?.metrics?.failed(peek === true ? 'peek' : 'check', latencyMs, error);
-  }
-
-  private async observeReservation(entry: ReserveEntry, span: Span | undefined): Promise<StoreDecision> {
-    const start = performance.now();
-    const ask = () => this.inner.reserve(entry);
-    const decision = await this.timed('reserve', ask, (decided) => [decided]).catch((error: unknown) => {
-      this.stream.tap?.failed();
-      throw error;
-    });
-    // It was told of when it was claimed; a look decides nothing.
-    if (decision.wasClaimed === true || entry.claim?.looks === true || entry.ofStarts === true) return decision;
-    const { candidate } = decision;
-    const { candidate: limit } = entry.limit;
-    const hasBoth = candidate !== undefined && limit !== undefined;
-    // What the fallback counts, it counts of both.
-    const decisions = hasBoth ? [decision, { ...candidate, source: decision.source }] : [decision];
-    const entries = hasBoth ? [entry, { ...entry, limit }] : [entry];
-    this.stream.tap?.decided(entries, decisions, performance.now() - start);
-    if (this.listens(span)) this.tell(entries, decisions, performance.now() - start, span);
-    return decision;
+  failed(check: Check, latencyMs: number, error: unknown): void {
+    if (check.reserving === true) this.stream.tap?.failed();
+    this.openTelemetry?.metrics?.failed(operationOf(check), latencyMs, error);
   }
 
   private tell(
@@ -185,23 +127,27 @@ export class ObservedStore extends StoreLayer {
       if (this.stream.observed) this.stream.publish(event, shownIdentity(entries[index]!));
     }
   }
+}
 
-  private async timed<T>(
-    operation: string,
-    call: () => Promise<T>,
-    decisionsOf?: (answer: T) => readonly StoreDecision[],
-  ): Promise<T> {
-    const metrics = this.openTelemetry?.metrics;
-    if (metrics === undefined) return call();
-    const start = performance.now();
-    try {
-      const answer = await call();
-      metrics.took(operation, performance.now() - start, decisionsOf?.(answer));
-      return answer;
-    } catch (error) {
-      metrics.failed(operation, performance.now() - start, error);
-      throw error;
-    }
+/** The name of a check in metrics. */
+function operationOf({ peek, reserving }: Check): string {
+  return reserving === true ? 'reserve' : peek === true ? 'peek' : 'check';
+}
+
+/** Whether a reservation is made: one that was claimed before was told of then, and a look makes none. */
+function isMade({ claim, ofStarts }: ReserveEntry, { wasClaimed }: StoreDecision): boolean {
+  return wasClaimed !== true && claim?.looks !== true && ofStarts !== true;
+}
+
+async function timed<T>(metrics: Metrics, operation: string, call: () => Promise<T>): Promise<T> {
+  const start = performance.now();
+  try {
+    const answer = await call();
+    metrics.took(operation, performance.now() - start);
+    return answer;
+  } catch (error) {
+    metrics.failed(operation, performance.now() - start, error);
+    throw error;
   }
 }
 

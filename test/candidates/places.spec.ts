@@ -1,13 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
-import {
-  CompiledLimit,
-  MemoryStore,
-  type OnStoreError,
-  RateLimitStoreError,
-  RedisStore,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { CompiledLimit, MemoryStore, type OnStoreError, RateLimitStoreError, RedisStore } from '../../lib/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
@@ -131,10 +124,6 @@ describe('a candidate while the store fails', () => {
   class Failing extends StoreLayer {
     override decide(_: unknown, answer: CheckAnswer): void {
       answer.failed(new RateLimitStoreError('it fails'));
-    }
-
-    override reserve(): Promise<StoreDecision> {
-      return Promise.reject(new RateLimitStoreError('it fails'));
     }
   }
   const failing = (localShare = 1) =>

@@ -1,4 +1,4 @@
-import type { Check, CompiledLimit, ReserveEntry, Store, StoreDecision } from '../../lib/index.js';
+import type { Check, CompiledLimit, Store, StoreDecision } from '../../lib/index.js';
 import { CandidateStore } from '../../lib/stores/layers/candidate.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
 import type { CheckAnswer } from '../../lib/stores/store.js';
@@ -17,13 +17,6 @@ class Watcher extends StoreLayer {
       },
       failed: (error) => answer.failed(error),
     });
-  }
-
-  override async reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    this.asked++;
-    const decision = await super.reserve(entry);
-    this.last = decision.candidate === undefined ? [] : [decision.candidate];
-    return decision;
   }
 }
 

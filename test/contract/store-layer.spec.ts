@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { MemoryStore, type Store } from '../../lib/index.js';
+import { type Charge, MemoryStore, type Store } from '../../lib/index.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
+import type { Operation, OperationAnswer, OperationName } from '../../lib/stores/operation.js';
 import { ask, compile } from '../support/stores.js';
 
 /** What a store may do or not. */
@@ -51,8 +52,9 @@ describe('a layer', () => {
 
   it('asks a layer that is put below it later', async () => {
     class Doubling extends StoreLayer {
-      override penalize(charge: Parameters<Store['penalize']>[0]) {
-        return super.penalize({ ...charge, units: 2 * charge.units });
+      override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+        const charges = operation.counters as readonly Charge[];
+        return super.operate({ ...operation, counters: charges.map((each) => ({ ...each, units: 2 * each.units })) });
       }
     }
     const limit = compile({ algo: 'fixed-window', rate: 9, interval: '1h' });

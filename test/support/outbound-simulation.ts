@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { ResponseHeaders, UpstreamResponse } from '../../lib/outbound/index.js';
-import type { Check, Counter, LearntRate, Lesson, Store } from '../../lib/index.js';
+import type { Check, Store } from '../../lib/index.js';
 import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
 import type { WaitQueues } from '../../lib/limiter/wait-queues.js';
 import { Flights } from '../../lib/outbound/learning/flights.js';
@@ -13,6 +13,7 @@ import { TurnQueues } from '../../lib/outbound/turns/turn-queues.js';
 import { decide } from '../../lib/stores/decide.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
+import type { Operation, OperationAnswer, OperationName } from '../../lib/stores/operation.js';
 import type { CheckAnswer } from '../../lib/stores/store.js';
 import { LocalChannel } from './local-channel.js';
 
@@ -68,8 +69,8 @@ class FarStore extends StoreLayer {
     ).then((tell) => tell());
   }
 
-  protected override learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
-    return this.away(() => this.inner.learn!(counter, lesson));
+  override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    return operation.name === 'learn' ? this.away(() => super.operate(operation)) : super.operate(operation);
   }
 
   private async away<T>(ask: () => Promise<T>): Promise<T> {

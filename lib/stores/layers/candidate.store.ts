@@ -1,9 +1,15 @@
 import { isRefusal } from '../../limits/check-result.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { decide } from '../decide.js';
+import {
+  type Operation,
+  type OperationAnswer,
+  type OperationCounter,
+  type OperationName,
+  rowOf,
+} from '../operation.js';
 import { isHold } from '../store-decision.js';
-import type { Charge, Check, CheckAnswer, HeldLease, Refund, ReserveEntry, StoreDecision } from '../store.js';
-import type { LearntRate, Lesson } from '../lesson.js';
+import type { Charge, Check, CheckAnswer, Refund, StoreDecision } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
 /**
@@ -24,56 +30,21 @@ export class CandidateStore extends StoreLayer {
     decide(this.inner, check, answer);
   }
 
-  override async reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    const decision = await this.inner.reserve(entry);
-    const { limit, cost: units } = entry;
-    if (limit.algorithm.holding !== undefined && limit.shadow && !decision.allowed) {
-      this.giveBack({ ...entry, units, source: decision.source, candidate: decision.candidate });
-    }
-    return decision;
-  }
-
-  override async refund(refunds: readonly Refund[]): Promise<void> {
-    const all = refunds.slice();
-    const charges: Charge[] = [];
-    for (const refund of refunds) {
-      const own = ofCandidate(refund);
-      if (own === undefined) continue;
-      const { units, actual = 0 } = own;
-      // One that holds nothing gets back what was not used, or is charged what was used besides.
-      if (refund.actual === undefined || isHold(own)) all.push(own);
-      else if (actual < units) all.push({ ...own, units: units - actual });
-      else if (actual > units) charges.push({ ...own, units: actual - units });
-    }
-    await Promise.all([this.inner.refund(all), ...charges.map((charge) => this.inner.penalize(charge))]);
-  }
-
-  override penalize(charge: Charge): Promise<void> {
-    return this.both(charge, ofCandidate(charge), (each) => this.inner.penalize(each));
-  }
-
-  override block(counter: Counter, durationMs: number): Promise<void> {
-    return this.both(counter, counterOfCandidate(counter), (each) => this.inner.block(each, durationMs));
-  }
-
-  protected override async learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
-    let rate: LearntRate | undefined;
-    await this.both(counter, counterOfCandidate(counter), async (each) => {
-      const learnt = await super.learnt(each, lesson);
-      if (each === counter) rate = learnt;
-    });
-    return rate;
-  }
-
-  override async renew(lease: HeldLease): Promise<boolean> {
-    const candidate = ofCandidate(lease);
-    const [held] = await Promise.all([this.inner.renew(lease), candidate && this.inner.renew(candidate)]);
-    return held;
-  }
-
-  override reset(counters: readonly Counter[]): Promise<void> {
-    const candidates = counters.flatMap((counter) => counterOfCandidate(counter) ?? []);
-    return this.inner.reset(candidates.length === 0 ? counters : [...counters, ...candidates]);
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const counters: readonly OperationCounter[] = operation.counters;
+    const which = rowOf(operation).candidate;
+    if (which === undefined || !counters.some(hasCandidate)) return super.operate(operation);
+    const own = counters.flatMap(
+      (counter) => (which === 'always' ? sameOfCandidate(counter) : ofCandidate(counter)) ?? [],
+    );
+    if (operation.name !== 'refund') return super.operate({ ...operation, counters: [...counters, ...own] });
+    const refunds = own as Refund[];
+    const both = { ...operation, counters: [...counters, ...refunds.flatMap(unusedOf)] };
+    const [answer] = await Promise.all([
+      super.operate(both),
+      ...refunds.flatMap(owedOf).map((charge) => this.inner.penalize(charge)),
+    ]);
+    return answer;
   }
 
   /**
@@ -83,13 +54,6 @@ export class CandidateStore extends StoreLayer {
   giveBack(charge: Charge): void {
     const refund = ofCandidate(charge);
     if (refund !== undefined) this.inner.refund([refund]).catch(() => undefined);
-  }
-
-  /** Does the same to both in one turn, and so in one call. */
-  private async both<C>(first: C, candidate: C | undefined, act: (each: C) => Promise<void>): Promise<void> {
-    const acts = [act(first)];
-    if (candidate !== undefined) acts.push(act(candidate));
-    await Promise.all(acts);
   }
 }
 
@@ -144,16 +108,33 @@ function withCandidates(entries: readonly CheckEntry[]): CheckEntry[] {
   return all;
 }
 
-function counterOfCandidate({ limit, identity }: Counter): Counter | undefined {
-  return limit.candidate && { limit: limit.candidate, identity };
+function hasCandidate({ limit }: Counter): boolean {
+  return limit.candidate !== undefined;
 }
 
-/** The same charge of the limit's candidate, if it was charged: where no decision tells, as the limit was. */
-function ofCandidate<C extends Charge>(charge: C): C | undefined {
+function sameOfCandidate<C extends Counter>(counter: C): C | undefined {
+  return counter.limit.candidate && { ...counter, limit: counter.limit.candidate };
+}
+
+/** The same of the limit's candidate, if it was charged: without a decision, assume it was charged like its limit. */
+function ofCandidate<C extends OperationCounter>(charge: C): C | undefined {
   const { limit, candidate: decision, source } = charge;
   if (limit.candidate === undefined) return undefined;
   if (decision === undefined) return source === undefined ? { ...charge, limit: limit.candidate } : undefined;
   if (!decision.allowed) return undefined;
   const { ticket, chargedAt } = decision;
   return { ...charge, limit: limit.candidate, ticket, chargedAt, candidate: undefined };
+}
+
+/** What a refund gives back to a candidate: one that holds nothing gets back what was not used, */
+function unusedOf(refund: Refund): Refund[] {
+  const { units, actual } = refund;
+  if (actual === undefined || isHold(refund)) return [refund];
+  return actual < units ? [{ ...refund, units: units - actual }] : [];
+}
+
+/** and is charged what was used besides. */
+function owedOf(refund: Refund): Charge[] {
+  const { units, actual = 0 } = refund;
+  return actual > units && !isHold(refund) ? [{ ...refund, units: actual - units }] : [];
 }

@@ -1,23 +1,18 @@
-import type { WindowCount } from '../../algorithms/algorithm.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
-import type { CompiledLimit, StoreErrorPolicy } from '../../limits/compiled-limit.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import type { NamedUnits, TimeRange } from '../../limits/usage-range.js';
-import { answerWith, decide, decided } from '../decide.js';
-import type {
-  Charge,
-  Check,
-  CheckAnswer,
-  Credit,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from '../store.js';
+import { answerWith, decide, decided, operate } from '../decide.js';
+import {
+  blocksNobody,
+  type Operation,
+  type OperationAnswer,
+  type OperationCounter,
+  type OperationName,
+  rowOf,
+} from '../operation.js';
+import type { Charge, Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
 import { StoreErrorPolicies, uncountedDecision } from './store-error-policies.js';
-import type { LearntRate, Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
 
 export interface FallbackStoreOptions {
@@ -105,96 +100,55 @@ export class FallbackStore extends StoreLayer {
     }
   }
 
-  override async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const { local } = rowOf(operation);
+    if (local === undefined) return this.first(operation, operation.counters);
+    if (local === 'too') return this.both(operation);
+    const all: readonly OperationCounter[] = operation.counters;
+    const here = all.filter(isLocal);
+    const answer = here.length === 0 ? undefined : await this.here(operation, here);
+    if (here.length === all.length) return answer;
+    const rest = here.length === 0 ? all : all.filter((counter) => !isLocal(counter));
     try {
-      return await this.circuits.ask([reservation], () => this.inner.reserve(reservation));
+      return await this.first(operation, rest);
     } catch (error) {
-      if (!(error instanceof RateLimitStoreError)) throw error;
-      const policy = this.policies.of({ ...reservation, units: reservation.cost }, error);
-      if (policy === 'deny') throw error;
-      if (policy !== 'local') return uncountedDecision(reservation);
-      return { ...(await this.local.reserve(this.share(reservation))), source: 'fallback' };
-    }
-  }
-
-  override async refund(refunds: readonly Refund[]): Promise<void> {
-    const local = refunds.filter(({ source }) => source === 'fallback');
-    const rest = refunds.filter(({ source }) => source !== 'fallback');
-    if (local.length > 0) await this.local.refund(local.map((refund) => this.share(refund)));
-    if (rest.length === 0) return;
-    try {
-      await this.circuits.ask(rest, () => this.inner.refund(rest));
-    } catch (error) {
-      if (!(error instanceof RateLimitStoreError)) throw error;
-      // What Redis charged can be given back there only.
-      const policies = rest.map((refund) => (refund.source === undefined ? this.without(refund, error) : 'deny'));
+      if (local !== 'uncounted' || !(error instanceof RateLimitStoreError)) throw error;
+      const policies = (rest as readonly Charge[]).map((charge) => {
+        // What Redis charged can be given back there only.
+        const isThere = operation.name === 'refund' && charge.source !== undefined;
+        return isThere || charge.strict === true ? 'deny' : this.policies.of(charge, error);
+      });
       const counted = rest.filter((_, index) => policies[index] === 'local');
-      if (counted.length > 0) await this.local.refund(counted.map((refund) => this.share(refund)));
+      if (counted.length > 0) await this.here(operation, counted);
       if (policies.includes('deny')) throw error;
+      return undefined;
     }
   }
 
-  override async penalize(charge: Charge): Promise<void> {
-    if (charge.source === 'fallback') return this.local.penalize(this.share(charge));
+  /** A block has to hold while the store fails, too, and what is learnt then has to be known. */
+  private async both<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const isNeeded = this.circuits.isBroken || !blocksNobody(operation);
+    const answer = isNeeded ? await this.here(operation, operation.counters) : undefined;
     try {
-      await this.circuits.ask([charge], () => this.inner.penalize(charge));
+      return await this.first(operation, operation.counters);
     } catch (error) {
-      if (!(error instanceof RateLimitStoreError)) throw error;
-      const policy = this.without(charge, error);
-      if (policy === 'deny') throw error;
-      if (policy === 'local') await this.local.penalize(this.share(charge));
+      if (answer === undefined || !(error instanceof RateLimitStoreError)) throw error;
+      return answer;
     }
   }
 
-  override async block(counter: Counter, durationMs: number): Promise<void> {
-    await this.local.block(this.share(counter), durationMs);
-    await this.circuits.ask([counter], () => this.inner.block(counter, durationMs));
+  private first<N extends OperationName>(
+    operation: Operation<N>,
+    counters: readonly Counter[],
+  ): Promise<OperationAnswer<N>> {
+    return this.circuits.ask(counters, () => super.operate({ ...operation, counters }));
   }
 
-  /** In process, too: a block has to hold while Redis fails. */
-  protected override async learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
-    const isNeeded = this.circuits.isBroken || (lesson.blockMs ?? 0) > 0;
-    const here = isNeeded ? await this.local.learn?.(this.share(counter), lesson) : undefined;
-    try {
-      return await this.circuits.ask([counter], () => super.learnt(counter, lesson));
-    } catch (error) {
-      if (here === undefined || !(error instanceof RateLimitStoreError)) throw error;
-      return here;
-    }
-  }
-
-  /** Only where they are kept: credits that this instance took by itself would be taken twice. */
-  protected override credited(credit: Credit): Promise<number> {
-    return this.circuits.ask([credit], () => super.credited(credit));
-  }
-
-  override renew(lease: HeldLease): Promise<boolean> {
-    return lease.source === 'fallback'
-      ? this.local.renew(this.share(lease))
-      : this.circuits.ask([lease], () => this.inner.renew(lease));
-  }
-
-  override async reset(counters: readonly Counter[]): Promise<void> {
-    await this.local.reset(counters.map((counter) => this.share(counter)));
-    await this.circuits.ask(counters, () => this.inner.reset(counters));
-  }
-
-  override history(counter: Counter): Promise<WindowCount[]> {
-    return this.circuits.ask([counter], () => this.inner.history(counter));
-  }
-
-  protected override read(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    return this.circuits.ask([counter], () => super.read(counter, range));
-  }
-
-  protected override innerOf(counter: Counter): Pick<Store, 'blockedFor'> {
-    const ask = () => this.inner.blockedFor!(counter);
-    return { blockedFor: () => this.circuits.ask([counter], ask) };
-  }
-
-  /** What becomes of units that the first store could not be told of. */
-  private without(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
-    return charge.strict === true ? 'deny' : this.policies.of(charge, error);
+  private here<N extends OperationName>(
+    operation: Operation<N>,
+    counters: readonly Counter[],
+  ): Promise<OperationAnswer<N>> {
+    return operate(this.local, { ...operation, counters: counters.map((counter) => this.share(counter)) });
   }
 
   /** Decides a check that got no answer, as the limits say. */
@@ -223,6 +177,11 @@ export class FallbackStore extends StoreLayer {
     if (limit === undefined) this.shares.set(ofAllTenants, (limit = ofAllTenants.share(this.localShare)));
     return { ...counter, limit: limit.forTenant(tenant) };
   }
+}
+
+/** Whether it was charged in process. */
+function isLocal({ source }: OperationCounter): boolean {
+  return source === 'fallback';
 }
 
 /** Hands an answer on, and has a failure told to the circuits. */

@@ -1,7 +1,8 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { decide, tell } from '../decide.js';
-import type { Charge, Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../operation.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { openDecision } from '../store-decision.js';
 import { StoreLayer } from './store-layer.js';
 
@@ -29,21 +30,12 @@ export class ListStore extends StoreLayer {
     else decide(this.inner, check, answer);
   }
 
-  override reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    const { limit, identity } = entry;
-    const verdict = this.lists.isEmpty ? undefined : this.lists.verdict(limit, identity, undefined);
-    return verdict === undefined ? this.inner.reserve(entry) : Promise.resolve(listed(limit, verdict));
-  }
-
   /** What a list let pass was not charged. */
-  override refund(refunds: readonly Refund[]): Promise<void> {
-    if (!refunds.some(isOfList)) return this.inner.refund(refunds);
-    const charged = refunds.filter((refund) => !isOfList(refund));
-    return charged.length === 0 ? Promise.resolve() : this.inner.refund(charged);
-  }
-
-  override penalize(charge: Charge): Promise<void> {
-    return isOfList(charge) ? Promise.resolve() : this.inner.penalize(charge);
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const all: readonly OperationCounter[] = operation.counters;
+    if (!all.some(isOfList)) return super.operate(operation);
+    const counters = all.filter((counter) => !isOfList(counter));
+    return counters.length === 0 ? undefined : super.operate({ ...operation, counters });
   }
 
   /** Whether a list says something of a check. */
@@ -95,6 +87,6 @@ function listed(limit: CompiledLimit, verdict: 'allow' | 'deny'): StoreDecision 
   return verdict === 'allow' ? open : { ...open, allowed: false, remaining: 0, retryAfterMs: Infinity };
 }
 
-function isOfList({ source }: Charge): boolean {
+function isOfList({ source }: OperationCounter): boolean {
   return source === 'list';
 }

@@ -5,10 +5,10 @@ import { isRefusal } from '../../limits/check-result.js';
 import { LONGEST_IDENTITY } from '../../limits/identity.js';
 import { allOrNothing, type Part } from '../all-or-nothing.js';
 import { answerWith, decide, decided, tell } from '../decide.js';
+import { blocksNobody, type Operation, type OperationAnswer, type OperationName, rowOf } from '../operation.js';
 import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
-import type { LearntRate, Lesson } from '../lesson.js';
 import { StoreLayer } from './store-layer.js';
 
 /** Counters with prefetched units at most; any more are asked about one by one. */
@@ -44,43 +44,21 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
-    if (!check.entries.some(takes)) {
-      decide(this.inner, check, answer);
-      return;
-    }
-    const decision = this.decideAtOnce(check);
-    if (decision === undefined) answerWith(this.decideInParts(check), answer);
-    else tell(answer, [decision]);
+    const decision = check.entries.some(takes) ? this.decideAtOnce(check) : undefined;
+    if (decision !== undefined) tell(answer, [decision]);
+    else if (check.reserving === true || !check.entries.some(takes)) decide(this.inner, check, answer);
+    else answerWith(this.decideInParts(check), answer);
   }
 
-  override reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    const decision =
-      entry.claim === undefined && entry.ofStarts !== true ? this.decideAtOnce({ entries: [entry] }) : undefined;
-    return decision === undefined ? this.inner.reserve(entry) : Promise.resolve(decision);
-  }
-
-  override async block(counter: Counter, durationMs: number): Promise<void> {
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const { prefetched: end } = rowOf(operation);
+    const counters = operation.counters.filter(prefetches);
+    if (end === undefined || counters.length === 0 || blocksNobody(operation)) return super.operate(operation);
     const since = performance.now();
-    this.existing(counter)?.end();
-    await this.inner.block(counter, durationMs);
-    await this.tell('end', [counter], since);
-  }
-
-  /** A block ends units that were taken in advance, on all instances. */
-  protected override async learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
-    if ((lesson.blockMs ?? 0) === 0) return super.learnt(counter, lesson);
-    const since = performance.now();
-    this.existing(counter)?.end();
-    const rate = await super.learnt(counter, lesson);
-    await this.tell('end', [counter], since);
-    return rate;
-  }
-
-  override async reset(counters: readonly Counter[]): Promise<void> {
-    const since = performance.now();
-    for (const counter of counters) this.existing(counter)?.drop();
-    await this.inner.reset(counters);
-    await this.tell('drop', counters, since);
+    for (const counter of counters) this.existing(counter)?.[end]();
+    const answer = await super.operate(operation);
+    await Promise.all(counters.map((counter) => this.channel.publish(announcement(end, counter), since)));
+    return answer;
   }
 
   /** Another instance reset a counter, or blocked it. */
@@ -94,8 +72,8 @@ export class PrefetchStore extends StoreLayer implements Listener {
 
   /** What takes no call: most checks of a busy counter. */
   private decideAtOnce({ entries, peek = false }: Check): StoreDecision | undefined {
-    const [entry] = entries;
-    if (entries.length !== 1 || entry === undefined || peek || entry.cost === 0) return undefined;
+    const [entry] = entries as readonly [CheckEntry & Partial<ReserveEntry>];
+    if (entries.length !== 1 || peek || entry.claim !== undefined || entry.ofStarts === true) return undefined;
     return this.existing(entry)?.use(entry.cost, performance.now());
   }
 
@@ -210,11 +188,6 @@ export class PrefetchStore extends StoreLayer implements Listener {
       .catch(() => undefined)
       .finally(() => this.returning.delete(returned));
     this.returning.add(returned);
-  }
-
-  private async tell(what: 'end' | 'drop', counters: readonly Counter[], since: number): Promise<void> {
-    const prefetched = counters.filter(prefetches);
-    await Promise.all(prefetched.map((counter) => this.channel.publish(announcement(what, counter), since)));
   }
 }
 

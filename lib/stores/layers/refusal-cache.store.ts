@@ -4,8 +4,14 @@ import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { type Counter, counterId } from '../../limits/counter.js';
 import { decide, tell } from '../decide.js';
-import type { LearntRate, Lesson } from '../lesson.js';
-import type { Check, CheckAnswer, Credit, Refund, Store, StoreDecision } from '../store.js';
+import {
+  type Operation,
+  type OperationAnswer,
+  type OperationCounter,
+  type OperationName,
+  rowOf,
+} from '../operation.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
 /** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
@@ -73,7 +79,7 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
-    if (!this.hears || check.peek === true || !this.isRemembered(check)) {
+    if (!this.hears || check.peek === true || check.reserving === true || !this.isRemembered(check)) {
       decide(this.inner, check, answer);
       return;
     }
@@ -106,41 +112,27 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     this.refusals.put(new Refusal(key, limits, copies, until, receivedAt), bytes, false);
   }
 
-  override async refund(refunds: readonly Refund[]): Promise<void> {
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const counters: readonly OperationCounter[] = operation.counters;
+    if (operation.name === 'learn') this.rememberNone(counters);
+    if (rowOf(operation).frees === undefined) return super.operate(operation);
     const since = performance.now();
-    await this.inner.refund(refunds);
-    await this.tell(
-      refunds.filter(({ claim }) => claim?.isSpent !== true),
-      since,
-    );
+    const answer = await super.operate(operation);
+    if (counters.some(mayFree)) {
+      // What an instance may have remembered is remembered no longer, here at once.
+      this.forget();
+      await this.channel.publish('', since);
+    }
+    return answer;
   }
 
-  override async block(counter: Counter, durationMs: number): Promise<void> {
-    const since = performance.now();
-    await this.inner.block(counter, durationMs);
-    await this.tell([counter], since);
-  }
-
-  override async reset(counters: readonly Counter[]): Promise<void> {
-    const since = performance.now();
-    await this.inner.reset(counters);
-    await this.tell(counters, since);
-  }
-
-  protected override async credited(credit: Credit): Promise<number> {
-    const since = performance.now();
-    const left = await super.credited(credit);
-    await this.tell([credit], since);
-    return left;
-  }
-
-  protected override learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
-    const { limit } = counter;
-    if (limit.remembersRefusals && !this.learning.has(limit.lineage)) {
+  /** Of limits that learn nothing is remembered. */
+  private rememberNone(counters: readonly Counter[]): void {
+    for (const { limit } of counters) {
+      if (!limit.remembersRefusals || this.learning.has(limit.lineage)) continue;
       this.learning.add(limit.lineage);
       this.forget();
     }
-    return super.learnt(counter, lesson);
   }
 
   /** Whether refusals of a check may be remembered. */
@@ -172,13 +164,6 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     this.epoch++;
     this.refusals.clear();
   }
-
-  /** What an instance may have remembered is remembered no longer, here at once. */
-  private async tell(counters: readonly Counter[], since: number): Promise<void> {
-    if (!counters.some(({ limit }) => limit.remembersRefusals)) return;
-    this.forget();
-    await this.channel.publish('', since);
-  }
 }
 
 /** Hands an answer on, and remembers what it refuses. */
@@ -199,6 +184,11 @@ class RememberedAnswer implements CheckAnswer {
   failed(error: unknown): void {
     this.answer.failed(error);
   }
+}
+
+/** Units that were used by a claim do not come back. */
+function mayFree({ limit, claim }: OperationCounter): boolean {
+  return limit.remembersRefusals && claim?.isSpent !== true;
 }
 
 function isAllowed({ allowed }: StoreDecision): boolean {

@@ -1,9 +1,10 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import type { NamedUnits, TimeRange } from '../../limits/usage-range.js';
-import { decide, DirectStore } from '../decide.js';
+import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
+import { decide, decided, DirectStore, operate } from '../decide.js';
 import type { LearntRate, Lesson } from '../lesson.js';
+import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type {
   Charge,
   Check,
@@ -16,28 +17,14 @@ import type {
   StoreDecision,
 } from '../store.js';
 
-/** A store around another one, which it asks: a layer overrides what it changes. */
+/** What not every store can do: a layer can do it if the store below can. */
+const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'usage', 'usageOf', 'credit', 'learn'] as const;
+
+/** A store around another one. All that it is asked comes to `decide` or `operate`: a layer overrides these, for what it changes. */
 export abstract class StoreLayer extends DirectStore implements Store {
-  readonly nodeOf?: (counter: Counter) => string;
-  readonly hasNode?: (node: string) => boolean;
-  readonly blockedFor?: (counter: Counter) => Promise<number>;
-  readonly credit?: (credit: Credit) => Promise<number>;
-  readonly learn?: (counter: Counter, lesson: Lesson) => Promise<LearntRate | undefined>;
-
-  readonly usage?: (counter: Counter, range: TimeRange) => Promise<NamedUnits[]>;
-  readonly usageOf?: NonNullable<Store['usageOf']>;
-
   constructor(protected inner: Store) {
     super();
-    if (inner.nodeOf !== undefined) this.nodeOf = (counter) => inner.nodeOf!(counter);
-    if (inner.hasNode !== undefined) this.hasNode = (node) => inner.hasNode!(node);
-    if (inner.blockedFor !== undefined) this.blockedFor = (counter) => this.innerOf(counter).blockedFor!(counter);
-    if (inner.usage !== undefined) this.usage = (counter, range) => this.read(counter, range);
-    if (inner.usageOf !== undefined) {
-      this.usageOf = (limit, ...asked) => this.usageStoreOf(limit).usageOf!(limit, ...asked);
-    }
-    if (inner.credit !== undefined) this.credit = (credit) => this.credited(credit);
-    if (inner.learn !== undefined) this.learn = (counter, lesson) => this.learnt(counter, lesson);
+    for (const name of OPTIONAL) if (inner[name] === undefined) Object.assign(this, { [name]: undefined });
   }
 
   /** Whether a server is left alone for the moment, since it failed repeatedly; nothing where none can be. */
@@ -55,31 +42,6 @@ export abstract class StoreLayer extends DirectStore implements Store {
     if (this.inner instanceof StoreLayer) await this.inner.probe();
   }
 
-  /** The inner store that has a counter. */
-  protected innerOf(_counter: Counter): Pick<Store, 'blockedFor'> {
-    return this.inner;
-  }
-
-  /** Has the inner store add credits. */
-  protected credited(credit: Credit): Promise<number> {
-    return this.inner.credit!(credit);
-  }
-
-  /** Reads what a counter was charged. */
-  protected read(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    return this.usageStoreOf(counter.limit).usage!(counter, range);
-  }
-
-  /** The inner store that records what a limit charges. */
-  protected usageStoreOf(_limit: CompiledLimit): Pick<Store, 'usage' | 'usageOf'> {
-    return this.inner;
-  }
-
-  /** Has the inner store learn. */
-  protected learnt(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
-    return this.inner.learn!(counter, lesson);
-  }
-
   /** Puts a layer below this one, from now on. */
   insert(layer: (inner: Store) => StoreLayer): void {
     this.inner = layer(this.inner);
@@ -89,32 +51,13 @@ export abstract class StoreLayer extends DirectStore implements Store {
     decide(this.inner, check, answer);
   }
 
-  reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    return this.inner.reserve(entry);
+  override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    return operate(this.inner, operation);
   }
 
-  refund(refunds: readonly Refund[]): Promise<void> {
-    return this.inner.refund(refunds);
-  }
-
-  penalize(charge: Charge): Promise<void> {
-    return this.inner.penalize(charge);
-  }
-
-  block(counter: Counter, durationMs: number): Promise<void> {
-    return this.inner.block(counter, durationMs);
-  }
-
-  renew(lease: HeldLease): Promise<boolean> {
-    return this.inner.renew(lease);
-  }
-
-  reset(counters: readonly Counter[]): Promise<void> {
-    return this.inner.reset(counters);
-  }
-
-  history(counter: Counter): Promise<WindowCount[]> {
-    return this.inner.history(counter);
+  /** The inner store that has the counters of a limit. */
+  protected storeOf(_limit: CompiledLimit): Store {
+    return this.inner;
   }
 
   async open(): Promise<void> {
@@ -123,5 +66,62 @@ export abstract class StoreLayer extends DirectStore implements Store {
 
   close(): Promise<void> {
     return this.inner.close();
+  }
+
+  async reserve(entry: ReserveEntry): Promise<StoreDecision> {
+    const [decision] = await decided(this, { entries: [entry], reserving: true });
+    return decision!;
+  }
+
+  refund(counters: readonly Refund[]): Promise<void> {
+    return this.operate({ name: 'refund', counters });
+  }
+
+  penalize(charge: Charge): Promise<void> {
+    return this.operate({ name: 'penalize', counters: [charge] });
+  }
+
+  block(counter: Counter, durationMs: number): Promise<void> {
+    return this.operate({ name: 'block', counters: [counter], durationMs });
+  }
+
+  renew(lease: HeldLease): Promise<boolean> {
+    return this.operate({ name: 'renew', counters: [lease] });
+  }
+
+  reset(counters: readonly Counter[]): Promise<void> {
+    return this.operate({ name: 'reset', counters });
+  }
+
+  history(counter: Counter): Promise<WindowCount[]> {
+    return this.operate({ name: 'history', counters: [counter] });
+  }
+
+  usage?(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    return this.operate({ name: 'usage', counters: [counter], range });
+  }
+
+  usageOf?(...asked: Parameters<NonNullable<Store['usageOf']>>): AsyncIterable<KeyDays[]> {
+    return this.storeOf(asked[0]).usageOf!(...asked);
+  }
+
+  learn?(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
+    return this.operate({ name: 'learn', counters: [counter], lesson });
+  }
+
+  credit?(credit: Credit): Promise<number> {
+    return this.operate({ name: 'credit', counters: [credit] });
+  }
+
+  blockedFor?(counter: Counter): Promise<number> {
+    return this.operate({ name: 'blockedFor', counters: [counter] });
+  }
+
+  nodeOf?(counter: Counter): string {
+    return this.inner.nodeOf!(counter);
+  }
+
+  hasNode?(node: string): boolean {
+    return this.inner.hasNode!(node);
   }
 }

@@ -171,7 +171,7 @@ export class RedisStore extends DirectStore implements Store {
     const { claim } = reservation;
     if (claim !== undefined) return this.claim(reservation, claim);
     const entries = reservedEntries(reservation);
-    const [decision, candidate] = await this.operate(
+    const [decision, candidate] = await this.send(
       reservation,
       (program) => program.reserve(reservation),
       (reply) => reply.check({ entries, refundable: true }),
@@ -182,7 +182,7 @@ export class RedisStore extends DirectStore implements Store {
 
   private async claim(reservation: ReserveEntry, claim: Claim): Promise<StoreDecision> {
     const entries = reservedEntries(reservation);
-    const [decision, candidate] = await this.operate(
+    const [decision, candidate] = await this.send(
       reservation,
       (program) => program.claim(reservation, claim),
       (reply) => reply.claim({ entries, refundable: true, peek: claim.looks === true }),
@@ -196,19 +196,13 @@ export class RedisStore extends DirectStore implements Store {
     const counters = refunds.map((refund) => (refund.ofStarts === true ? startsOf(refund) : refund));
     await Promise.all(
       counters.map((refund) =>
-        this.operate(
-          refund,
-          (program) => program.refund(refund),
-          succeeded,
-          refund.claim && CLAIM,
-          workOfRefund(refund),
-        ),
+        this.send(refund, (program) => program.refund(refund), succeeded, refund.claim && CLAIM, workOfRefund(refund)),
       ),
     );
   }
 
   credit(credit: Credit): Promise<number> {
-    return this.operate(
+    return this.send(
       credit,
       (program) => program.credit(credit),
       (reply) => reply.wait(),
@@ -217,22 +211,22 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   async penalize(charge: Charge): Promise<void> {
-    await this.operate(charge, (program) => program.penalize(charge), succeeded);
+    await this.send(charge, (program) => program.penalize(charge), succeeded);
   }
 
   async block(counter: Counter, durationMs: number): Promise<void> {
-    await this.operate(counter, (program) => program.block(counter, durationMs), succeeded);
+    await this.send(counter, (program) => program.block(counter, durationMs), succeeded);
   }
 
   async learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
     const write = (program: GeneralProgram) => program.learn(counter, lesson);
-    if (lesson.rate !== undefined) return this.operate(counter, write, (reply) => reply.rate(), NOTE_AND_RATE);
-    await this.operate(counter, write, succeeded, NOTE);
+    if (lesson.rate !== undefined) return this.send(counter, write, (reply) => reply.rate(), NOTE_AND_RATE);
+    await this.send(counter, write, succeeded, NOTE);
     return undefined;
   }
 
   async renew(lease: HeldLease): Promise<boolean> {
-    return (await this.operate(lease, (program) => program.renew(lease), succeeded)) === 1;
+    return (await this.send(lease, (program) => program.renew(lease), succeeded)) === 1;
   }
 
   async reset(counters: readonly Counter[]): Promise<void> {
@@ -257,7 +251,7 @@ export class RedisStore extends DirectStore implements Store {
     let isDone: number;
     do {
       // Whatever lapsed, lapses again wherever that is lost.
-      isDone = await this.operate(none, (program) => program.refund(none), succeeded, ...LOOKS);
+      isDone = await this.send(none, (program) => program.refund(none), succeeded, ...LOOKS);
     } while (isDone === 0);
   }
 
@@ -266,7 +260,7 @@ export class RedisStore extends DirectStore implements Store {
       throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
     }
     if (counter.limit.hold !== undefined) await this.releaseLapsed(counter);
-    return this.operate(
+    return this.send(
       counter,
       (program) => program.history(counter),
       (reply) => reply.history(),
@@ -283,7 +277,7 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   blockedFor(counter: Counter): Promise<number> {
-    return this.operate(
+    return this.send(
       counter,
       (program) => program.blockedFor(counter),
       (reply) => reply.wait(),
@@ -291,7 +285,7 @@ export class RedisStore extends DirectStore implements Store {
     );
   }
 
-  private operate<T = number>(
+  private send<T = number>(
     counter: Counter,
     write: (program: GeneralProgram) => void,
     read: (reply: Reply) => T | undefined,
