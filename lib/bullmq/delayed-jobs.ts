@@ -1,10 +1,10 @@
 import type { JobRequest } from './job-request.js';
 import type { LimitedJob } from './job-types.js';
 
-/** The most jobs that are known; the one that was delayed first goes first. */
+/** The most jobs to remember; the one that was delayed first is forgotten first. */
 const MAX_JOBS = 10_000;
 
-/** The jobs that this process has delayed, and what they have reserved. */
+/** The jobs that this process has delayed, with what they have reserved. */
 export class DelayedJobs {
   private readonly requests = new Map<string, JobRequest>();
 

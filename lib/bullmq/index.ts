@@ -1,5 +1,5 @@
 /**
- * Limits jobs of BullMQ, those of each tenant for themselves.
+ * Limits jobs of BullMQ, such as those of each tenant separately.
  * @module nestjs-sluice/bullmq
  */
 export { JobRateLimit, jobLimitsOf } from './job-rate-limit.decorator.js';

@@ -3,16 +3,16 @@ import type { CheckEntry } from '../limits/counter.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import type { JobRequest } from './job-request.js';
 
-/** How long a limit has jobs wait. */
+/** How long a job has to wait for a limit. */
 export interface JobWait {
   readonly entry: CheckEntry;
-  /** Milliseconds; `Infinity` for ever. */
+  /** Milliseconds; `Infinity` if it can never start. */
   readonly ms: number;
-  /** The job has reserved its time just now, and nothing else. */
+  /** Whether the job has just reserved its time, and nothing else happened. */
   readonly isNew?: boolean;
 }
 
-/** The units that jobs have reserved. The store knows them, so that they outlive the worker. */
+/** The units that jobs have reserved. They are kept in the store, so they outlive the worker. */
 export class JobClaims {
   constructor(
     private readonly store: Store,
@@ -20,9 +20,9 @@ export class JobClaims {
   ) {}
 
   /**
-   * Reserves what a job asks for, unless that is done, and returns the wait until it can start, or ask again; nothing if its time has
-   * come. Of several limits the one with the longest wait comes first, and the others once that is over: what they reserved earlier,
-   * the job would use too late.
+   * Reserves the units of a job unless it already has, and returns how long to wait before it can start or ask again; `undefined`
+   * if its time has come. Of several limits, the one with the longest wait is reserved first, and the others once that wait is
+   * over: units reserved earlier would be used too late.
    */
   async claim({ id, reserved }: JobRequest): Promise<JobWait | undefined> {
     const [only] = reserved;
@@ -45,7 +45,7 @@ export class JobClaims {
     return undefined;
   }
 
-  /** Reserves anew what a job came too late for, and returns the wait for it, or for the room that it needs. */
+  /** Reserves again what a job was too late to use. Returns the wait for it, or for the room that it needs. */
   async claimAnew({ id }: JobRequest, late: JobWait): Promise<JobWait> {
     const { entry } = late;
     await this.release({ id, reserved: [entry] }, true);
@@ -53,12 +53,12 @@ export class JobClaims {
     return wait !== undefined && wait.ms > late.ms ? wait : late;
   }
 
-  /** The job has used its units: they are forgotten, and so is what else it claimed. */
+  /** Forgets the units that the job has used, and whatever else it claimed. */
   async spend(request: JobRequest, others: readonly Refund[]): Promise<void> {
     await this.release(request, true, others);
   }
 
-  /** Gives back what could not be used yet. */
+  /** Gives back units that could not be used yet. */
   async giveBack(request: JobRequest): Promise<void> {
     await this.release(request, false);
   }

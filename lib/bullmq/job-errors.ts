@@ -1,9 +1,9 @@
-/** Says to a worker of BullMQ that the job was delayed. Workers know it by its name, whichever copy of BullMQ they are of. */
+/** Reports to a BullMQ worker that the job was delayed. Workers recognise it by name, whichever copy of BullMQ they come from. */
 export class JobDelayedError extends Error {
   override readonly name = 'DelayedError';
 }
 
-/** A job that is not tried again: a worker of BullMQ knows it by its name. */
+/** Fails a job for good: a BullMQ worker recognises the error by name and does not retry. */
 export class UnrecoverableJobError extends Error {
   override readonly name = 'UnrecoverableError';
 }

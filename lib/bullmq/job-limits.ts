@@ -23,20 +23,20 @@ import type { JobLimitSettings } from './read-job-options.js';
 
 const log = new OnceLogger(logger);
 
-/** So short a wait is over before BullMQ could have delayed the job, and its clock may be so much ahead of the store's. */
+/** A wait this short is over before BullMQ could delay the job; and the clock of BullMQ may be this much ahead of the store's. */
 const SHORT_MS = 10;
-/** Jobs that wait for longer are many, or nobody works. */
+/** If a job has waited longer than this, many jobs are waiting, or no worker was running. */
 const BACKLOG_MS = 1000;
-/** BullMQ cuts times off to whole milliseconds. */
+/** BullMQ truncates times to whole milliseconds. */
 const CUT_MS = 1;
 
-/** Starts jobs when their limits let them, and delays them until then. */
+/** Starts jobs when their limits allow it, and delays them until then. */
 export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   private readonly claims: JobClaims;
   private readonly starts: JobStarts;
   private readonly delayed = new DelayedJobs();
 
-  /** Throws `RateLimitConfigError` if a limit is there twice, or tenants share it. */
+  /** Throws `RateLimitConfigError` if a limit is listed twice, or shared by tenants. */
   constructor(
     /** At least one; all of one app. */
     private readonly limiters: readonly Limiter[],
@@ -50,7 +50,9 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     this.starts = new JobStarts(limiters[0]!.store, settings.keepMs);
   }
 
-  /** Does a job's work with the units of all of its limits; or delays it, and throws what says so to the worker. */
+  /**
+   * Does a job's work with the units of all of its limits; or delays the job, and throws the error that reports it to the worker.
+   */
   async run<R>(job: J, token: string | undefined, work: () => R | Promise<R>): Promise<R> {
     const request = await requestOf(job, this.limiters, this.settings);
     const leases = await this.enter(job, token, request);
@@ -74,7 +76,7 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     if (!isEvents(events)) throw new RateLimitArgumentError(bullmqMessages.noEvents(this.settings.location, events));
     const ended = ({ jobId }: { jobId: string }) => {
       const request = this.delayed.take(events.qualifiedName, jobId);
-      // If that fails, the time that was reserved passes unused.
+      // If this fails, the reserved time passes unused.
       if (request !== undefined) this.claims.giveBack(request).catch(() => undefined);
     };
     events.on('removed', ended);
@@ -93,7 +95,7 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     }
   }
 
-  /** Returns what the job holds, or how long it has to wait. */
+  /** Returns the leases of the job, or how long it has to wait. */
   private async take(job: J, token: string | undefined, request: JobRequest): Promise<Lease[] | JobWait> {
     try {
       const wait = await this.claims.claim(request);
@@ -107,7 +109,7 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     }
   }
 
-  /** Starts a job whose time has come, unless it comes so late that others have started at that time. */
+  /** Starts a job whose time has come, unless it is so late that others have started at its time. */
   private async start(request: JobRequest): Promise<Lease[] | JobWait> {
     const start = await this.starts.take(request);
     if ('entry' in start) return this.claims.claimAnew(request, start);
@@ -115,8 +117,8 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   }
 
   /**
-   * Starts a job that has waited for long at the time of another one: those whose time has come are still behind it. They reserve theirs
-   * anew.
+   * Starts a job that has waited long at the time reserved by another one: the jobs whose time has come are still queued behind
+   * it, and will reserve a new time.
    */
   private async overtake(request: JobRequest, wait: JobWait): Promise<Lease[] | JobWait> {
     const start = await this.starts.take(request, 0);
@@ -125,14 +127,14 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     return this.finish(request, start);
   }
 
-  /** Takes what a job needs besides. */
+  /** Takes the units that a job needs besides its reservation. */
   private async finish(request: JobRequest, start: JobStart): Promise<Lease[] | JobWait> {
     const taken = await this.ask(request.asked);
     if (!Array.isArray(taken)) await this.starts.giveBack(start);
     return taken;
   }
 
-  /** Asks all limits at once that reserve nothing. */
+  /** Asks all limits that reserve nothing, in one check. */
   private async ask(entries: readonly CheckEntry[]): Promise<Lease[] | JobWait> {
     if (entries.length === 0) return [];
     const { store, queues } = this.limiters[0]!;
@@ -166,7 +168,7 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     throw new UnrecoverableJobError(bullmqMessages.neverFits(location, limit.name, cost, limit.quota));
   }
 
-  /** If that fails, what was reserved is forgotten in time. */
+  /** If this fails, the reservation expires by itself. */
   private async spend(request: JobRequest): Promise<void> {
     try {
       await this.claims.spend(request, this.starts.ends(request));
@@ -176,12 +178,12 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   }
 }
 
-/** Whether jobs that come now have waited for so long that those whose time has come wait behind them. */
+/** Whether arriving jobs have waited so long that jobs whose time has come are queued behind them. */
 function hasWaited({ timestamp, opts: { delay = 0 }, priority = 0 }: LimitedJob): boolean {
   return priority === 0 && Date.now() - timestamp - delay > BACKLOG_MS;
 }
 
-/** Whether it tells of the jobs of a queue. A `Queue`, which adds them, tells of those of its own process alone. */
+/** Whether it emits the events of all jobs of a queue. A `Queue`, which adds jobs, emits only those of its own process. */
 function isEvents(given: unknown): boolean {
   return isRecord(given) && typeof given['on'] === 'function' && !('add' in given);
 }

@@ -8,9 +8,9 @@ import type { JobLimitOptions, JobLimitsOption } from './job-limit-options.js';
 import type { AnyJob, LimitedJob, JobProcessor, JobUnits } from './job-types.js';
 import { readJobOptions } from './read-job-options.js';
 
-/** Where Nest puts the service in processors. */
+/** Where Nest injects the service into processors. */
 const SERVICE = Symbol('nestjs-sluice:LimiterService');
-/** What finds the limits of a processor's jobs. */
+/** The metadata key of the limits of a processor's jobs. */
 const LIMITS = Symbol('nestjs-sluice:JobLimits');
 
 interface LimitedHost {
@@ -21,9 +21,9 @@ interface LimitedHost {
 }
 
 /**
- * Limits the jobs of a `@Processor` of `@nestjs/bullmq`: each job reserves a time of its own, is delayed until then, and is processed
- * with the units of all limits. A job that a limit can never let start fails, and is not tried again. Throws `RateLimitConfigError`, of
- * limits when the app starts.
+ * Limits the jobs of a `@Processor` of `@nestjs/bullmq`. Each job reserves a time of its own, is delayed until then, and is
+ * processed with the units of all limits. A job that a limit can never let start fails, and is not retried. Throws
+ * `RateLimitConfigError`; for the limits, when the app starts.
  *
  * @example
  * ```ts
@@ -31,7 +31,7 @@ interface LimitedHost {
  * @JobRateLimit('shopify', { key: (job) => `shop:${job.data.shop}` })
  * export class SyncProcessor extends WorkerHost {}
  * ```
- * @param limits a defined limit's name, a definition, or a list of these
+ * @param limits the name of a defined limit, a definition, or a list of these
  * @param options how jobs are limited
  */
 export function JobRateLimit<J extends LimitedJob = AnyJob>(
@@ -45,7 +45,7 @@ export function JobRateLimit<J extends LimitedJob = AnyJob>(
     const host = target.prototype as LimitedHost;
     const { process, onModuleInit } = host;
     if (typeof process !== 'function') throw new RateLimitConfigError(bullmqMessages.noProcess(location));
-    // Processors of requests are made for each job; the limits are those of the app.
+    // Request-scoped processors are made for each job; the limits belong to the app.
     const ofApps = new WeakMap<LimiterService, JobLimits<LimitedJob>>();
     const find = ({ [SERVICE]: service }: LimitedHost): JobLimits<LimitedJob> => {
       if (service === undefined) throw new RateLimitConfigError(bullmqMessages.noService(location));
@@ -69,7 +69,7 @@ export function JobRateLimit<J extends LimitedJob = AnyJob>(
   };
 }
 
-/** The units of the jobs of a processor whose class has `@JobRateLimit`. Throws `RateLimitConfigError`. */
+/** The units that jobs of a processor with `@JobRateLimit` have reserved. Throws `RateLimitConfigError`. */
 export function jobLimitsOf<J extends LimitedJob = AnyJob>(processor: object): JobUnits<J> {
   const { [LIMITS]: find } = processor as LimitedHost;
   if (find === undefined) throw new RateLimitConfigError(bullmqMessages.notLimited(processor));

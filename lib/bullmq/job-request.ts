@@ -8,17 +8,17 @@ import type { JobLimitSettings } from './read-job-options.js';
 
 /** What one execution of a job asks of its limits. */
 export interface JobRequest {
-  /** Tells this execution from all others: an attempt of a job, also if another worker takes it over. */
+  /** Identifies this execution: one attempt of a job, even if another worker takes it over. */
   readonly id: string;
-  /** Whether another worker may have started it before that died. */
+  /** Whether another worker may have started it and died. */
   readonly hasStalled: boolean;
-  /** What is reserved for a time of the job's own. */
+  /** What the job reserves for a time of its own. */
   readonly reserved: readonly CheckEntry[];
   /** What is asked for when the job starts: windows, and units that are held. */
   readonly asked: readonly CheckEntry[];
 }
 
-/** Finds out what a job asks of its limits. Rejects with `RateLimitArgumentError`, and as the user's functions do. */
+/** Works out what a job asks of its limits. Rejects with `RateLimitArgumentError`, or with what the user's functions throw. */
 export async function requestOf<J extends LimitedJob>(
   job: J,
   limiters: readonly Limiter[],

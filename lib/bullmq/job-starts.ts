@@ -5,18 +5,18 @@ import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import type { JobWait } from './job-claims.js';
 import type { JobRequest } from './job-request.js';
 
-/** The longest wait in a worker. */
+/** The longest wait inside a worker, in milliseconds. */
 const HOLD_MS = 250;
 
-/** What a job took to start, to be given back if it does not. */
+/** What a job took to start, to be given back if it does not start. */
 export interface JobStart {
   readonly taken: readonly Refund[];
 }
 
 /**
- * Counts when jobs start, beside the counters that say when they may: BullMQ puts a job whose time has come behind all that wait, and
- * those that come late together would start at once. One that is on time fits, since the times that are reserved obey the limit. What
- * a job has taken stays its own if its worker dies.
+ * Counts when jobs start, beside the counters that decide when they may: BullMQ queues a job whose time has come behind all
+ * waiting jobs, and jobs that come late together would start at once. A job that is on time fits, since the reserved times obey
+ * the limit. If its worker dies, a job keeps what it has taken.
  */
 export class JobStarts {
   constructor(
@@ -24,14 +24,17 @@ export class JobStarts {
     private readonly keepMs: number,
   ) {}
 
-  /** Takes what a job needs to start, and waits for it; or returns the limit for which it came too late, and how long that has no room. */
+  /**
+   * Takes what a job needs to start, and waits for it. If the job is too late, returns the limit in question, and how long it has
+   * no room.
+   */
   async take({ id, reserved, hasStalled }: JobRequest, holdMs = HOLD_MS): Promise<JobStart | JobWait> {
     const taken: Refund[] = [];
     for (const entry of reserved) {
       if (entry.limit.shadow) continue;
       let answer = await this.reserve(entry, id, holdMs);
       if (answer.wasClaimed === true && answer.delayMs === 0 && !hasStalled) {
-        // The answer was lost when it was taken, and the time has passed: others may have been as unlucky, and start now.
+        // The reply that granted it was lost, and its time has passed: others may have had the same bad luck and start now.
         await this.store.refund([claimOf(entry, id)]);
         answer = await this.reserve(entry, id, holdMs);
       }
@@ -51,12 +54,12 @@ export class JobStarts {
     if (taken.length > 0) await this.store.refund(taken);
   }
 
-  /** What ends the claims of a job that has started. */
+  /** The refunds that end the claims of a job that has started. */
   ends({ id, reserved }: JobRequest): Refund[] {
     return reserved.filter(({ limit }) => !limit.shadow).map((entry) => claimOf(entry, id));
   }
 
-  /** A queue that is full for a moment has room in a moment. */
+  /** A queue that is full for a moment has room a moment later. */
   private async reserve(entry: CheckEntry, id: string, maxWaitMs: number): Promise<StoreDecision> {
     const claim = { id, keepMs: this.keepMs };
     for (;;) {
@@ -67,7 +70,7 @@ export class JobStarts {
   }
 }
 
-/** Ends a claim. What it took is given back by its ticket: it could be used already. */
+/** Ends a claim. It gives back no units: those that could already be used are given back by their ticket. */
 function claimOf({ limit, identity, cost: units }: CheckEntry, id: string): Refund {
   return { limit, identity, units, claim: { id, isSpent: true }, ofStarts: true };
 }

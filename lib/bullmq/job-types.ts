@@ -1,34 +1,34 @@
-/** What is needed of the options of a job. */
+/** The options of a job that are used. */
 export interface LimitedJobOptions {
   /** Its priority when it was added. */
   readonly priority?: number | undefined;
-  /** How long it was to wait before it could be processed, in milliseconds. */
+  /** How long it was delayed before it could be processed, in milliseconds. */
   readonly delay?: number | undefined;
 }
 
-/** What is needed of a job of BullMQ: its `Job` has it. */
+/** The part of a BullMQ `Job` that is used. */
 export interface LimitedJob {
   /** Its id in the queue. */
   id?: string | undefined;
   /** The name of its queue, with the prefix. */
   readonly queueQualifiedName: string;
-  /** When it was added. */
+  /** When it was added, in milliseconds since the epoch. */
   timestamp: number;
   /** How many attempts have ended. */
   attemptsMade: number;
-  /** How often it was taken from a worker that did not answer any more. */
+  /** How often it was taken from a worker that had stopped responding. */
   stalledCounter?: number | undefined;
   /** The options with which it was added. */
   readonly opts: LimitedJobOptions;
   /** Its priority now: jobs without one, or with 0, come first. */
   priority?: number | undefined;
-  /** Changes that. */
+  /** Changes its priority. */
   changePriority?(options: { priority?: number }): Promise<void>;
-  /** Moves it to the delayed ones. */
+  /** Moves it to the delayed jobs. */
   moveToDelayed(timestamp: number, token?: string): Promise<void>;
 }
 
-/** A job whose data has no type. */
+/** A job whose data is untyped. */
 export interface AnyJob extends LimitedJob {
   /** Its name. */
   readonly name: string;
@@ -37,34 +37,34 @@ export interface AnyJob extends LimitedJob {
   readonly data: any;
 }
 
-/** What is needed of BullMQ's `QueueEvents`. */
+/** The part of BullMQ's `QueueEvents` that is used. */
 export interface JobEvents {
   /** The name of the queue, with the prefix. */
   readonly qualifiedName: string;
-  /** Listens to what happens to jobs. */
+  /** Subscribes to an event of jobs. */
   on(event: 'removed' | 'failed', listener: (event: { jobId: string }) => void): unknown;
 }
 
-/** What processes jobs: the function that a `Worker` of BullMQ is made with. */
+/** The function that processes jobs, as a `Worker` of BullMQ takes it. */
 export type JobProcessor<J, R> = (job: J, token?: string, signal?: AbortSignal) => Promise<R>;
 
-/** What can be done with the units of jobs that wait. */
+/** The reserved units of jobs that wait. */
 export interface JobUnits<J> {
   /**
    * Gives back what a job has reserved, unless its time has come: for jobs that are about to be removed. Rejects with
-   * `RateLimitArgumentError`, or `RateLimitStoreError`.
+   * `RateLimitArgumentError` or `RateLimitStoreError`.
    */
   giveBack(job: J): Promise<void>;
   /**
-   * Gives back what jobs have reserved that are removed, or fail without having been processed. It knows those that this process has
-   * delayed, the last 10,000 of them. Throws `RateLimitArgumentError`.
+   * Gives back what jobs have reserved when they are removed, or fail without having been processed. It knows the last 10,000
+   * jobs that this process has delayed. Throws `RateLimitArgumentError`.
    *
    * @param events BullMQ's `QueueEvents` of the queue
    */
   follow(events: JobEvents): void;
 }
 
-/** A function that processes jobs when their limits let them. */
+/** A function that processes jobs when their limits allow it. */
 export interface LimitedProcessor<J, R> extends JobUnits<J> {
   /** Processes a job, or delays it. */
   (job: J, token?: string, signal?: AbortSignal): Promise<R>;

@@ -9,9 +9,9 @@ import { readJobOptions } from './read-job-options.js';
 const LOCATION = 'rateLimited';
 
 /**
- * Limits the jobs of a `Worker` of BullMQ: `new Worker('sync', rateLimited(process, { limiter, key }), …)`. Each job reserves a time of
- * its own, is delayed until then, and is processed with the units of all limits. A job that a limit can never let start fails, and is
- * not tried again. Throws `RateLimitConfigError`.
+ * Limits the jobs of a `Worker` of BullMQ: `new Worker('sync', rateLimited(process, { limiter, key }), …)`. Each job reserves a
+ * time of its own, is delayed until then, and is processed with the units of all limits. A job that a limit can never let start
+ * fails, and is not retried. Throws `RateLimitConfigError`.
  *
  * @param processor the function that processes jobs
  * @param options the limits, and how jobs are limited
@@ -25,7 +25,7 @@ export function rateLimited<J extends LimitedJob, R>(
   const limits = new JobLimits<J>(limitersOf(options.limiter), settings);
   const limited = (job: J, token?: string, signal?: AbortSignal) =>
     limits.run(job, token, () => processor(job, token, signal));
-  // A worker passes a signal to those that take three arguments.
+  // A worker passes a signal to functions that take three arguments.
   Object.defineProperty(limited, 'length', { value: processor.length });
   return Object.assign(limited, {
     giveBack: (job: J) => limits.giveBack(job),

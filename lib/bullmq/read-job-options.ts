@@ -5,7 +5,7 @@ import { messages } from '../errors/messages/general.js';
 import { isCost } from '../limits/arguments.js';
 import type { JobLimitOptions } from './job-limit-options.js';
 
-/** Options as they were checked, with their defaults. */
+/** Options that have been checked, with defaults filled in. */
 export interface JobLimitSettings<J> extends Pick<JobLimitOptions<J>, 'key' | 'cost'> {
   /** Where they were given, for messages. */
   readonly location: string;
@@ -15,7 +15,7 @@ export interface JobLimitSettings<J> extends Pick<JobLimitOptions<J>, 'key' | 'c
 
 const KNOWN = ['key', 'cost', 'recheck', 'keepFor'] as const;
 
-/** Reads the options of jobs; `more` are those that another one reads. Throws `RateLimitConfigError`. */
+/** Reads the options of jobs; `more` names options that the caller reads itself. Throws `RateLimitConfigError`. */
 export function readJobOptions<J>(given: unknown, location: string, more: readonly string[] = []): JobLimitSettings<J> {
   if (!isRecord(given) || Array.isArray(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
   const known: readonly string[] = [...more, ...KNOWN];

@@ -1,5 +1,5 @@
 /**
- * What calls to others' APIs learn from responses: the upstreams that are known, and the types of parsers for others.
+ * What outbound calls learn from responses: the known upstreams, and the types of parsers for others.
  * @module nestjs-sluice/outbound
  */
 export { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';

@@ -7,7 +7,7 @@ import type { UpstreamParser } from './headers/upstream-report.js';
 import { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
 import type { OutboundOptions } from './outbound-options.js';
 
-/** Options as they were checked, with their defaults. */
+/** Options that have been checked, with defaults filled in. */
 export interface OutboundSettings<Sent, Answer> {
   /** Where they were given, for messages. */
   readonly location: string;
@@ -20,9 +20,9 @@ export interface OutboundSettings<Sent, Answer> {
   readonly parse: UpstreamParser;
   readonly readsBody: boolean;
   readonly maxLearnedWaitMs: number;
-  /** The names of the upstream's limits by those of ours, or whether they are found out. */
+  /** The names of the upstream's limits by those of ours; or whether to learn at all. */
   readonly learn: boolean | Readonly<Record<string, string>>;
-  /** How often a call is sent at most. */
+  /** The most times to send a call. */
   readonly attempts: number;
 }
 

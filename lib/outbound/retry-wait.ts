@@ -1,13 +1,13 @@
 import type { ReadReport } from './headers/read-upstream.js';
 
-/** The waits where the upstream does not say how long: each is twice the last. */
+/** The first wait if the upstream sends none; each further one is twice the last. */
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
-/** The share of a wait by which it is longer, so that not all calls come back at once; and how much that is at most. */
+/** The share by which a wait is lengthened at random, so that not all calls come back at once; and the most that this adds. */
 const JITTER = 0.1;
 const MOST_JITTER_MS = 1000;
 const SERVICE_UNAVAILABLE = 503;
-/** Of other methods a second call may do something twice. */
+/** With other methods, a second call may do something twice. */
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
 /** What decides whether a call may be sent again. */
@@ -15,12 +15,13 @@ export interface SentCall {
   readonly method: string;
   /** Whether it has an `Idempotency-Key`. */
   readonly hasKey: boolean;
-  /** Whether its body is there once more. */
+  /** Whether its body can be sent again. */
   readonly canRepeat: boolean;
 }
 
 /**
- * How long to wait before a call is sent again, in milliseconds: never less than the upstream says. Nothing if it must not be.
+ * Returns how long to wait before a call is sent again, in milliseconds, and never less than the upstream asked for; `undefined`
+ * if it must not be sent again.
  *
  * @param attempt how often it was sent
  * @param random from 0 to 1
@@ -33,7 +34,7 @@ export function retryWaitMs(
   random: number,
 ): number | undefined {
   if (!refused || !canRepeat) return undefined;
-  // It may have been begun.
+  // The upstream may have started to process it.
   const isUnclear = status === SERVICE_UNAVAILABLE && retryAfterMs === undefined;
   if (isUnclear && !hasKey && !IDEMPOTENT.has(method.toUpperCase())) return undefined;
   if (retryAfterMs !== undefined) return retryAfterMs + random * Math.min(JITTER * retryAfterMs, MOST_JITTER_MS);

@@ -2,16 +2,16 @@ import { AssertionError } from 'node:assert';
 import { messages } from '../errors/messages/general.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 
-/** What an allowance is expected to say. */
+/** What an allowed decision is expected to have. */
 export interface ExpectedAllowance {
   /**
-   * The units that are left; of several limits, of the tightest.
+   * The units that are left; of several limits, those of the tightest.
    * @default any number
    */
   remaining?: number;
 }
 
-/** What a refusal is expected to say. */
+/** What a refusal is expected to have. */
 export interface ExpectedRefusal {
   /**
    * The name of a limit that refuses.
@@ -19,7 +19,7 @@ export interface ExpectedRefusal {
    */
   limit?: string;
   /**
-   * Its wait in milliseconds.
+   * The wait that it reports, in milliseconds.
    * @default any wait
    */
   retryAfterMs?: number;
@@ -29,28 +29,28 @@ export interface ExpectedRefusal {
  * Asserts that a decision, or the result of several limits, allows. Throws an `AssertionError` of `node:assert` if not, which
  * every test runner shows.
  *
- * @param decision what was decided
- * @param expected what else to look at
+ * @param decision the decision or result
+ * @param expected what else it has to have
  */
 export function expectAllowed(decision: Decision | CheckResult, { remaining }: ExpectedAllowance = {}): void {
-  const told = tightest(decision);
-  if (!decision.allowed) fail(messages.expectedAllowance(told), decision, expectAllowed);
-  if (remaining !== undefined && told.remaining !== remaining) {
-    fail(messages.expectedRemaining(told, remaining), decision, expectAllowed);
+  const found = tightest(decision);
+  if (!decision.allowed) fail(messages.expectedAllowance(found), decision, expectAllowed);
+  if (remaining !== undefined && found.remaining !== remaining) {
+    fail(messages.expectedRemaining(found, remaining), decision, expectAllowed);
   }
 }
 
 /**
- * Asserts that a decision, or the result of several limits, refuses; that of a refused request is the `result` of its
+ * Asserts that a decision, or the result of several limits, refuses. The result of a refused request is the `result` of its
  * `RateLimitExceededException`. Throws an `AssertionError` of `node:assert` if not.
  *
- * @param decision what was decided
- * @param expected what else to look at
+ * @param decision the decision or result
+ * @param expected what else it has to have
  */
 export function expectRefused(decision: Decision | CheckResult, { limit, retryAfterMs }: ExpectedRefusal = {}): void {
   if (decision.allowed) fail(messages.expectedRefusal(tightest(decision)), decision, expectRefused);
-  const told = limit === undefined ? tightest(decision) : named(decision, limit);
-  if (told?.allowed !== false) {
+  const found = limit === undefined ? tightest(decision) : named(decision, limit);
+  if (found?.allowed !== false) {
     const refusing = all(decision).filter(({ allowed }) => !allowed);
     fail(
       messages.expectedRefusalBy(
@@ -61,8 +61,8 @@ export function expectRefused(decision: Decision | CheckResult, { limit, retryAf
       expectRefused,
     );
   }
-  if (retryAfterMs !== undefined && told.retryAfterMs !== retryAfterMs) {
-    fail(messages.expectedWait(told, retryAfterMs), decision, expectRefused);
+  if (retryAfterMs !== undefined && found.retryAfterMs !== retryAfterMs) {
+    fail(messages.expectedWait(found, retryAfterMs), decision, expectRefused);
   }
 }
 
@@ -78,7 +78,7 @@ function named(decision: Decision | CheckResult, name: string): Decision | undef
   return all(decision).find(({ limit }) => limit === name);
 }
 
-/** `from`: what the stack leaves out, so that it begins in the test. */
+/** `from`: the function to leave out of the stack trace, so that it begins in the test. */
 function fail(message: string, actual: unknown, from: Function): never {
   throw new AssertionError({ message, actual, stackStartFn: from });
 }

@@ -1,5 +1,5 @@
 /**
- * What tests of an app that has limits need.
+ * Helpers for tests of apps that have limits.
  * @module nestjs-sluice/testing
  */
 export { exhaust } from './exhaust.js';

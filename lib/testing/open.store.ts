@@ -3,7 +3,7 @@ import { uncountedDecision } from '../stores/layers/store-error-policies.js';
 import type { Check, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 import type { CheckEntry } from '../limits/counter.js';
 
-/** Lets everything pass, and counts nothing. */
+/** Allows everything, and counts nothing. */
 export class OpenStore implements Store {
   private leases = 0;
 
@@ -35,7 +35,7 @@ export class OpenStore implements Store {
 
   private allow(entry: CheckEntry): StoreDecision {
     const decision: StoreDecision = { ...uncountedDecision(entry), source: 'memory' };
-    // Whoever is let in is told of a lease, as ever.
+    // Every request that is let in gets a lease, as in production.
     if (entry.limit.algorithm.holding !== undefined) decision.ticket = ++this.leases;
     return decision;
   }

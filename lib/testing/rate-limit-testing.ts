@@ -8,23 +8,23 @@ import type { Store } from '../stores/store.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { OpenStore } from './open.store.js';
 
-/** What is used of the builder that `Test.createTestingModule` of `@nestjs/testing` gives. */
+/** The part of the builder of `Test.createTestingModule` (`@nestjs/testing`) that is used. */
 export interface TestingBuilder {
-  /** Begins to replace a provider. */
+  /** Begins to override a provider. */
   overrideProvider(token: symbol): {
-    /** Replaces it with what a factory makes. */
+    /** Overrides it with the result of a factory. */
     useFactory(options: { factory: (...args: never[]) => unknown; inject?: unknown[] }): unknown;
   };
 }
 
 /**
- * Changes what the limits of an app do while it is tested. The app keeps its `RateLimitModule` as it is; Redis is not asked
- * and needs not run. The last call for a builder holds.
+ * Changes what the limits of an app do while it is tested. The app keeps its `RateLimitModule` as it is, and Redis need not run.
+ * The last call for a builder wins.
  */
 export class RateLimitTesting {
   /**
-   * Lets everything pass: no limit of the app's routes or code refuses, delays or counts, and no list refuses. Mistakes in the options still show
-   * at start-up, and requests without a key are still answered as `onMissingKey` says.
+   * Allows everything: no limit of the app's routes or code refuses, delays or counts, and no list refuses. Mistakes in the
+   * options are still reported at start-up, and `onMissingKey` still decides on requests without a key.
    *
    * @example
    * ```ts
@@ -41,8 +41,7 @@ export class RateLimitTesting {
   }
 
   /**
-   * Counts all limits of the app in a store of the test's, such as one of `createTestingStore`. It stays open when the app
-   * closes.
+   * Counts all limits of the app in a store of the test, such as one of `createTestingStore`. It stays open when the app closes.
    *
    * @example
    * ```ts
@@ -58,7 +57,7 @@ export class RateLimitTesting {
   }
 }
 
-/** The store is built as in production, but that it counts in another place. */
+/** Builds the store stack as in production, but counts in another place. */
 function replace<Builder extends TestingBuilder>(builder: Builder, place: CountingPlace): Builder {
   builder.overrideProvider(RATE_LIMIT_REDIS).useFactory({ factory: () => undefined });
   builder.overrideProvider(RATE_LIMIT_STORE).useFactory({

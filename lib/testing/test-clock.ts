@@ -3,7 +3,7 @@ import { toMs } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 
-/** Where a clock begins unless told otherwise, so that a test that fails fails again. */
+/** Where a clock starts by default: a fixed time, so that a failing test fails again. */
 const START = '2030-01-01T00:00:00Z';
 
 /**
@@ -20,16 +20,16 @@ export class TestClock {
   protected micros: number;
 
   /**
-   * Stops it at a time.
+   * Makes a clock that stands still.
    *
-   * @param start where it begins: a date, or what `new Date` reads; the start of 2030 (UTC) unless given. Throws
-   * `RateLimitArgumentError` if it is none
+   * @param start where it starts: a date, or anything `new Date` reads; by default the start of 2030 (UTC). Throws
+   * `RateLimitArgumentError` for anything else
    */
   constructor(start: Date | number | string = START) {
     this.micros = read('start', start);
   }
 
-  /** The time as stores ask for it, in whole microseconds since the epoch: `new MemoryStore({ clock: clock.now })`. */
+  /** The time in whole microseconds since the epoch, as stores take it: `new MemoryStore({ clock: clock.now })`. */
   readonly now = (): number => this.micros;
 
   /** The time as a date. */
@@ -47,9 +47,9 @@ export class TestClock {
   }
 
   /**
-   * Goes to a time, forwards or backwards.
+   * Moves to a time, forwards or backwards.
    *
-   * @param date a date, or what `new Date` reads; anything else throws `RateLimitArgumentError`
+   * @param date a date, or anything `new Date` reads; anything else throws `RateLimitArgumentError`
    */
   set(date: Date | number | string): void {
     this.micros = read('date', date);

@@ -1,18 +1,18 @@
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { TestClock } from './test-clock.js';
 
-/** What a store for tests is made of. */
+/** The options of `createTestingStore`. */
 export interface TestingStoreOptions {
   /**
    * Its clock.
-   * @default one that stands still
+   * @default a new clock that stands still
    */
   clock?: TestClock;
 }
 
 /**
- * A store that counts in this process, on a clock that the test moves: for `RateLimitTesting.useStore`, or for the option
- * `store` of the module.
+ * Makes a store that counts in this process, by a clock that the test moves: for `RateLimitTesting.useStore`, or for the module's
+ * option `store`.
  *
  * @param options its clock
  */

@@ -4,7 +4,7 @@ import { isStream } from './bodies.js';
 import { namedHeaders } from './named-headers.js';
 import { BODY_HEADER, redirectOf, SECRET_HEADER } from './redirects.js';
 
-/** What a request of axios says of redirects. */
+/** The options of an axios request that concern redirects. */
 export interface AxiosRedirects {
   readonly maxRedirects?: number | undefined;
   readonly beforeRedirect?: ((options: Record<string, unknown>, response: object, request: object) => void) | undefined;
@@ -20,7 +20,7 @@ type Config = AxiosRequest & AxiosRedirects;
 /** The number of redirects that axios follows by default. */
 const MOST_REDIRECTS = 21;
 
-/** The number of redirects that may be followed: none where axios itself follows none. */
+/** The number of redirects to follow: 0 if axios itself would follow none. */
 export function mostRedirects({ maxRedirects, transport, httpVersion, fetchOptions }: Config): number {
   const { redirect = 'follow' } = (fetchOptions ?? {}) as { redirect?: unknown };
   if (redirect !== 'follow' || Number(httpVersion) === 2) return 0;
@@ -28,12 +28,12 @@ export function mostRedirects({ maxRedirects, transport, httpVersion, fetchOptio
   return typeof maxRedirects === 'number' && maxRedirects >= 0 ? maxRedirects : MOST_REDIRECTS;
 }
 
-/** The same request, whose redirects axios does not follow. */
+/** The same request, but axios does not follow its redirects. */
 export function withoutRedirects<C extends Config>(config: C): C {
   return { ...config, maxRedirects: 0, fetchOptions: { ...config.fetchOptions, redirect: 'manual' } };
 }
 
-/** The request that a redirect asks for; nothing if the response is none, or if the body cannot be sent again. */
+/** The request that a redirect leads to; `undefined` if the response is not a redirect, or if the body cannot be sent again. */
 export async function redirectedConfig<C extends Config>(config: C, response: AxiosAnswer): Promise<C | undefined> {
   const { status, headers } = response;
   const named = namedHeaders(headers);
@@ -53,20 +53,20 @@ export async function redirectedConfig<C extends Config>(config: C, response: Ax
   // Apps change headers here, or throw.
   const { href, hostname, host, port, protocol, pathname, search } = url;
   const options = { href, hostname, host, port, protocol, path: pathname + search, method, headers: next };
-  const told = {
+  const details = {
     headers: Object.fromEntries(
       Object.keys({ ...(headers as object) }).map((name) => [name.toLowerCase(), named.get(name.toLowerCase())]),
     ),
     statusCode: status,
   };
-  config.beforeRedirect?.(options, told, { ...from, headers: Object.fromEntries(sent) });
+  config.beforeRedirect?.(options, details, { ...from, headers: Object.fromEntries(sent) });
   const { AxiosHeaders } = axios;
   const changed = { url: href, baseURL: undefined, params: undefined, method, auth };
   const body = keepsBody ? {} : { data: undefined };
   return { ...config, ...changed, ...body, headers: AxiosHeaders.from(options.headers as never) };
 }
 
-/** Gives a response, or an error, the request as the app made it, and the URL that answered. */
+/** Sets the request of a response or an error to the one the app made, and its URL to the one that answered. */
 export function asSentWith(config: object, response: AxiosAnswer, error: unknown): void {
   const { request } = response as { request?: { res?: { responseUrl?: string }; protocol?: string; path?: string } };
   Object.assign(response, { config });
@@ -76,21 +76,21 @@ export function asSentWith(config: object, response: AxiosAnswer, error: unknown
   try {
     request.res.responseUrl = new URL(request.path ?? '/', `${request.protocol ?? 'http:'}//${host}`).href;
   } catch {
-    // What the request says of itself is no URL: then nothing does.
+    // The request describes itself by something that is not a URL: then leave it out.
   }
 }
 
-/** Gives an error behind a redirect the request as the app made it: whoever repeats it starts there. */
+/** Sets the request of an error after a redirect to the one the app made, so that a retry starts there. */
 export function failedWith(config: object, error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'config' in error ? Object.assign(error, { config }) : error;
 }
 
-/** The error that axios itself rejects with. */
+/** The error that axios itself rejects with after too many redirects. */
 export function tooManyRedirects(config: object, response: AxiosAnswer): Promise<Error> {
   return axiosError('Maximum number of redirects exceeded', 'ERR_FR_TOO_MANY_REDIRECTS', config, response);
 }
 
-/** The one for a redirect that leads to no request. */
+/** The error for a redirect that leads to no request. */
 export async function redirectFailed(config: object, response: AxiosAnswer, cause: unknown): Promise<Error> {
   const message = `Redirected request failed: ${reasonOf(cause)}`;
   return Object.assign(await axiosError(message, 'ERR_FR_REDIRECTION_FAILURE', config, response), { cause });

@@ -1,28 +1,28 @@
 import type { OutboundOptions } from '../outbound-options.js';
 
-/** What functions see of a request of axios, as it is sent. */
+/** An axios request as it is sent, as the user's functions see it. */
 export interface AxiosRequest {
   /** The method. */
   readonly method?: string | undefined;
-  /** The URL, as the call gave it. */
+  /** The URL as the call gave it. */
   readonly url?: string | undefined;
-  /** What stands before the URL. */
+  /** The prefix of the URL. */
   readonly baseURL?: string | undefined;
   /** The query. */
   readonly params?: unknown;
   /** The headers. */
   readonly headers?: unknown;
-  /** The body, as it is sent. */
+  /** The body as it is sent. */
   readonly data?: unknown;
 }
 
-/** What functions see of a response of axios. */
+/** An axios response, as the user's functions see it. */
 export interface AxiosAnswer {
   /** The HTTP status. */
   readonly status: number;
   /** The headers. */
   readonly headers: unknown;
-  /** The body, as the caller gets it. */
+  /** The body as the caller gets it. */
   readonly data: unknown;
 }
 
@@ -34,19 +34,20 @@ export interface AxiosInstanceLike {
 
 /** The defaults of an instance of axios. */
 export interface AxiosDefaultsLike {
-  /** What sends requests. */
+  /** The function that sends requests. */
   adapter?: unknown;
 }
 
 /** How calls of axios are limited. */
 export type AxiosOptions = OutboundOptions<AxiosRequest, AxiosAnswer>;
 
-/** Limits that instances of axios can be given. */
+/** Limits that can be attached to axios instances. */
 export interface LimitedAxios {
   /**
-   * Has all requests of an instance wait for their turn, except those with an `adapter` of their own. Throws `RateLimitConfigError`.
+   * Makes all requests of an instance wait for their turn, except those with an `adapter` of their own. Throws
+   * `RateLimitConfigError`.
    *
-   * @returns what ends it
+   * @returns a function that detaches the limits
    */
   attach(instance: AxiosInstanceLike): () => void;
 }

@@ -1,6 +1,6 @@
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i;
 
-/** Whether a body is JSON, as its headers say. */
+/** Whether the headers say that the body is JSON. */
 export function isJson(headers: { get(name: string): string | null }): boolean {
   return JSON_TYPE.test(headers.get('content-type') ?? '');
 }
@@ -14,7 +14,7 @@ export function isStream(body: unknown): boolean {
 /** The longest body that parsers get, in bytes. */
 const MOST_PARSED = 4_000_000;
 
-/** A text as JSON; nothing if it is none, or too long. */
+/** Parses a text as JSON; `undefined` if it is not JSON, or too long. */
 export function jsonOf(text: unknown): unknown {
   if (typeof text !== 'string' && !Buffer.isBuffer(text)) return undefined;
   if (text.length > MOST_PARSED) return undefined;
@@ -25,7 +25,7 @@ export function jsonOf(text: unknown): unknown {
   }
 }
 
-/** Reads a body as JSON; nothing if it is none, too long, or takes longer than `longestMs`. What is left of it is cancelled. */
+/** Reads a body as JSON, and cancels the rest; `undefined` if it is not JSON, too long, or takes longer than `longestMs`. */
 export async function readJson(body: ReadableStream<Uint8Array> | null, longestMs: number): Promise<unknown> {
   if (body === null) return undefined;
   const reader = body.getReader();

@@ -1,7 +1,7 @@
-/** Releases what a response holds that nobody has and nobody read to its end. */
+/** Releases what a response holds if it is garbage collected before its body was read to the end. */
 const abandoned = new FinalizationRegistry<() => void>((release) => release());
 
-/** The same response, which calls back once: when its body was read to its end, failed or was cancelled; at once if it has none. */
+/** The same response. Calls back once: when its body is read to the end, fails or is cancelled; at once if it has none. */
 export function heldResponse(response: Response, release: () => void): Response {
   if (response.body === null) {
     release();
@@ -12,7 +12,7 @@ export function heldResponse(response: Response, release: () => void): Response 
   return held;
 }
 
-/** What the constructor cannot be told of a response, or takes only where it is usual: upstreams answer with 999, too. */
+/** Copies what the `Response` constructor does not accept: some properties, and unusual statuses such as 999. */
 function ofSameOrigin(made: Response, origin: Response): Response {
   const { status, statusText, ok, url, redirected, type } = origin;
   const clone = () => ofSameOrigin(Response.prototype.clone.call(made), made);
@@ -23,7 +23,7 @@ function ofSameOrigin(made: Response, origin: Response): Response {
   );
 }
 
-/** The same bytes; calls back once they were read to the end, failed or were cancelled: they may fail while nobody reads them. */
+/** The same bytes. Calls back once they are read to the end, fail or are cancelled; they may fail while nobody reads. */
 export function watched(body: ReadableStream<Uint8Array>, release: () => void): ReadableStream {
   const reader = body.getReader();
   reader.closed.then(release, release);
@@ -33,7 +33,7 @@ export function watched(body: ReadableStream<Uint8Array>, release: () => void): 
       try {
         const { done, value } = await reader.read();
         if (!done) {
-          // An empty chunk ends no read.
+          // An empty chunk would not complete a read.
           if (value.byteLength > 0) controller.enqueue(value);
           return;
         }

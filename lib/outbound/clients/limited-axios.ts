@@ -23,17 +23,17 @@ type Config = AxiosRequest & { readonly signal?: AbortSignal | undefined } & Axi
 type Adapter = (config: Config) => Promise<AxiosAnswer>;
 type Caller = OutboundCaller<AxiosRequest, AxiosAnswer>;
 
-/** Adapters of ours: they follow redirects unless they are told not to. */
+/** Our own adapters: they follow redirects unless the request says not to. */
 const ours = new WeakSet<Adapter>();
 
-/** What came of sending a request once: axios rejects for statuses that the caller does not want. */
+/** The outcome of sending a request once: axios rejects for statuses that the caller does not accept. */
 interface Outcome {
   readonly response: AxiosAnswer;
   readonly error: unknown;
   readonly isError: boolean;
 }
 
-/** Lets instances of axios wait for their turn: in the place of their adapter, so that each request is seen as it is sent. */
+/** Makes axios instances wait for their turn. It replaces the adapter, so that it sees each request as it is sent. */
 export function limitedAxios(caller: Caller): LimitedAxios {
   return {
     attach: (instance) => {
@@ -44,7 +44,7 @@ export function limitedAxios(caller: Caller): LimitedAxios {
       const adapter: Adapter = async (config) => {
         const send = await adapterOf(before, config);
         if (!isAttached) return send(config);
-        // What an adapter of the app makes of a redirect is its own.
+        // An adapter of the app handles redirects itself.
         const follows = typeof before !== 'function' || ours.has(before as Adapter);
         return follows ? sendFollowing(caller, send, config) : handOn(await sendLimited(caller, send, config), caller);
       };
@@ -58,7 +58,7 @@ export function limitedAxios(caller: Caller): LimitedAxios {
   };
 }
 
-/** Sends a request, and those to which redirects lead: each is a request of its own. */
+/** Sends a request, and those that redirects lead to: each is limited on its own. */
 async function sendFollowing(caller: Caller, send: Adapter, given: Config): Promise<AxiosAnswer> {
   const most = mostRedirects(given);
   if (most === 0) return handOn(await sendLimited(caller, send, given), caller);
@@ -85,7 +85,7 @@ async function sendFollowing(caller: Caller, send: Adapter, given: Config): Prom
   }
 }
 
-/** What came of a request in the end, and what it took. */
+/** The final outcome of a request, and its permit. */
 interface Sent {
   readonly outcome: Outcome;
   readonly permit: Permit;
@@ -113,7 +113,7 @@ async function sendLimited(caller: Caller, send: Adapter, config: Config, since?
   }
 }
 
-/** Waits for the next attempt. If the wait is ended, nobody gets the refusal. */
+/** Waits for the next attempt. If the wait is aborted, the refusal is dropped. */
 async function reenter(call: OutboundCall, waitMs: number, data: unknown): Promise<Permit | undefined> {
   try {
     return await call.reenter(waitMs);
@@ -123,7 +123,7 @@ async function reenter(call: OutboundCall, waitMs: number, data: unknown): Promi
   }
 }
 
-/** Nobody reads a body that comes as a stream. */
+/** Destroys a streamed body that nobody reads. */
 function discard(data: unknown): void {
   if (data instanceof ReadableStream) data.cancel().catch(() => undefined);
   else if (isStream(data)) (data as { destroy?: () => void }).destroy?.();
@@ -153,7 +153,7 @@ function handOn({ outcome: { response, error, isError }, permit }: Sent, caller:
   return response;
 }
 
-/** The adapter that an instance had: a function, or names that axios has functions for. */
+/** The adapter that an instance had before: a function, or names of adapters built into axios. */
 async function adapterOf(adapter: unknown, config: Config): Promise<Adapter> {
   if (typeof adapter === 'function') return adapter as Adapter;
   const { default: axios } = await import('axios');

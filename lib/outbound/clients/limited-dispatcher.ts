@@ -18,15 +18,15 @@ import { WaitingController } from './waiting-controller.js';
 type Dispatch = (request: DispatchedRequest, handler: DispatchHandler) => boolean;
 type Caller = OutboundCaller<DispatchedRequest, DispatchedResponse>;
 
-/** The bodies of refusals are kept, so that the last one can be handed on; of longer ones only so much. */
+/** The most bytes to keep of the body of a refusal, so that the last refusal can be handed on. */
 const MOST_KEPT = 1_000_000;
 
-/** An interceptor whose requests wait for their turn. */
+/** An interceptor that makes requests wait for their turn. */
 export function limitedDispatcher(caller: Caller): LimitedDispatcher {
   const interceptor =
     (dispatch: Dispatch): Dispatch =>
     (request, handler) => {
-      // It would never be told of a response, nor of an error.
+      // Such a handler would learn neither of a response nor of an error.
       if (typeof handler.onRequestStart !== 'function') throw new RateLimitArgumentError(outboundMessages.oldHandler());
       new LimitedRequest(caller, dispatch, request, handler).start();
       return true;
@@ -34,7 +34,7 @@ export function limitedDispatcher(caller: Caller): LimitedDispatcher {
   return interceptor as unknown as LimitedDispatcher;
 }
 
-/** A refusal that is not handed on yet. */
+/** A refusal that has not been handed on yet. */
 interface Refusal {
   readonly status: number;
   readonly headers: unknown;
@@ -42,13 +42,13 @@ interface Refusal {
   readonly waitMs: number;
   readonly chunks: Uint8Array[];
   length: number;
-  /** Ends a body that takes too long. */
+  /** Cuts off a body that takes too long. */
   readonly timeout: NodeJS.Timeout;
-  /** Whether its body was ended before it was over. */
+  /** Whether its body was cut off before its end. */
   isCut: boolean;
 }
 
-/** A request of undici, which stands between its dispatcher and the handler of the caller. */
+/** A request of undici. It stands between its dispatcher and the handler of the caller. */
 class LimitedRequest implements DispatchHandler {
   private readonly controller = new WaitingController();
   private readonly sent: SentCall;
@@ -69,7 +69,7 @@ class LimitedRequest implements DispatchHandler {
 
   start(): void {
     try {
-      // So that the caller can abort while it waits.
+      // Lets the caller abort while it waits.
       this.handler.onRequestStart?.(this.controller, {});
     } catch (error) {
       this.controller.abort(error as Error);
@@ -88,7 +88,7 @@ class LimitedRequest implements DispatchHandler {
   }
 
   onResponseStart(controller: DispatchController, status: number, headers: unknown, statusMessage?: string): void {
-    // What is only informational is followed by the response.
+    // Informational responses are followed by the final one.
     if (status >= 200) {
       const waitMs = this.answered(status, headers);
       if (waitMs !== undefined) {
@@ -125,7 +125,7 @@ class LimitedRequest implements DispatchHandler {
     this.handler.onResponseError?.(this.controller, error);
   }
 
-  /** Reads no more of a refusal: its body is long, or endless. */
+  /** Stops reading a refusal: its body is long, or endless. */
   private cut(controller: DispatchController): void {
     const { refusal } = this;
     if (refusal === undefined || refusal.isCut) return;
@@ -145,7 +145,7 @@ class LimitedRequest implements DispatchHandler {
     this.send();
   }
 
-  /** Waits until the upstream may be asked again. If there is no time, the refusal is the response. */
+  /** Waits until the upstream may be asked again. If there is not enough time, hands on the refusal as the response. */
   private async reenter(refusal: Refusal, trailers: unknown): Promise<void> {
     const { handler, controller } = this;
     clearTimeout(refusal.timeout);
@@ -166,7 +166,7 @@ class LimitedRequest implements DispatchHandler {
       for (const chunk of refusal.chunks) handler.onResponseData?.(controller, chunk);
       handler.onResponseEnd?.(controller, trailers);
     } catch (error) {
-      // What a handler throws fails its request, as undici does it.
+      // An exception of the handler fails its request, as in undici itself.
       handler.onResponseError?.(controller, error as Error);
     }
   }
@@ -180,7 +180,7 @@ class LimitedRequest implements DispatchHandler {
     }
   }
 
-  /** Tells what a response says, and how long to wait before the request is sent again, if it is. */
+  /** Reports what a response says, and returns how long to wait before the request is sent again; `undefined` if it is not. */
   private answered(status: number, headers: unknown): number | undefined {
     const { caller, sent } = this;
     const call = this.call!;

@@ -8,21 +8,21 @@ import type { Permit } from '../permit.js';
 
 /** The number of redirects that `fetch` follows. */
 const MOST_REDIRECTS = 20;
-/** `fetch` follows these. */
+/** The statuses that `fetch` follows. */
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** A response that is handed on, and what its request took. */
+/** A response to hand on, and the permit of its request. */
 interface Answered {
   readonly response: Response;
   readonly permit: Permit;
 }
 
-/** A `fetch` whose calls wait for their turn. Redirects are followed here, since each is a request of its own. */
+/** A `fetch` whose calls wait for their turn. It follows redirects itself, since each is limited on its own. */
 export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof fetch {
   return async (input, init) => {
     const since = performance.now();
     const first = new Request(input, init);
-    // What reads the body once more; a stream is sent once.
+    // Provides the body again; a stream can be sent only once.
     const again = bodyOf(first, init);
     let request = first;
     for (let redirects = 0; ; redirects++) {
@@ -34,7 +34,7 @@ export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof 
   };
 }
 
-/** Sends a request until it is answered by what is handed on. */
+/** Sends a request until there is a response to hand on. */
 async function sendLimited(
   caller: OutboundCaller<Request, Response>,
   request: Request,
@@ -59,26 +59,26 @@ async function sendLimited(
   }
 }
 
-/** Gives a body once more. */
+/** Returns the body for another attempt. */
 type BodyAgain = () => Promise<RequestInit['body']>;
 
-/** What gives the body once more; nothing of a stream. */
+/** A function that returns the body again; `undefined` for a stream. */
 function bodyOf(request: Request, init: RequestInit | undefined): BodyAgain | undefined {
   const given = init?.body;
   if (isStream(given)) return undefined;
   if (request.body === null) return () => Promise.resolve(null);
-  // A form gets another boundary each time, which the headers do not have.
+  // A form would get a new boundary each time, which the headers do not have.
   if (given !== undefined && given !== null && !(given instanceof FormData)) return () => Promise.resolve(given);
   const copy = request.clone();
   return () => copy.clone().arrayBuffer();
 }
 
-/** Whether redirects are followed, and can be here: what has to have a hash is compared by `fetch` itself, at the end. */
+/** Whether to follow redirects here. With an `integrity` hash, `fetch` itself has to follow them and compare at the end. */
 function isFollowed({ redirect, integrity }: Request): boolean {
   return redirect === 'follow' && integrity === '';
 }
 
-/** The request that a redirect asks for; nothing if the response is none. What the one before held is released. */
+/** The request that a redirect leads to; `undefined` if the response is not a redirect. Releases what the response held. */
 async function redirected(
   request: Request,
   response: Response,
@@ -90,7 +90,7 @@ async function redirected(
   try {
     const location = headers.get('location');
     if (location === null || !REDIRECTS.has(status)) return undefined;
-    // Node gives bytes as characters, and servers write UTF-8.
+    // Node decodes header bytes as latin1, but servers write UTF-8.
     const redirect = redirectOf(request, status, Buffer.from(location, 'latin1').toString());
     await permit.release();
     discard(response);
@@ -120,7 +120,7 @@ async function redirected(
   }
 }
 
-/** A response to which redirects led. */
+/** A response after redirects. */
 function asRedirected(response: Response): Response {
   const clone = () => asRedirected(Response.prototype.clone.call(response));
   return Object.defineProperties(response, {
@@ -129,12 +129,12 @@ function asRedirected(response: Response): Response {
   });
 }
 
-/** Sends a request. What it holds is released if it fails. */
+/** Sends a request. If it fails, releases what it holds. */
 async function send(request: Request, init: RequestInit | undefined, call: OutboundCall): Promise<Response> {
   try {
-    // The dispatcher of Node's own `fetch` is no part of the request.
+    // `Request` does not carry the dispatcher of Node's own `fetch`.
     const { dispatcher } = (init ?? {}) as { dispatcher?: unknown };
-    // With any option, a request forgets where it comes from.
+    // With any option, the constructor resets the referrer.
     const { referrer, referrerPolicy } = request;
     const options = {
       ...(isFollowed(request) && { redirect: 'manual', referrer, referrerPolicy }),
@@ -147,7 +147,7 @@ async function send(request: Request, init: RequestInit | undefined, call: Outbo
   }
 }
 
-/** Waits for the next attempt. If the wait is ended, nobody gets the refusal. */
+/** Waits for the next attempt. If the wait is aborted, the refusal is dropped. */
 async function reenter(call: OutboundCall, waitMs: number, refusal: Response): Promise<Permit | undefined> {
   try {
     return await call.reenter(waitMs);
@@ -157,12 +157,12 @@ async function reenter(call: OutboundCall, waitMs: number, refusal: Response): P
   }
 }
 
-/** Nobody reads it any more: its connection, and what was kept for it, are free. */
+/** Cancels a body that nobody reads any more, which frees its connection and buffers. */
 function discard({ body }: Response): void {
   if (body !== null && !body.locked) body.cancel().catch(() => undefined);
 }
 
-/** What parsers see of a response. */
+/** A response as parsers see it. */
 async function readable(response: Response, bodyMs: number | undefined): Promise<UpstreamResponse> {
   const { status, headers } = response;
   const receivedAt = Date.now();
@@ -179,7 +179,7 @@ function handOn(response: Response, permit: Permit, caller: OutboundCaller<Reque
       copies.push(next);
       return next;
     };
-    // A copy that nobody reads would keep all of the body.
+    // A copy that nobody reads would buffer the whole body.
     void caller.settle(permit, copy).then(() => copies.forEach(discard));
   }
   return permit.holds ? heldResponse(response, () => void permit.release()) : response;

@@ -1,11 +1,11 @@
-/** Headers that find a value by its name in lower case. */
+/** Headers that look up a value by its name in lower case. */
 export interface NamedHeaders {
   get(name: string): string | null;
 }
 
 /**
- * Finds headers in each form that clients have for them: an object, whose values may be lists; a flat list of names and values, also as
- * bytes; pairs; and what has `get` itself.
+ * Looks up headers in each form that clients use: an object, whose values may be lists; a flat list of names and values, which
+ * may be bytes; pairs; and objects with a `get` of their own.
  */
 export function namedHeaders(headers: unknown): NamedHeaders {
   const values = new Map<string, string>();

@@ -1,14 +1,14 @@
-/** What a request becomes that is redirected. */
+/** The request that a redirect leads to. */
 export interface Redirect {
   readonly url: URL;
   readonly method: string;
-  /** Whether it keeps its body, and what says of what kind that is. */
+  /** Whether the body is kept, and with it the headers that describe it. */
   readonly keepsBody: boolean;
-  /** Whether the headers may go there that are secret. */
+  /** Whether secret headers may be sent there. */
   readonly sameOrigin: boolean;
 }
 
-/** After these, clients repeat a POST as a GET. */
+/** After these statuses, clients repeat a POST as a GET. */
 const MOVED = new Set([301, 302]);
 const SEE_OTHER = 303;
 
@@ -17,7 +17,7 @@ export const BODY_HEADER = /^content-/i;
 /** Headers that belong to one origin. */
 export const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;
 
-/** Where a redirect leads to, as the Fetch standard has it. Throws for what is no URL of HTTP. */
+/** Where a redirect leads, by the rules of the Fetch standard. Throws if that is not an HTTP URL. */
 export function redirectOf(
   { url: from, method }: { readonly url: string; readonly method: string },
   status: number,

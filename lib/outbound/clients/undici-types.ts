@@ -1,7 +1,7 @@
 import type { ResponseHeaders } from '../headers/upstream-report.js';
 import type { OutboundOptions } from '../outbound-options.js';
 
-/** What functions see of a request that undici dispatches. */
+/** A request that undici dispatches, as the user's functions see it. */
 export interface DispatchedRequest {
   /** The origin of the URL. */
   readonly origin?: string | URL | undefined;
@@ -9,13 +9,13 @@ export interface DispatchedRequest {
   readonly path: string;
   /** The method. */
   readonly method: string;
-  /** The headers, in any form that undici takes. */
+  /** The headers, in any form that undici accepts. */
   readonly headers?: unknown;
-  /** The body, in any form that undici takes. */
+  /** The body, in any form that undici accepts. */
   readonly body?: unknown;
 }
 
-/** What functions see of a response that undici dispatches. */
+/** A response that undici dispatches, as the user's functions see it. */
 export interface DispatchedResponse {
   /** The HTTP status. */
   readonly status: number;
@@ -35,7 +35,7 @@ export type LimitedDispatcher = <Dispatch extends (options: never, handler: neve
   dispatch: Dispatch,
 ) => Dispatch;
 
-/** What undici tells handlers of a request, from its version 7 on. */
+/** The events of a request that undici reports to handlers, from version 7 on. */
 export interface DispatchHandler {
   onRequestStart?(controller: DispatchController, context: unknown): void;
   onRequestUpgrade?(controller: DispatchController, status: number, headers: unknown, socket: unknown): void;
@@ -45,7 +45,7 @@ export interface DispatchHandler {
   onResponseError?(controller: DispatchController, error: Error): void;
 }
 
-/** What handlers can do to a request. */
+/** What handlers can do with a request. */
 export interface DispatchController {
   readonly aborted: boolean;
   readonly paused: boolean;

@@ -1,6 +1,6 @@
 import type { DispatchController } from './undici-types.js';
 
-/** What a handler can do to a request whether it waits or is on its way: it has one controller for all attempts. */
+/** Controls a request whether it waits or has been sent: a handler has one controller for all attempts. */
 export class WaitingController implements DispatchController {
   private readonly abortion = new AbortController();
   private current: DispatchController | undefined;
@@ -31,7 +31,7 @@ export class WaitingController implements DispatchController {
     return this.current?.rawTrailers;
   }
 
-  /** An attempt is on its way. */
+  /** Takes the controller of an attempt that was sent. */
   follow(controller: DispatchController): void {
     this.current = controller;
     if (this.aborted) controller.abort(this.reason!);

@@ -1,4 +1,4 @@
-/** Longer values of fields are not read. */
+/** The longest field value to read. */
 const LONGEST = 4096;
 
 const DECIMAL = /^\d{1,17}(?:\.\d{1,17})?$/;
@@ -14,7 +14,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 const PARTS = /(\d{1,17}(?:\.\d{1,17})?)(ms|us|µs|ns|d|h|m|s)/gy;
 
-/** The value of a field without the white space around it; nothing if it is absent, empty or of no sensible length. */
+/** The value of a field without surrounding white space; `undefined` if it is absent, empty or too long. */
 export function textOf(headers: { get(name: string): string | null }, name: string): string | undefined {
   const value: unknown = headers.get(name);
   if (typeof value !== 'string' || value.length > LONGEST) return undefined;
@@ -22,12 +22,12 @@ export function textOf(headers: { get(name: string): string | null }, name: stri
   return text === '' ? undefined : text;
 }
 
-/** A number >= 0; nothing of what is none, negative ones included. */
+/** A number >= 0; `undefined` for anything else, negative numbers included. */
 export function decimal(text: string | undefined): number | undefined {
   return text !== undefined && DECIMAL.test(text) ? Number(text) : undefined;
 }
 
-/** Whole units: of a part of a unit nothing can be used. */
+/** Whole units, rounded down: a fraction of a unit is of no use. */
 export function units(text: string | undefined): number | undefined {
   const value = decimal(text);
   return value === undefined ? undefined : Math.floor(value);
@@ -45,12 +45,12 @@ export function lengthOfTime(text: string | undefined): number | undefined {
   return read > 0 && read === text.length ? total : undefined;
 }
 
-/** A date of RFC 9110 or RFC 3339, in milliseconds since the epoch; no other text that JavaScript takes for a date. */
+/** A date of RFC 9110 or RFC 3339, in milliseconds since the epoch; no other text that JavaScript accepts as a date. */
 export function date(text: string | undefined): number | undefined {
   if (text === undefined || text.length > 64) return undefined;
   if (!/^[A-Z][a-z]{2,8}, |^[A-Z][a-z]{2} [A-Z][a-z]{2} |^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}/.test(text))
     return undefined;
-  // The form of asctime has no zone, and means UTC.
+  // The asctime form has no zone, and means UTC.
   const time = Date.parse(/^[A-Z][a-z]{2} /.test(text) ? `${text} GMT` : text);
   return Number.isFinite(time) ? time : undefined;
 }

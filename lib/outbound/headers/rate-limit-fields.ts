@@ -3,7 +3,7 @@ import { textOf, units } from './field-values.js';
 import { resetAfterMs } from './reset-time.js';
 import type { UpstreamLimit, UpstreamResponse } from './upstream-report.js';
 
-/** What `RateLimit-Policy` says of a limit. */
+/** A limit in `RateLimit-Policy`. */
 interface Policy {
   readonly name: string;
   readonly unit: string | undefined;
@@ -11,7 +11,7 @@ interface Policy {
   readonly windowMs: number | undefined;
 }
 
-/** Reads `RateLimit` and `RateLimit-Policy` in each form that the drafts 3 to 11 of `draft-ietf-httpapi-ratelimit-headers` gave them. */
+/** Reads `RateLimit` and `RateLimit-Policy` in every form of drafts 3 to 11 of `draft-ietf-httpapi-ratelimit-headers`. */
 export function rateLimitFields(response: UpstreamResponse): UpstreamLimit[] {
   const policies = policiesOf(textOf(response.headers, 'ratelimit-policy'));
   const state = textOf(response.headers, 'ratelimit');
@@ -45,7 +45,7 @@ function dictionary(text: string, policies: readonly Policy[]): UpstreamLimit[] 
   return [{ name: '', ...ofQuota(quota, policies), quota, remaining, resetAfterMs: seconds(value('reset')) }];
 }
 
-/** Drafts 3 to 6: three fields; the first may have the policies behind it, as `100, 100;w=60`. */
+/** Drafts 3 to 6: three fields; the first may be followed by the policies, as in `100, 100;w=60`. */
 function separateFields(response: UpstreamResponse, policies: readonly Policy[]): UpstreamLimit[] {
   const remaining = units(textOf(response.headers, 'ratelimit-remaining'));
   if (remaining === undefined) return [];
@@ -57,13 +57,13 @@ function separateFields(response: UpstreamResponse, policies: readonly Policy[])
   ];
 }
 
-/** The policy whose quota is that of the limit that is told. */
+/** The policy that has the quota of the reported limit. */
 function ofQuota(quota: number | undefined, policies: readonly Policy[]): Pick<Policy, 'unit' | 'windowMs'> {
   const policy = policies.find((each) => each.quota === quota);
   return { unit: policy?.unit, windowMs: policy?.windowMs };
 }
 
-/** Of drafts 8 to 11 `"default";q=100;w=60;qu="requests"`, and of earlier ones `100;w=60`. */
+/** In drafts 8 to 11 `"default";q=100;w=60;qu="requests"`, in earlier ones `100;w=60`. */
 function policiesOf(text: string | undefined): Policy[] {
   if (text === undefined) return [];
   return itemsOf(text).map(([value, parameters]) => {
@@ -78,7 +78,7 @@ function policiesOf(text: string | undefined): Policy[] {
   });
 }
 
-/** The members of a list that are no lists themselves. */
+/** The members of a list, except inner lists. */
 function itemsOf(text: string): Item[] {
   const members = attempt(() => parseList(text)) ?? [];
   return members.filter((member): member is Item => !Array.isArray(member[0]));
@@ -96,7 +96,7 @@ function seconds(value: unknown): number | undefined {
   return typeof value === 'number' && value >= 0 ? value * 1000 : undefined;
 }
 
-/** Of a field that is none of its kind nothing is read. */
+/** Parses a field; `undefined` if it is malformed. */
 function attempt<T>(parse: () => T): T | undefined {
   try {
     return parse();

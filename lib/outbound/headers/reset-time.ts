@@ -1,23 +1,23 @@
 import { date, decimal, lengthOfTime, textOf } from './field-values.js';
 import type { UpstreamResponse } from './upstream-report.js';
 
-/** From here on a number is a time since the epoch in seconds (1973), and in milliseconds (1973, too). */
+/** Numbers from here on are seconds since the epoch (from 1973), and numbers a thousand times as large are milliseconds. */
 const EPOCH_SECONDS = 1e8;
 const EPOCH_MS = 1e11;
-/** More seconds than a day has are milliseconds. */
+/** Larger numbers than the seconds of a day are milliseconds. */
 const MOST_SECONDS = 86_400;
-/** The upstream's clock is believed to be ours, unless its `Date` differs by more: that one has whole seconds, and came a while ago. */
+/** Smaller differences between `Date` and our clock are ignored: `Date` has whole seconds and is a little old on arrival. */
 const MOST_SKEW_MS = 5000;
 
-/** The time at which a response was made, in milliseconds since the epoch, on the upstream's clock. */
+/** When a response was made: milliseconds since the epoch by the upstream's clock. */
 export function upstreamNow({ headers, receivedAt }: UpstreamResponse): number {
-  const told = date(textOf(headers, 'date'));
-  return told === undefined || Math.abs(told - receivedAt) <= MOST_SKEW_MS ? receivedAt : told;
+  const sent = date(textOf(headers, 'date'));
+  return sent === undefined || Math.abs(sent - receivedAt) <= MOST_SKEW_MS ? receivedAt : sent;
 }
 
 /**
- * Reads when a limit is reset, in milliseconds from now: of seconds or milliseconds from now, of a time since the epoch in either,
- * of a date, or of a length of time such as `6m0s`. A time that is over is now.
+ * Reads when a limit is reset, in milliseconds from now. The field may hold seconds or milliseconds, from now or since the epoch,
+ * a date, or a length of time such as `6m0s`. A time in the past becomes now.
  */
 export function resetAfterMs(response: UpstreamResponse, name: string): number | undefined {
   const text = textOf(response.headers, name);
@@ -32,7 +32,7 @@ export function resetAfterMs(response: UpstreamResponse, name: string): number |
   return number > MOST_SECONDS ? number : number * 1000;
 }
 
-/** Reads `Retry-After`: seconds, which some give with a part, or a date; and `Retry-After-Ms`, which is finer. */
+/** Reads `Retry-After` (seconds, possibly with a fraction, or a date) and the finer `Retry-After-Ms`. */
 export function retryAfterMs(response: UpstreamResponse): number | undefined {
   const fine = decimal(textOf(response.headers, 'retry-after-ms'));
   if (fine !== undefined) return fine;

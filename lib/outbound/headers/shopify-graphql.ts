@@ -1,6 +1,6 @@
 import type { UpstreamReport, UpstreamResponse } from './upstream-report.js';
 
-/** Looks up a path in parsed JSON, of which nothing is known. */
+/** Looks up a path in parsed JSON of unknown shape. */
 function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>
@@ -15,7 +15,7 @@ function amount(value: unknown): number | undefined {
   return typeof value === 'number' && value >= 0 && value < Infinity ? value : undefined;
 }
 
-/** Reads the calculated cost of Shopify's GraphQL APIs, which stands in the body: points that are left, and how fast they come back. */
+/** Reads the calculated cost of Shopify's GraphQL APIs from the body: the points left, and how fast they are restored. */
 export function shopifyGraphqlLimits({ body }: UpstreamResponse): Pick<UpstreamReport, 'limits' | 'refused'> {
   const status = at(body, 'extensions', 'cost', 'throttleStatus');
   const quota = amount(at(status, 'maximumAvailable'));

@@ -1,6 +1,6 @@
-/** Headers, which find a value by its name in lower case. */
+/** Headers that look up a value by its name in lower case. */
 export interface ResponseHeaders {
-  /** The value of a header; several of them are joined. */
+  /** The value of a header; several values are joined. */
   get(name: string): string | null;
 }
 
@@ -8,43 +8,43 @@ export interface ResponseHeaders {
 export interface UpstreamResponse {
   /** The HTTP status. */
   readonly status: number;
-  /** The headers: those of `fetch`, or anything that finds a value by its name in lower case. */
+  /** The headers: those of `fetch`, or any object that looks up a value by its name in lower case. */
   readonly headers: ResponseHeaders;
-  /** The body, read as JSON, where the parser asked for it; nothing if it is none. */
+  /** The body as parsed JSON, if the parser asked for it; `undefined` if it is not JSON. */
   readonly body?: unknown;
-  /** When the response came: milliseconds since the epoch, on this process's clock. */
+  /** When the response came: milliseconds since the epoch by this process's clock. */
   readonly receivedAt: number;
 }
 
-/** What an upstream says of one of its limits. */
+/** What an upstream reports of one of its limits. */
 export interface UpstreamLimit {
-  /** The upstream's name of it, such as `'tokens'`; empty if it has none. */
+  /** The upstream's name for it, such as `'tokens'`; empty if it has none. */
   readonly name: string;
   /**
    * What it counts, such as `'requests'` or `'tokens'`.
    * @default what a call costs
    */
   readonly unit?: string | undefined;
-  /** The most units of a window, if that is told. */
+  /** The most units of a window, if reported. */
   readonly quota?: number | undefined;
-  /** The units that are left, if that is told. */
+  /** The units that are left, if reported. */
   readonly remaining?: number | undefined;
-  /** Milliseconds until all units are there again, if that is told. */
+  /** Milliseconds until all units are back, if reported. */
   readonly resetAfterMs?: number | undefined;
-  /** The length of its window in milliseconds, if that is told. */
+  /** The length of its window in milliseconds, if reported. */
   readonly windowMs?: number | undefined;
   /**
-   * Whether units come back all at once at the reset, or little by little until then.
+   * Whether units come back all at once at the reset, or gradually until then.
    * @default 'at-reset'
    */
   readonly refill?: 'at-reset' | 'gradual' | undefined;
 }
 
-/** What a response says of the upstream's limits. */
+/** What a response reports of the upstream's limits. */
 export interface UpstreamReport {
-  /** What is left of each limit; none if nothing is told. */
+  /** What is left of each limit; empty if nothing is reported. */
   readonly limits: readonly UpstreamLimit[];
-  /** Milliseconds until another call may be made, if that is told. */
+  /** Milliseconds until another call may be made, if reported. */
   readonly retryAfterMs?: number | undefined;
   /**
    * Whether a limit refused the call.
@@ -53,5 +53,5 @@ export interface UpstreamReport {
   readonly refused?: boolean | undefined;
 }
 
-/** Reads what a response says of limits; nothing if it says nothing. If it throws, nothing is learnt. */
+/** Reads what a response reports of limits; `undefined` if it reports nothing. If it throws, nothing is learnt. */
 export type UpstreamParser = (response: UpstreamResponse) => UpstreamReport | undefined;

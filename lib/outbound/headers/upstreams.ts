@@ -5,14 +5,14 @@ import { shopifyGraphqlLimits } from './shopify-graphql.js';
 import type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './upstream-report.js';
 import { xRateLimitFields } from './x-rate-limit.js';
 
-/** How an upstream tells of its limits. */
+/** How an upstream reports its limits. */
 export interface Upstream {
-  /** The page that says so. */
+  /** The upstream's documentation of it. */
   readonly documentation: string;
   /** The headers, or the part of the body, that are read. */
   readonly reads: readonly string[];
   /**
-   * Whether the parser needs the body, read as JSON.
+   * Whether the parser needs the body as parsed JSON.
    * @default false
    */
   readonly readsBody?: boolean;
@@ -20,10 +20,10 @@ export interface Upstream {
   readonly parse: UpstreamParser;
 }
 
-/** OpenAI tells the tokens of a project beside those of the organization. */
+/** OpenAI reports the tokens of a project beside those of the organization. */
 const PROJECT_TOKENS = 'project-tokens';
 
-/** Limits whose fields are told by their names: `x-ratelimit-remaining-tokens`. */
+/** Limits whose unit is part of the field name: `x-ratelimit-remaining-tokens`. */
 function ofUnits(
   response: UpstreamResponse,
   names: readonly string[],
@@ -49,25 +49,25 @@ const anthropic = (response: UpstreamResponse) =>
     (what, name) => `anthropic-ratelimit-${name}-${what}`,
   );
 
-/** The bucket of the REST API, as `32/40`: units used, and the most of them. */
+/** The bucket of the REST API, as `32/40`: used units and the bucket's size. */
 function shopify({ headers }: UpstreamResponse): UpstreamLimit[] {
   const [used, quota, ...rest] = (textOf(headers, 'x-shopify-shop-api-call-limit') ?? '').split('/').map(decimal);
   if (used === undefined || quota === undefined || rest.length > 0) return [];
   return [{ name: '', unit: 'requests', quota, remaining: Math.max(0, quota - used), refill: 'gradual' }];
 }
 
-/** GitHub refuses with 403, too, and then says how long, or that nothing is left. */
+/** GitHub also refuses with 403, and then sends a wait, or that nothing is left. */
 function githubRefused({ status, headers }: UpstreamResponse): boolean | undefined {
   if (status !== 403) return undefined;
   return textOf(headers, 'retry-after') !== undefined || textOf(headers, 'x-ratelimit-remaining') === '0';
 }
 
-/** What to wait after a refusal that does not say how long: until the reset if nothing is left, else a minute. */
+/** The wait after a refusal that has none: until the reset if nothing is left, else a minute. */
 const GITHUB_WAIT_MS = 60_000;
 
 function githubWait(response: UpstreamResponse, isRefused: boolean): number | undefined {
-  const told = retryAfterMs(response);
-  if (told !== undefined || !isRefused) return told;
+  const wait = retryAfterMs(response);
+  if (wait !== undefined || !isRefused) return wait;
   const isEmpty = textOf(response.headers, 'x-ratelimit-remaining') === '0';
   return (isEmpty ? resetAfterMs(response, 'x-ratelimit-reset') : undefined) ?? GITHUB_WAIT_MS;
 }
@@ -81,7 +81,7 @@ function github(response: UpstreamResponse): UpstreamReport {
   };
 }
 
-/** The name of an upstream whose limits are known. */
+/** The name of a known upstream. */
 export type UpstreamName =
   | 'rate-limit'
   | 'x-rate-limit'
@@ -94,7 +94,7 @@ export type UpstreamName =
   | 'slack'
   | 'discord';
 
-/** The upstreams whose limits are known, by the names that the option `parser` takes. */
+/** The known upstreams, by the names that the option `parser` takes. */
 export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
   'rate-limit': {
     documentation: 'https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/',
@@ -162,7 +162,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
   },
   stripe: {
     documentation: 'https://docs.stripe.com/rate-limits',
-    // It says why it refused, in Stripe-Rate-Limited-Reason, and neither how long nor how much is left.
+    // It sends the reason of a refusal in Stripe-Rate-Limited-Reason, but neither a wait nor what is left.
     reads: ['Retry-After'],
     parse: (response) => ({ limits: [], retryAfterMs: retryAfterMs(response) }),
   },
@@ -188,8 +188,8 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
 };
 
 /**
- * Reads what a response of any upstream says of limits in its headers: the `RateLimit` fields, and what the upstreams of the table
- * have of their own. It is the parser of calls that name none.
+ * Reads the limits that a response of any upstream reports in its headers: the `RateLimit` fields, and the known upstreams' own
+ * fields. It is the default parser of calls.
  */
 export const parseUpstream: UpstreamParser = (response) => {
   const known = [rateLimitFields, anthropic, openai, shopify];

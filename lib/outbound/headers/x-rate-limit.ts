@@ -2,10 +2,10 @@ import { textOf, units } from './field-values.js';
 import { resetAfterMs } from './reset-time.js';
 import type { UpstreamLimit, UpstreamResponse } from './upstream-report.js';
 
-/** The beginnings that these fields have at different upstreams. */
+/** The prefixes that different upstreams give these fields. */
 const PREFIXES = ['x-ratelimit', 'x-rate-limit'];
 
-/** Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`; also those that are written `X-Rate-Limit`, and a finer `-Reset-After`. */
+/** Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, also when spelt `X-Rate-Limit`, and the finer `-Reset-After`. */
 export function xRateLimitFields(response: UpstreamResponse, name = ''): UpstreamLimit[] {
   for (const prefix of PREFIXES) {
     const remaining = units(textOf(response.headers, `${prefix}-remaining`));

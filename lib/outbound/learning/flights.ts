@@ -4,28 +4,28 @@ import type { Lesson, RateLesson } from '../../stores/lesson.js';
 import type { Store } from '../../stores/store.js';
 import type { LearnedRules } from './learned-rules.js';
 
-/** So much more than is in flight is told: calls of others are on their way as ours are, and nobody tells of them. */
+/** The share to add to what is in flight: other clients have calls on their way as well, which nobody reports. */
 const MARGIN = 1 / 4;
 const LEAST_MARGIN = 2;
-/** Random numbers of Node are below this. */
+/** Node's random integers are limited to this range. */
 const INSTANCES = 2 ** 48 - 1;
 
-/** What an answer says, to be told with what is in flight. */
-export type Told = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
-  /** What it says of the rate, if the limit has none of its own. */
+/** What an answer teaches; reported together with what is in flight. */
+export type AnswerLesson = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
+  /** What it teaches about the rate, if the limit has none of its own. */
   readonly rate?: Omit<RateLesson, 'largest' | 'slowestMs'>;
 };
 
 /** The units of a counter that are in flight. */
 interface Flight {
   units: number;
-  /** The units that are asked for just now: some of them go out. */
+  /** The units that are being asked for; some of them will be granted and sent. */
   asking: number;
-  /** Whether the store is about to be told. */
-  isTelling: boolean;
+  /** Whether a report to the store is scheduled. */
+  isReporting: boolean;
 }
 
-/** What this process has in flight: units that were charged for calls that the upstream has not answered yet. */
+/** What this process has in flight: units charged for calls that the upstream has not answered yet. */
 export class Flights {
   private readonly flights = new Map<string, Flight>();
   private readonly instance = randomInt(INSTANCES);
@@ -37,43 +37,43 @@ export class Flights {
     private readonly onError: (error: unknown) => void,
   ) {}
 
-  /** A call goes out. The store is told once a turn of the event loop. */
+  /** Counts a call that is sent. Reports to the store once for each turn of the event loop. */
   begin(counter: Counter, units: number): void {
     const flight = this.flightOf(counter);
     flight.units += units;
-    if (flight.asking === 0) this.tellSoon(counter, flight);
+    if (flight.asking === 0) this.reportSoon(counter, flight);
   }
 
   /**
-   * The store is about to be asked for units. First it brings what it knows of the upstream into the counter, and for other instances
-   * these units are in flight from then on. Never rejects.
+   * Announces units before the store is asked for them. The store first brings what it knows of the upstream into the counter,
+   * and other instances count these units as in flight from now on. Never rejects.
    */
   ask(counter: Counter, units: number): Promise<void> {
     const flight = this.flightOf(counter);
-    const told = this.tell(counter, { ageMs: 0, inFlight: inFlightOf(flight), asking: units });
+    const reporting = this.report(counter, { ageMs: 0, inFlight: inFlightOf(flight), asking: units });
     flight.asking += units;
-    return told;
+    return reporting;
   }
 
-  /** The store has answered: what it gave goes out in this turn of the event loop. */
-  asked(counter: Counter, units: number): void {
+  /** Notes that the store has answered. The units that it granted are sent in this turn of the event loop. */
+  storeAnswered(counter: Counter, units: number): void {
     setImmediate(() => {
       const flight = this.flightOf(counter);
       flight.asking -= units;
-      this.tellSoon(counter, flight);
+      this.reportSoon(counter, flight);
     });
   }
 
-  /** A call was answered, or failed. The store is told, with what the answer said. */
-  end(counter: Counter, units: number, lesson: Told): void {
+  /** Ends a call that was answered or has failed. Reports to the store, with what the answer taught. */
+  end(counter: Counter, units: number, lesson: AnswerLesson): void {
     const flight = this.flightOf(counter);
     flight.units = Math.max(0, flight.units - units);
     const saysNothing = lesson.remaining === undefined && lesson.blockMs === undefined;
-    if (units > 0 || !saysNothing) void this.tell(counter, { ...lesson, inFlight: inFlightOf(flight) });
+    if (units > 0 || !saysNothing) void this.report(counter, { ...lesson, inFlight: inFlightOf(flight) });
     this.forgetEmpty(counter, flight);
   }
 
-  /** Resolves when the store has been told all that is on its way. */
+  /** Resolves when all reports on their way have reached the store. */
   async settled(): Promise<void> {
     await Promise.all(this.pending);
   }
@@ -81,36 +81,36 @@ export class Flights {
   private flightOf(counter: Counter): Flight {
     const key = lineageId(counter.limit, counter.identity);
     let flight = this.flights.get(key);
-    if (flight === undefined) this.flights.set(key, (flight = { units: 0, asking: 0, isTelling: false }));
+    if (flight === undefined) this.flights.set(key, (flight = { units: 0, asking: 0, isReporting: false }));
     return flight;
   }
 
-  private forgetEmpty({ limit, identity }: Counter, { units, asking, isTelling }: Flight): void {
-    if (units === 0 && asking === 0 && !isTelling) this.flights.delete(lineageId(limit, identity));
+  private forgetEmpty({ limit, identity }: Counter, { units, asking, isReporting }: Flight): void {
+    if (units === 0 && asking === 0 && !isReporting) this.flights.delete(lineageId(limit, identity));
   }
 
-  private tellSoon(counter: Counter, flight: Flight): void {
-    if (flight.isTelling) return;
-    flight.isTelling = true;
+  private reportSoon(counter: Counter, flight: Flight): void {
+    if (flight.isReporting) return;
+    flight.isReporting = true;
     queueMicrotask(() => {
-      flight.isTelling = false;
-      void this.tell(counter, { ageMs: 0, inFlight: inFlightOf(flight) });
+      flight.isReporting = false;
+      void this.report(counter, { ageMs: 0, inFlight: inFlightOf(flight) });
       this.forgetEmpty(counter, flight);
     });
   }
 
-  private tell(counter: Counter, lesson: Told & Pick<Lesson, 'inFlight'>): Promise<void> {
-    const told: Promise<void> = this.learn(counter, lesson)
+  private report(counter: Counter, lesson: AnswerLesson & Pick<Lesson, 'inFlight'>): Promise<void> {
+    const reporting: Promise<void> = this.learn(counter, lesson)
       .catch(this.onError)
-      .finally(() => this.pending.delete(told));
-    this.pending.add(told);
-    return told;
+      .finally(() => this.pending.delete(reporting));
+    this.pending.add(reporting);
+    return reporting;
   }
 
-  /** A store of the app may know nothing of it, or throw at once. */
-  private async learn(counter: Counter, { rate, ...told }: Told & Pick<Lesson, 'inFlight'>): Promise<void> {
+  /** An app's own store may not support it, or throw synchronously. */
+  private async learn(counter: Counter, { rate, ...answer }: AnswerLesson & Pick<Lesson, 'inFlight'>): Promise<void> {
     const { limit, identity } = counter;
-    const lesson: Lesson = { ...told, instance: this.instance };
+    const lesson: Lesson = { ...answer, instance: this.instance };
     const rule = this.learned.of(limit);
     if (rule === undefined) {
       await this.store.learn?.(counter, lesson);
@@ -122,7 +122,7 @@ export class Flights {
   }
 }
 
-/** What is in flight, and what may be. */
+/** What is in flight, with a margin for what may be. */
 function inFlightOf({ units, asking }: Flight): number {
   const sum = units + asking;
   return sum === 0 ? 0 : sum + Math.max(LEAST_MARGIN, Math.ceil(sum * MARGIN));

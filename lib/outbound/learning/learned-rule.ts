@@ -4,18 +4,18 @@ import type { Rule } from '../../rules/rule.js';
 import type { LearntRate, RateLesson } from '../../stores/lesson.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 
-/** What calls ask of a limit: one whose rate was configured, or learnt. */
+/** The part of a rule that calls need, whether its rate is configured or learnt. */
 export type OutboundRule = Pick<Rule, 'name' | 'limit' | 'usualLimit' | 'onChange' | 'fixedCost' | 'fixedPriority'>;
 
-/** The rate of keys of which nothing has been learnt. */
+/** The rate of keys about which nothing has been learnt. */
 const FIRST: LearntRate = { rate: 60, intervalMs: 60_000, burst: 1 };
 /** The longest time between two calls, however slow the upstream seems. */
 const SLOWEST_MS = 60_000;
 /** The largest cost that a limit without a rate allows. */
 export const LARGEST_COST = 1e9;
-/** No scale of the algorithm has a larger weight. */
+/** The largest weight that any scale of the algorithm has. */
 const MOST_WEIGHT = 2 ** 52 - 1;
-/** How many keys are remembered, and how many bytes they may take; the least recently used goes first. */
+/** How many keys are remembered, and how many bytes they may take; the least recently used is evicted first. */
 const MAX_KEYS = 10_000;
 const MAX_BYTES = 20_000_000;
 const KEY_BYTES = 1000;
@@ -33,14 +33,14 @@ class LearnedKey extends Kept {
   }
 }
 
-/** A limit without a configured rate: the store says which one holds for a key, of what all instances of the app found out. */
+/** A limit without a configured rate. The store returns the rate of a key, from what all instances of the app have learnt. */
 export class LearnedRule implements OutboundRule {
   readonly fixedCost = 1;
   readonly fixedPriority = undefined;
   private readonly keys = new BoundedMap<LearnedKey>(MAX_KEYS, MAX_BYTES);
   private slowestMs = SLOWEST_MS;
 
-  /** `limit` allows what a key may of which nothing has been learnt. */
+  /** `limit` applies to keys about which nothing has been learnt. */
   constructor(readonly limit: CompiledLimit) {}
 
   get name(): string {
@@ -51,15 +51,15 @@ export class LearnedRule implements OutboundRule {
     return this.keys.get(identity)?.limit ?? this.limit;
   }
 
-  /** Its rate changes only by what it learns, and those who wait ask anew then. */
+  /** Its rate changes only by learning, after which waiting calls ask again anyway. */
   onChange(): void {}
 
-  /** No wait that an upstream causes is longer. */
+  /** Sets the longest wait that an upstream can cause. */
   waitAtMost(ms: number): void {
     this.slowestMs = Math.min(this.slowestMs, ms);
   }
 
-  /** A call of so many units is to go out. */
+  /** Notes the cost of a call that is about to be sent. */
   noteCost(identity: string, cost: number): void {
     const known = this.keys.get(identity);
     if (known === undefined ? cost <= 1 : cost <= known.largest) return;
@@ -68,12 +68,12 @@ export class LearnedRule implements OutboundRule {
     this.keep(key, key.rate);
   }
 
-  /** What the store is told of a key, besides what an answer says. */
+  /** What is reported about a key besides what an answer teaches. */
   lessonOf(identity: string): Pick<RateLesson, 'largest' | 'slowestMs'> {
     return { largest: this.keys.get(identity)?.largest ?? 1, slowestMs: this.slowestMs };
   }
 
-  /** Takes over what all instances learnt. */
+  /** Takes over what all instances have learnt. */
   learn(identity: string, rate: LearntRate): void {
     this.keep(this.keys.get(identity) ?? new LearnedKey(identity, this.limit), rate);
   }

@@ -6,10 +6,10 @@ import { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { LimitRegistry } from '../../rules/limit-registry.js';
 import { LearnedRule } from './learned-rule.js';
 
-/** The value of `algo` that says so. */
+/** The value of `algo` for limits whose rate is learnt. */
 const LEARNED = 'learned';
 const KNOWN = ['algo', 'name'] as const;
-/** What a key may of which nothing has been learnt: a call a second. */
+/** What a key may do about which nothing has been learnt: one call a second. */
 const FIRST = { algo: 'gcra', rate: 60, interval: 60_000, burst: 1 } as const;
 
 /** The limits of an app whose rates are learnt. */
@@ -19,12 +19,12 @@ export class LearnedRules {
 
   constructor(private readonly registry: LimitRegistry) {}
 
-  /** Whether a definition is one of a limit whose rate is learnt. */
+  /** Whether a definition is that of a limit whose rate is learnt. */
   static defines(definition: unknown): boolean {
     return typeof definition === 'object' && definition !== null && (definition as { algo?: unknown }).algo === LEARNED;
   }
 
-  /** The rule of a definition: the same for all of that name. Throws `RateLimitConfigError`. */
+  /** The rule of a definition: the same one for each name. Throws `RateLimitConfigError`. */
   rule(definition: object, location: string): LearnedRule {
     for (const [option, value] of Object.entries(definition)) {
       if ((KNOWN as readonly string[]).includes(option) || value === undefined) continue;
@@ -45,7 +45,7 @@ export class LearnedRules {
     return rule;
   }
 
-  /** The rule that a limit is of, if its rate is learnt. */
+  /** The rule that a limit belongs to, if its rate is learnt. */
   of({ lineage }: CompiledLimit): LearnedRule | undefined {
     return this.byLineage.get(lineage);
   }

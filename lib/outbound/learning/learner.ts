@@ -5,34 +5,34 @@ import type { UpstreamLimit } from '../headers/upstream-report.js';
 import { chooseLimit, type LearnTerms, windowOf } from './choose-limit.js';
 import type { Flights } from './flights.js';
 
-/** Has limits learn what an upstream says of its own, for all instances of the app. */
+/** Lets limits learn what an upstream reports of its own, for all instances of the app. */
 export class Learner {
   constructor(
     private readonly flights: Flights,
     private readonly terms: LearnTerms,
   ) {}
 
-  /** Limits are about to be asked for so many units. */
+  /** Called before limits are asked for units. */
   async ask(entries: readonly CheckEntry[]): Promise<void> {
     await Promise.all(entries.filter(isCounted).map((entry) => this.flights.ask(entry, entry.cost)));
   }
 
-  /** Limits have answered. */
+  /** Called when limits have answered. */
   asked(entries: readonly CheckEntry[]): void {
-    for (const entry of entries) if (isCounted(entry)) this.flights.asked(entry, entry.cost);
+    for (const entry of entries) if (isCounted(entry)) this.flights.storeAnswered(entry, entry.cost);
   }
 
-  /** A call goes out now. */
+  /** Called when a call is sent. */
   sent(entries: readonly CheckEntry[]): void {
     for (const entry of entries) if (isCounted(entry)) this.flights.begin(entry, entry.cost);
   }
 
-  /** A call failed: nothing is known of it. */
+  /** Called when a call fails, which teaches nothing. */
   failed(entries: readonly CheckEntry[]): void {
     for (const entry of entries) if (isCounted(entry)) this.flights.end(entry, entry.cost, { ageMs: 0 });
   }
 
-  /** A call was answered, which was sent so many milliseconds ago. */
+  /** Called when a call is answered, `ageMs` milliseconds after it was sent. */
   answered(entries: readonly CheckEntry[], { limits, retryAfterMs, refused }: ReadReport, ageMs: number): void {
     const blockMs = refused ? retryAfterMs : undefined;
     for (const entry of entries) {
@@ -51,12 +51,12 @@ function lessonOf(limit: UpstreamLimit | undefined): Pick<Lesson, 'remaining' | 
   return { remaining, resetAfterMs, window: refill === 'gradual' ? undefined : windowOf(limit) };
 }
 
-/** Larger products of units and milliseconds are no sensible rate. */
+/** Larger products of units and milliseconds are not a plausible rate. */
 const MOST_WEIGHT = 2 ** 51;
-/** From which share of the quota on the time until all of it is there again says how fast it comes back. */
+/** The time until all units are back shows how fast they come back, if at least this share of the quota is missing. */
 const TELLING_SHARE = 1 / 10;
 
-/** The quota of the upstream, and in which time all of it comes back, where that is told. */
+/** The quota of the upstream, and the time in which all of it comes back, if reported. */
 function quotaOf(limit: UpstreamLimit | undefined): Pick<RateLesson, 'quota' | 'windowMs'> {
   const { quota = 0, remaining = 0, resetAfterMs = 0, windowMs = 0, refill } = limit ?? {};
   const used = quota - remaining;
@@ -66,7 +66,7 @@ function quotaOf(limit: UpstreamLimit | undefined): Pick<RateLesson, 'quota' | '
   return { quota, windowMs: window > 0 ? window : undefined };
 }
 
-/** Units that are held follow no upstream's count. */
+/** Held units follow no count of an upstream. */
 function isCounted({ limit }: CheckEntry): boolean {
   return !limit.off && limit.algorithm.holding === undefined;
 }
