@@ -17,12 +17,13 @@ import { PlanRegistry } from '../rules/plan-registry.js';
 import { refuseImpossibleKey } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import { addressOf, partsOf } from '../transports/read-request.js';
-import { type AskedLimit, askedFromCode, askedOfRequest, askedOfRoute, finds } from './asked-limit.js';
+import { type AskedLimit, askedFromCode } from './asked-limit.js';
+import { ExplainedRequest } from './explained-request.js';
+import { askedOfRoute } from './explained-route.js';
 import type { ExplainedFunction, ExplainedSubject } from './explanation.js';
 import { findRoute } from './find-route.js';
 import { type Group, groupsOf } from './groups.js';
 import { Identities } from './identities.js';
-import { RequestCosts } from './level-cost.js';
 import { askSources, unaskedSources } from './limit-functions.js';
 import { type AskingClient, CODE } from './list-decisions.js';
 import { Origins } from './origins.js';
@@ -150,18 +151,13 @@ export class LimitsInQuestion {
     const failure = functions.find(({ reason }) => reason !== undefined)?.reason;
     const grouped = groupsOf(plan, traced, { asksLater, wasEarly, failure });
     const besides = rulesBeside(grouped.groups);
-    const costs = new Map<readonly Rule[], RequestCosts>();
-    const costsOf = (rules: readonly Rule[]) => {
-      const known = costs.get(rules) ?? new RequestCosts(rules, context, (rule) => finds(rule, context, parts));
-      costs.set(rules, known);
-      return known;
-    };
+    const request = new ExplainedRequest(context, parts);
     return {
       subject: { ...subject, transport: context.getType<string>() },
       ...grouped,
       functions,
       client: { address: addressOf(parts), isChecked: wasEarly || looksAtAddresses(plan) },
-      ask: (rule) => askedOfRequest(rule, context, parts, costsOf(besides(rule))),
+      ask: (rule) => request.asked(rule, besides(rule)),
     };
   }
 

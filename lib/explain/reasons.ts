@@ -1,13 +1,17 @@
 import { listOf, show } from '../errors/wording.js';
+import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
+import type { MissingKeyOutcome } from '../rules/resolve/identity.js';
+
+type LackedKey = Pick<BoundKey, 'noun' | 'needsUser'>;
 
 /** What explanations say where a limit is not simply asked. */
 export const reasons = {
   countsPerRoute: () => 'each route has a counter of its own, so it takes a route to know which one',
   keyNotGiven: (noun: string) => `no ${noun} is given`,
   tenantNotGiven: (noun: string) => `no ${noun} is given, which names the tenant`,
-  keysAboveNotGiven: (names: readonly string[]) =>
+  keysAboveNotGiven: ({ ancestors }: { readonly ancestors: readonly { readonly name: string }[] }) =>
     `it is within ${listOf(
-      names.map((name) => `'${name}'`),
+      ancestors.map(({ name }) => `'${name}'`),
       'and',
     )}, of which no key is given`,
   isFunction: (option: string) => `its '${option}' is a function, which only a request can be put to`,
@@ -15,12 +19,13 @@ export const reasons = {
   functionFailed: (option: string, error: unknown) =>
     `the function '${option}' failed: ${error instanceof Error ? error.message : show(error)}`,
   skips: () => "its 'skip' leaves the request out",
-  lacksAndSkips: (noun: string) => `the request has no ${noun}, so the limit does not apply`,
-  refusesWithout: (noun: string, status: number) => `the request has no ${noun}, and is answered with ${status}`,
-  unread: (noun: string, transport: unknown) =>
-    `no reader reads the transport ${show(transport)}, so no ${noun} is known, and the limit does not apply`,
-  refusesUnread: (noun: string, transport: unknown) =>
-    `no reader reads the transport ${show(transport)}, so no ${noun} is known, and the call is answered with 500`,
+  lacksKey(outcome: MissingKeyOutcome, { noun, needsUser }: LackedKey, transport: unknown): string {
+    const unread = `no reader reads the transport ${show(transport)}, so no ${noun} is known, and`;
+    if (outcome === 'skip unread') return `${unread} the limit does not apply`;
+    if (outcome === 'refuse unread') return `${unread} the call is answered with 500`;
+    if (outcome === 'refuse') return `the request has no ${noun}, and is answered with ${needsUser ? 401 : 400}`;
+    return `the request has no ${noun}, so the limit does not apply`;
+  },
   countsAddress: (noun: string) => `no ${noun}, so the address counts`,
   functionUnasked: () => 'it gives limits by the request',
   sourceFailed: (error: unknown) => `it failed: ${error instanceof Error ? error.message : show(error)}`,

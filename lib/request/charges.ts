@@ -1,6 +1,6 @@
 import { RateLimitStoreError } from '../errors/errors.js';
 import type { Rule } from '../rules/rule.js';
-import type { RuleEntry } from '../rules/rule-entry.js';
+import type { RuleEntry } from '../rules/resolve/resolve.js';
 import { refundOf } from '../stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 

@@ -5,7 +5,7 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckResult } from '../limits/decision.js';
 import type { Plan } from '../rules/plan.js';
 import type { Rule } from '../rules/rule.js';
-import type { RuleEntry } from '../rules/rule-entry.js';
+import type { RuleEntry } from '../rules/resolve/resolve.js';
 import { checkResultOf } from '../stores/store-decision.js';
 import type { StoreDecision } from '../stores/store.js';
 import { type ClosableResponse, connectionOf, isGone, isLost } from '../transports/connection.js';

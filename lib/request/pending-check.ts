@@ -1,5 +1,5 @@
 import { withExpectedWait } from '../limiter/hold-times.js';
-import type { RuleEntry } from '../rules/rule-entry.js';
+import type { RuleEntry } from '../rules/resolve/resolve.js';
 import { decide } from '../stores/decide.js';
 import { type AnswerTap, type CheckAnswer, type Store, type StoreDecision, UNTIMED } from '../stores/store.js';
 import type { StoreCheck } from './charges.js';

@@ -1,15 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { Lists } from '../overrides/lists/lists.js';
+import { requestEntries } from '../rules/resolve/request-entries.js';
+import type { RuleEntry } from '../rules/resolve/resolve.js';
 import type { Rule } from '../rules/rule.js';
-import type { RuleEntry } from '../rules/rule-entry.js';
 import type { Store } from '../stores/store.js';
 import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { addressOf } from '../transports/read-request.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import type { LimitedRequest } from './limited-request.js';
 import { PendingCheck } from './pending-check.js';
-import { entriesOf } from './request-entries.js';
 
 /** Checks a request against rules, in one atomic call of the store. */
 @Injectable()
@@ -28,7 +28,7 @@ export class RequestCheck {
     if (rules.length === 0) return undefined;
     refuseIfClosed(request, rules);
     request.apply(rules);
-    const entries = entriesOf(rules, context, parts);
+    const entries = requestEntries(rules, context, parts);
     const address = this.lists.hasNetworks ? addressOf(parts) : undefined;
     if (!isPromise(entries)) return this.ask(entries, mayReplaceLimits, address);
     return entries.then((found) => {

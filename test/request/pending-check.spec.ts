@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type Check, CompiledLimit, MemoryStore, type StoreDecision } from '../../lib/index.js';
 import { leaseBegan, leaseEnded } from '../../lib/limiter/hold-times.js';
 import { PendingCheck } from '../../lib/request/pending-check.js';
-import type { RuleEntry } from '../../lib/rules/rule-entry.js';
+import type { RuleEntry } from '../../lib/rules/resolve/resolve.js';
 import type { CheckAnswer } from '../../lib/stores/store.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { SharedStore } from '../support/shared-store.js';

@@ -1,9 +1,9 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { messages } from '../errors/messages/general.js';
-import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
-import { connectionOf, onClose } from '../transports/connection.js';
-import type { RequestParts } from '../transports/request-reader.js';
-import type { Rule } from './rule.js';
+import { messages } from '../../errors/messages/general.js';
+import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
+import { connectionOf, onClose } from '../../transports/connection.js';
+import type { RequestParts } from '../../transports/request-reader.js';
+import type { Rule } from '../rule.js';
 
 /** How many requests without a key are watched for a user, of each limit on each route. */
 const MOST_WATCHED = 20;

@@ -1,0 +1,74 @@
+import { NOBODY } from '../limits/hierarchy.js';
+import { LeveledInput } from '../rules/resolve/leveled-input.js';
+import type { Rule } from '../rules/rule.js';
+import { type AskedLimit, ofTenant } from './asked-limit.js';
+import type { Identities } from './identities.js';
+import type { RouteQuery } from './question.js';
+import { reasons } from './reasons.js';
+
+/** Levels of which so many may leave a request out: what others cost is not tried for every choice of more. */
+const MOST_OPEN = 8;
+
+/** What a limit is asked for a request that is not there, beside all `rules` that are checked together. Functions cannot be called. */
+export function askedOfRoute(
+  rule: Rule,
+  identities: Identities,
+  { cost: given, share }: Pick<RouteQuery, 'cost' | 'share'>,
+  rules: readonly Rule[],
+): AskedLimit {
+  const { key, skip, priority, anchor } = rule.settings;
+  const { identity: own, note } = identities.of(rule) ?? {};
+  const isKnown = [rule, ...rule.ancestors].every((level) => identities.of(level) !== undefined);
+  const identity = isKnown ? rule.identityAmong((level) => identities.of(level)?.identity) : undefined;
+  const whole = identity === undefined ? rule.limit : rule.limitFor(identity);
+  const { limit, failure } = ofTenant(rule, whole.forPriority(rule.fixedPriority), share);
+  const cost = costOfRoute(rule, identities, given, rules);
+  const known = { limit, identity, note, cost, priority: rule.fixedPriority };
+  if (limit.off) return { status: 'off', ...known, reason: reasons.isOff() };
+  if (failure !== undefined) return { status: 'fails', ...known, reason: failure };
+  const sharedBy = limit.tenant === undefined ? rule.settings.share?.by : undefined;
+  const costUnknown = rule.hasCost ? reasons.isFunction('cost') : reasons.costsWhatIsWithin();
+  const unknown = [
+    ...(own === undefined ? [reasons.keyNotGiven(key.noun)] : []),
+    ...(own !== undefined && !isKnown ? [reasons.keysAboveNotGiven(rule)] : []),
+    ...(sharedBy === undefined || sharedBy.given === 'global' ? [] : [reasons.tenantNotGiven(sharedBy.noun)]),
+    ...(cost === undefined ? [costUnknown] : []),
+    ...(anchor === undefined ? [] : [reasons.isFunction('anchor')]),
+    ...(typeof priority === 'function' ? [reasons.isFunction('priority')] : []),
+    ...(skip === undefined ? [] : [reasons.isFunction('skip')]),
+  ];
+  if (unknown.length === 0) return { status: 'asked', ...known };
+  return { status: 'depends on the request', ...known, reason: unknown.join('; ') };
+}
+
+/** What the request costs a limit; nothing where that depends on the request. `given`: the units, where `cost` is a function. */
+function costOfRoute(
+  rule: Rule,
+  identities: Identities,
+  given: number | undefined,
+  rules: readonly Rule[],
+): number | undefined {
+  const open = rules
+    .filter(({ ancestors }) => ancestors.includes(rule))
+    .filter((each) => mayLeaveOut(each, identities));
+  if (open.length > MOST_OPEN && !rule.hasCost) return undefined;
+  const costs = new Set<number>();
+  for (let choice = 0; choice < 2 ** open.length; choice++) {
+    const leftOut = open.filter((_, index) => (choice & (1 << index)) !== 0);
+    const input = new LeveledInput(rules, {
+      skips: (each) => leftOut.includes(each),
+      identity: () => NOBODY,
+      cost: ({ settings: { cost: own } }) => (typeof own === 'number' ? own : (given ?? NaN)),
+    });
+    // Nothing is waited for.
+    costs.add(input.cost(rule) as number);
+  }
+  const [cost] = costs;
+  return costs.size === 1 && !Number.isNaN(cost) ? cost : undefined;
+}
+
+/** Whether a request may be none that a level counts. */
+function mayLeaveOut(rule: Rule, identities: Identities): boolean {
+  const { skip, onMissingKey } = rule.settings;
+  return skip !== undefined || (onMissingKey === 'skip' && identities.of(rule) === undefined);
+}

@@ -1,0 +1,63 @@
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CheckEntry } from '../../limits/counter.js';
+import type { Priority } from '../../limits/priority.js';
+import { andThen, type Awaitable } from '../../util/awaitable.js';
+import type { Rule } from '../rule.js';
+import type { LevelInput, RequestInput } from './rule-input.js';
+
+/** What a rule asks of the store for one request. Of a limit that is switched off, the cost is not looked for. */
+export interface RuleEntry extends CheckEntry {
+  readonly rule: Rule;
+}
+
+/** Why a limit does not apply to a request: its `skip` leaves the request out, or a key is missing. */
+export type NotApplying = 'skip' | 'no key';
+
+/** The options that are looked at, for explanations of what fails. */
+export type ResolvedOption = 'skip' | 'key' | 'anchor' | 'share' | 'priority' | 'cost';
+
+/**
+ * What a rule asks of the store for a request. Functions are called one after the other, and no more of them once the limit does not apply.
+ *
+ * @param levels where the rule's limit is within others, or these within it: what the request says at all levels
+ * @param onOption is called before an option is looked at
+ */
+export function resolve(
+  rule: Rule,
+  request: RequestInput,
+  levels: LevelInput = request,
+  onOption?: (option: ResolvedOption) => void,
+): Awaitable<RuleEntry | NotApplying> {
+  type Resolved = Awaitable<RuleEntry | NotApplying>;
+  onOption?.('skip');
+  return andThen(levels.skips(rule), (skips): Resolved => {
+    if (skips) return 'skip';
+    onOption?.('key');
+    return andThen(levels.identity(rule), (identity): Resolved => {
+      if (identity === undefined) return 'no key';
+      const limit = rule.limitFor(identity);
+      if (limit.off) return { rule, limit, identity, cost: 0 };
+      onOption?.(rule.settings.anchor === undefined ? 'share' : 'anchor');
+      return andThen(request.version(rule, limit), (version): Resolved => {
+        if (version === undefined) return 'no key';
+        onOption?.('priority');
+        return andThen(request.priority(rule), (priority): Resolved => {
+          onOption?.('cost');
+          return andThen(levels.cost(rule), (cost) => entryOf(rule, version, identity, cost, priority));
+        });
+      });
+    });
+  });
+}
+
+/** What a rule asks of the store, once all is known. */
+export function entryOf(
+  rule: Rule,
+  whole: CompiledLimit,
+  identity: string,
+  cost: number,
+  priority: Priority | undefined,
+): RuleEntry {
+  const limit = whole.forPriority(priority);
+  return priority === undefined ? { rule, limit, identity, cost } : { rule, limit, identity, cost, priority };
+}

@@ -1,0 +1,76 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
+import { assertCost } from '../../limits/arguments.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { assertPriority, type Priority } from '../../limits/priority.js';
+import type { RequestParts } from '../../transports/request-reader.js';
+import { andThen, type Awaitable } from '../../util/awaitable.js';
+import type { Rule } from '../rule.js';
+import { identityOfKey, identityWithoutKey } from './identity.js';
+
+/** What rules need to know of a request that may differ between levels of a hierarchy. */
+export interface LevelInput {
+  /** Whether the rule does not count the request. */
+  skips(rule: Rule): Awaitable<boolean>;
+  /**
+   * Whom the request counts for; nothing if the limit does not apply. `counts`: whether the rule itself counts the request. If it does not, a
+   * missing key is no reason to refuse the request, but what is within the limit still has one counter.
+   */
+  identity(rule: Rule, counts?: boolean): Awaitable<string | undefined>;
+  cost(rule: Rule): Awaitable<number>;
+}
+
+/** Reads a request, and calls the functions of limits with it. Checks what they return. */
+export class RequestInput implements LevelInput {
+  constructor(
+    protected readonly context: ExecutionContext,
+    protected readonly parts: RequestParts,
+  ) {}
+
+  skips({ settings: { skip } }: Rule): Awaitable<boolean> {
+    return skip?.(this.context) ?? false;
+  }
+
+  identity(rule: Rule, counts = true): Awaitable<string | undefined> {
+    const { key, onMissingKey } = rule.settings;
+    return this.identityBy(rule, key, counts || onMissingKey !== 'refuse');
+  }
+
+  /** The version of a limit for the request's tenant or anchor; nothing if the tenant is missing. */
+  version(rule: Rule, limit: CompiledLimit): Awaitable<CompiledLimit | undefined> {
+    const { share, anchor } = rule.settings;
+    if (anchor !== undefined) return andThen(anchor(this.context), (at) => limit.forAnchor(at));
+    if (share === undefined) return limit;
+    return andThen(this.identityBy(rule, share.by), (tenant) =>
+      tenant === undefined ? undefined : limit.forTenant(share.tenant(tenant, rule.name)),
+    );
+  }
+
+  priority({ settings: { priority } }: Rule): Awaitable<Priority | undefined> {
+    if (typeof priority !== 'function') return priority;
+    return andThen(priority(this.context), (found) => {
+      assertPriority(found);
+      return found;
+    });
+  }
+
+  cost({ settings: { cost } }: Rule): Awaitable<number> {
+    if (typeof cost === 'number') return cost;
+    return andThen(cost(this.context), (units) => {
+      assertCost(units);
+      return units;
+    });
+  }
+
+  /** Whom a request without a key counts for; nothing if the limit does not apply. Throws what the request is refused with. */
+  protected withoutKey(rule: Rule, by: BoundKey): string | undefined {
+    return identityWithoutKey(rule, by, this.context, this.parts);
+  }
+
+  private identityBy(rule: Rule, by: BoundKey, mayRefuse = true): Awaitable<string | undefined> {
+    return andThen(
+      by.identify(this.context, this.parts),
+      (key) => identityOfKey(rule, key) ?? (mayRefuse ? this.withoutKey(rule, by) : undefined),
+    );
+  }
+}
