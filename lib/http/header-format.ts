@@ -6,26 +6,26 @@ import type { CheckResult, Decision } from '../limits/decision.js';
 import { isPromise } from '../util/awaitable.js';
 import type { LimitInfo } from './limit-info.js';
 
-/** Makes response headers of a result; `limits` are in the order of `result.decisions`. */
+/** Makes response headers from a result; `limits` are in the order of `result.decisions`. */
 export type HeaderFormatter = (result: CheckResult, limits: readonly LimitInfo[]) => Record<string, string>;
 
 /** The name of a header format, or a formatter. */
 export type HeaderFormat = 'draft-8' | 'draft-6' | 'legacy' | HeaderFormatter;
 
-/** What the option `headers` takes. */
+/** The values of the option `headers`. */
 export type HeaderOption = HeaderFormat | readonly HeaderFormat[] | false;
 
-/** The largest whole number of a structured field (RFC 9651). */
+/** The largest integer of a structured field (RFC 9651). */
 const MAX_INTEGER = 999_999_999_999_999;
 
-/** What never changes of a limit's part in the headers. */
+/** The part of a limit's headers that never changes. */
 interface Serialised {
   readonly name: string;
   readonly policy: string;
   readonly policyWithoutName: string;
 }
 
-/** The same of limits that are checked together. */
+/** The same for limits that are checked together. */
 interface SerialisedList {
   readonly names: readonly string[];
   readonly policies: string;
@@ -34,7 +34,7 @@ interface SerialisedList {
 
 const serialisedLists = new WeakMap<readonly LimitInfo[], SerialisedList>();
 
-/** draft-ietf-httpapi-ratelimit-headers-08; the wire form did not change up to 11. */
+/** draft-ietf-httpapi-ratelimit-headers-08; the wire format is unchanged up to draft 11. */
 const draft8: HeaderFormatter = ({ decisions }, limits) => {
   const { names, policies } = serialiseAll(limits);
   let states = '';
@@ -54,7 +54,7 @@ const draft6: HeaderFormatter = ({ tightest }, limits) => ({
   ...numbers('RateLimit', tightest),
 });
 
-/** What was usual before there were drafts; the reset is in seconds from now. */
+/** The headers that were common before the drafts; the reset is in seconds from now. */
 const legacy: HeaderFormatter = ({ tightest }) => numbers('X-RateLimit', tightest);
 
 const formatters: ReadonlyMap<unknown, HeaderFormatter> = new Map([
@@ -65,12 +65,12 @@ const formatters: ReadonlyMap<unknown, HeaderFormatter> = new Map([
 
 const ownFormats: ReadonlySet<HeaderFormatter> = new Set(formatters.values());
 
-/** Whether a format is of the package itself, so that nothing of it has to be checked. */
+/** Whether the package itself provides a format, so that its headers need no checks. */
 export function isOwnFormat(formatter: HeaderFormatter): boolean {
   return ownFormats.has(formatter);
 }
 
-/** Whether a function gave an object of headers: no list or map, whose members are none. */
+/** Whether a formatter returned an object of headers, and not an array or a `Map`. */
 export function isHeaders(made: unknown): boolean {
   return typeof made === 'object' && made !== null && !(Symbol.iterator in made) && !isPromise(made);
 }
@@ -87,7 +87,7 @@ export function headerFormatters(option: HeaderOption, location: string): Header
   });
 }
 
-/** Fails where it gives headers that no response can hold, which Fastify would notice only as it answers. */
+/** Throws if the formatter returns headers that no response can hold, which Fastify would notice only when it sends them. */
 function checked(format: HeaderFormatter): HeaderFormatter {
   return (result, limits) => {
     const headers = format(result, limits);
@@ -100,7 +100,7 @@ function checked(format: HeaderFormatter): HeaderFormatter {
   };
 }
 
-/** The longest wait, in seconds, of the limits that refused; nothing if none of them ever fits. */
+/** The longest wait, in seconds, of the limits that refused; `undefined` if none of them can ever fit. */
 export function retryAfter({ allowed, decisions }: CheckResult, limits: readonly LimitInfo[]): string | undefined {
   if (allowed) return undefined;
   const waits = decisions
@@ -143,13 +143,13 @@ function serialise(limit: LimitInfo): Serialised {
   const q = integer(limit.quota);
   const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
   const { quotaUnit } = limit;
-  // Requests are the unit unless the policy says another.
+  // The unit is requests unless the policy names another one.
   const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${serializeString(quotaUnit)}`;
   return { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName: `${q};w=${w}` };
 }
 
 function integer(value: number): string {
-  // As the library writes it, which looks at each value by a regular expression.
+  // The same as the library's result, without its regular expressions for each value.
   if (value >= 0 && value <= MAX_INTEGER && Number.isInteger(value)) return String(value);
   return serializeInteger(Math.min(value, MAX_INTEGER));
 }

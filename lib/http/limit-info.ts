@@ -1,7 +1,7 @@
 import type { CheckedLimit } from '../limits/check-result.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 
-/** What a header formatter is told of a limit, beside its decision. */
+/** What a header formatter gets to know about a limit, beside its decision. */
 export interface LimitInfo {
   /** The limit's name. */
   readonly name: string;
@@ -9,27 +9,27 @@ export interface LimitInfo {
   readonly algo: string;
   /** The most units that can be allowed at once. */
   readonly quota: number;
-  /** What its units are: requests, or those that run at once. */
+  /** The unit: requests, or requests that run at once. */
   readonly quotaUnit: 'requests' | 'concurrent-requests';
   /**
-   * The milliseconds in which `quota` units always fit again: a client that sends no more in any stretch that long is never refused.
-   * That of a calendar window is the length of the running one.
+   * The milliseconds in which `quota` units always fit again: a client that sends no more in any period of that length is never
+   * refused. For a calendar window, the length of the current window.
    */
   readonly windowMs: number;
-  /** Whether it only reports. */
+  /** Whether it only reports, and never refuses. */
   readonly shadow: boolean;
 }
 
 const cache = new WeakMap<CompiledLimit, { readonly info: LimitInfo; readonly second: number }>();
 
-/** A limit's facts. Calendar windows differ in length, which is worth a look at the calendar once a second, not a request. */
+/** The facts of a limit. Calendar windows differ in length: the calendar is consulted once a second, not for each request. */
 export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
   const second = Math.floor(nowMs / 1000);
   const known = cache.get(limit);
   if (known?.second === second) return known.info;
   const { name, quota, shadow, algorithm } = limit;
   const windowMs = limit.paceMs(nowMs);
-  // The same object as long as nothing changed, so that what is made of it can be kept, too.
+  // Returns the same object as long as nothing has changed, so that results derived from it can be cached, too.
   const quotaUnit: LimitInfo['quotaUnit'] = algorithm.holding === undefined ? 'requests' : 'concurrent-requests';
   const isSame = known?.info.windowMs === windowMs;
   const info: LimitInfo = isSame ? known.info : { name, algo: algorithm.name, quota, quotaUnit, windowMs, shadow };
@@ -37,17 +37,17 @@ export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
   return info;
 }
 
-/** What was told last of limits that are checked together. */
+/** The last facts of limits that are checked together. */
 interface KnownInfos {
   readonly second: number;
   readonly limits: readonly CompiledLimit[];
   readonly infos: readonly LimitInfo[];
 }
 
-/** By the last limit: lists that share limits, as those of the module, differ in the nearest one. */
+/** By the last limit of the list: lists that share limits, such as those of the module, differ in the nearest one. */
 const knownInfos = new WeakMap<CompiledLimit, KnownInfos>();
 
-/** The facts of limits that are checked together: the same list as long as nothing changed. */
+/** The facts of limits that are checked together: the same array as long as nothing has changed. */
 export function limitInfos(checked: readonly CheckedLimit[], nowMs: number): readonly LimitInfo[] {
   const last = checked.at(-1);
   if (last === undefined) return [];

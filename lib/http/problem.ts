@@ -6,7 +6,7 @@ export const PROBLEM_TYPE = 'application/problem+json';
 /** Where the problem types of draft-ietf-httpapi-ratelimit-headers are registered. */
 const TYPES = 'https://iana.org/assignments/http-problem-types';
 
-/** Some limits refused: `limits` are their names. */
+/** The problem of limits that refused; `limits` are their names. */
 export function quotaExceeded(detail: string, limits: readonly string[]): Record<string, unknown> {
   return {
     type: `${TYPES}#quota-exceeded`,
@@ -17,7 +17,7 @@ export function quotaExceeded(detail: string, limits: readonly string[]): Record
   };
 }
 
-/** Limits cannot be checked, and no request may pass unchecked; or an instance cannot take more for the moment. */
+/** The problem of limits that cannot be checked, so that no request may pass, or of an instance that is overloaded. */
 export function reducedCapacity(
   detail: string,
   status: number = HttpStatus.SERVICE_UNAVAILABLE,

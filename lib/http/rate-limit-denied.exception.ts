@@ -2,16 +2,16 @@ import { HttpException, HttpStatus } from '@nestjs/common';
 import { listMessages } from '../errors/messages/list.js';
 import { messages } from '../errors/messages/general.js';
 
-/** What a list refuses with. */
+/** The HTTP statuses with which a list refuses. */
 export type DeniedStatus = 403 | 429;
 
-/** A list refused the request: 403 Forbidden, or the status that the module's `lists.status` says. */
+/** A list refused the request: 403 Forbidden, or the status of the module's `lists.status`. */
 export class RateLimitDeniedException extends HttpException {
   /**
-   * Made by the guard; code that refuses by itself may make one, too.
+   * Thrown by the guard; code that refuses by itself may throw one, too.
    *
    * @param status the HTTP status
-   * @param body the body, if it is not to be that of Nest's own exceptions
+   * @param body the body; by default the one that Nest's own exceptions have
    */
   constructor(status: DeniedStatus = HttpStatus.FORBIDDEN, body: object = deniedBody(status)) {
     super(body, status);
@@ -19,7 +19,7 @@ export class RateLimitDeniedException extends HttpException {
   }
 }
 
-/** The same as problem details (RFC 9457), which need no type of their own here. */
+/** The same as problem details (RFC 9457); no type of its own is needed here. */
 export function deniedProblem(status: DeniedStatus): Record<string, unknown> {
   return { type: 'about:blank', title: titleOf(status), status, detail: messageOf(status) };
 }

@@ -3,20 +3,20 @@ import { HttpException, HttpStatus } from '@nestjs/common';
 import { messages } from '../errors/messages/general.js';
 import type { CheckResult } from '../limits/decision.js';
 
-// Beside the exceptions, which apps log and compare.
+// Kept beside the exceptions, since apps log and compare those.
 const answered = new WeakSet<object>();
 const givenMessages = new WeakMap<object, string>();
 
 /** A request was refused: 429 Too Many Requests, or 503 by an `adaptive` limit. Its body names the limits that refused. */
 export class RateLimitExceededException extends HttpException {
   /**
-   * Made by the guard; code that refuses by itself may throw one, too, and the answer has the same headers and body.
+   * Thrown by the guard; code that refuses by itself may throw one, too, and its response gets the same headers and body.
    *
-   * @param result what all limits of the request said, such as `LimiterService.check` returns
-   * @param message the body's message, 'Too many requests' unless given
-   * @param limits the names of the limits that refused, those of `result` unless given
-   * @param body the body, if it is not to be made of these
-   * @param status the HTTP status, 429 unless given
+   * @param result the result of all limits of the request, as `LimiterService.check` returns it
+   * @param message the message of the body, by default 'Too many requests'
+   * @param limits the names of the limits that refused, by default those of `result`
+   * @param body the body, by default made from the other parameters
+   * @param status the HTTP status, by default 429
    */
   constructor(
     readonly result: CheckResult,
@@ -30,7 +30,7 @@ export class RateLimitExceededException extends HttpException {
     if (body === undefined) givenMessages.set(this, message);
   }
 
-  /** @internal Whether the guard made it, which has set its headers, and has made its body. */
+  /** @internal Whether the guard made it, and has set its headers and body. */
   get isAnswered(): boolean {
     return answered.has(this);
   }
@@ -40,24 +40,24 @@ export class RateLimitExceededException extends HttpException {
     answered.add(this);
   }
 
-  /** @internal The message that whoever made it gave it; nothing if that gave it a body. */
+  /** @internal The message it was made with; `undefined` if it was made with a body. */
   get givenMessage(): string | undefined {
     return givenMessages.get(this);
   }
 
-  /** @internal Says something else to the client. One exception may answer many: those that wait for one promise share its error. */
+  /** @internal Changes what the client gets. Requests that wait for the same promise share its error, so one may answer many. */
   answerWith(message: string, body: object): void {
     this.message = message;
     Object.assign(this, { response: body });
   }
 
-  /** The longest wait of the limits that refused, in milliseconds; Infinity if the request can never fit. */
+  /** The longest wait of the limits that refused, in milliseconds; `Infinity` if the request can never fit. */
   get retryAfterMs(): number {
     return this.result.tightest.retryAfterMs;
   }
 }
 
-/** The body of a refusal unless another one is asked for. */
+/** The default body of a refusal. */
 export function exceededBody(
   message: string,
   limits: readonly string[],

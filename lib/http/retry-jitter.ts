@@ -1,6 +1,6 @@
 import type { CheckResult, Decision } from '../limits/decision.js';
 
-/** A refusal as its headers describe it: each wait is `1 + share` times as long, so that they do not all come back at once. */
+/** A refusal as its headers describe it: each wait is `1 + share` times as long, so that clients do not all come back at once. */
 export function spreadWaits(result: CheckResult, share: number): CheckResult {
   const decisions = result.decisions.map((decision): Decision =>
     decision.allowed ? decision : { ...decision, retryAfterMs: decision.retryAfterMs * (1 + share) },

@@ -2,10 +2,10 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { type CheckedLimit, toCheckResult, tighter } from '../limits/check-result.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 
-/** The decision of each limit on the calls that a response answers. */
+/** The decisions of each limit on the calls that a response answers. */
 const decided = new WeakMap<object, Map<CompiledLimit, Decision>>();
 
-/** The result that a response of several calls describes: of each limit, the tightest decision. */
+/** The result to describe in a response to several calls: of each limit, the tightest decision. */
 export function combineResults(
   response: object,
   { decisions }: CheckResult,

@@ -1,2 +1,2 @@
-/** How the identities of the package's own keys begin. */
+/** The prefixes of identities that the built-in keys make. */
 export const BUILT_IN = /^(?:ip|user|header):/;

@@ -2,10 +2,10 @@ import type { Type } from '@nestjs/common';
 import type { KeyFunction, KeyResolver } from './key-resolver.js';
 import type { KeyScheme } from './key-scheme.js';
 
-/** What is not the package's own has no name of its own. */
+/** Keys of the app have no name of their own. */
 const CUSTOM = { name: 'custom', noun: 'key' };
 
-/** Counts by what a function of the context gives. */
+/** Counts by the result of a function of the context. */
 export const functionKey: KeyScheme<KeyFunction, KeyFunction> = {
   form: 'a function',
   parse: (key) => (typeof key === 'function' && !isResolverClass(key) ? (key as KeyFunction) : undefined),
@@ -14,7 +14,7 @@ export const functionKey: KeyScheme<KeyFunction, KeyFunction> = {
   resolve: (key) => (context) => key(context),
 };
 
-/** Counts by what an injectable class gives. */
+/** Counts by the result of an injectable class. */
 export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
   form: 'a class that implements KeyResolver',
   parse: (key) => (typeof key === 'function' && isResolverClass(key) ? key : undefined),
@@ -31,7 +31,7 @@ export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
   },
 };
 
-/** A class has its `resolve` on the prototype, or in an instance; a function has neither. */
+/** A class has `resolve` on its prototype, or sets it on instances; a function has neither. */
 function isResolverClass(key: { readonly prototype?: unknown }): key is Type<KeyResolver> {
   const { resolve } = (key.prototype ?? {}) as Partial<KeyResolver>;
   return typeof resolve === 'function' || /^class\b/.test(Function.prototype.toString.call(key));

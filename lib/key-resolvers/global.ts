@@ -10,7 +10,7 @@ export const globalKey: KeyScheme<'global', true> = {
   describe: (_, name) => ({ name, noun: 'key' }),
   needsRoute: false,
   isPure: true,
-  // Code often counts by keys of its own beside it, but not by those of other limits.
+  // Code often counts by keys of its own with such a limit, but never by the built-in keys.
   formOf: () => ({
     begins: 'global',
     isOne: (text) => !BUILT_IN.test(text) && isIP(text) === 0,

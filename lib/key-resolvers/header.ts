@@ -8,7 +8,9 @@ const HEADER = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/;
 /** A SHA-256 in base64url. */
 const HASH = /^[\w-]{43}$/;
 
-/** Counts by the value of a request header. It may be a secret, such as an API key, so only its hash leaves the process. */
+/**
+ * Counts by the value of a request header. The value may be a secret, such as an API key, so only its hash leaves the process.
+ */
 export const headerKey: KeyScheme<`header:${string}`, string> = {
   form: "'header:<name>'",
   parse: (key) => (typeof key === 'string' ? HEADER.exec(key)?.[1] : undefined),
@@ -37,11 +39,11 @@ export const headerKey: KeyScheme<`header:${string}`, string> = {
 };
 
 /**
- * The identity that `key: 'header:<name>'` makes of a value, for calls that take a key, such as `setRate`, `deny` and `explain`:
- * `header:x-api-key:` and the SHA-256 of the value, in base64url.
+ * Returns the identity that `key: 'header:<name>'` makes of a value, for calls that take a key, such as `setRate`, `deny` and
+ * `explain`: `header:x-api-key:` and the SHA-256 of the value, in base64url.
  *
  * @param header the name of the header, in upper or lower case
- * @param value what a client sends in it
+ * @param value the value as a client sends it
  */
 export function headerIdentity(header: string, value: string): string {
   return `header:${header.toLowerCase()}:${createHash('sha256').update(value).digest('base64url')}`;

@@ -6,18 +6,18 @@ export { addressForm } from './ip.js';
 import type { KeyForm, KeyScheme } from './key-scheme.js';
 import { userKey } from './user.js';
 
-/** Every form of `key`. Adding one is a line here. */
+/** Every form of `key`. To add one, add a line here. */
 const list = [ipKey, userKey, globalKey, headerKey, functionKey, classKey] as const;
 
 type KeyOf<S> = S extends KeyScheme<infer Key, infer _> ? Key : never;
 
 /**
- * Whom a limit counts.
+ * Who a limit counts.
  * @useDeclaredType
  */
 export type LimitKey = KeyOf<(typeof list)[number]>;
 
-/** The identity that a `key` makes of a value that somebody has written down; nothing if it never makes it. */
+/** The identity that a `key` makes of a value that somebody has written down; `undefined` if it never makes it. */
 export function identityOfValue(key: unknown, value: string): string | undefined {
   if (typeof key !== 'string') return value;
   for (const scheme of keySchemes) {
@@ -27,7 +27,7 @@ export function identityOfValue(key: unknown, value: string): string | undefined
   return value;
 }
 
-/** The form of the identities that a `key` makes; nothing if it may be any text. */
+/** The form of the identities that a `key` makes; `undefined` if it may be any text. */
 export function formOf(key: unknown): KeyForm | undefined {
   if (typeof key !== 'string') return undefined;
   for (const scheme of keySchemes) {

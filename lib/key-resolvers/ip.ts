@@ -7,7 +7,7 @@ import type { RequestParts } from '../transports/request-reader.js';
 import type { KeyScheme } from './key-scheme.js';
 import type { ProxyWarning } from './proxy-warning.js';
 
-/** The IPv6 addresses in which an IPv4 address stands: how they begin, and which of their eight parts hold it. */
+/** The IPv6 addresses that embed an IPv4 address: their prefixes, and the first of the parts (of eight) that hold it. */
 const EMBEDDING = [
   { prefix: [0, 0, 0, 0, 0, 0xffff], at: 6 }, // mapped, RFC 4291
   { prefix: [0, 0, 0, 0, 0, 0], at: 6 }, // compatible, RFC 4291
@@ -17,13 +17,13 @@ const EMBEDDING = [
   { prefix: [0x2001, 0], at: 6, mask: 0xffff }, // Teredo, RFC 4380: else all clients of a server would be one
 ];
 
-/** What a proxy may put around an address: `203.0.113.7:4711`, `[2001:db8::1]:4711`. */
+/** What a proxy may add to an address: `203.0.113.7:4711`, `[2001:db8::1]:4711`. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 
-/** Says whose address a request has, if its transport knows addresses. */
+/** Returns the identity of a request's address, if its transport has addresses. */
 export type IdentifyAddress = (context: unknown, parts: RequestParts) => string | undefined;
 
-/** Counts by the address that the framework names, so by its own `trust proxy` setting, and by nothing else. */
+/** Counts by the address that the framework reports, and so by its `trust proxy` setting, and by nothing else. */
 export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress {
   const identities = new RecentIdentities(ipv6Prefix);
   return (_, { request }) => {
@@ -32,10 +32,10 @@ export function byIp(ipv6Prefix: number, warning: ProxyWarning): IdentifyAddress
   };
 }
 
-/** The longest text of an address; what a trusted proxy made of others may be any text. */
+/** The longest text of an address; a trusted proxy may send any text. */
 const LONGEST_ADDRESS = 45;
 
-/** Remembers what became of the addresses that came last. */
+/** Remembers the identities of the latest addresses. */
 class RecentIdentities {
   private readonly recent = new RecentMap<string>();
   private readonly identify: (address: string) => string | undefined;
@@ -43,7 +43,7 @@ class RecentIdentities {
   constructor(private readonly ipv6Prefix: number) {
     this.identify = (address) => {
       const identity = ipIdentity(address, ipv6Prefix);
-      // It may be a part of the address.
+      // The identity may be a substring of the address.
       return identity === undefined ? undefined : flatCopy(identity);
     };
   }
@@ -74,12 +74,13 @@ export const ipKey: KeyScheme<'ip', true> = {
 };
 
 /**
- * The identity that `key: 'ip'` makes of an address, for keys that are made of an address and something else: `ip:203.0.113.7`,
- * `ip:2001:db8:1:2::`. An IPv6 client has a whole network to itself, so the network counts. An IPv6 address that stands for an
- * IPv4 one counts as that one. Nothing if there is no address: then a key function should give nothing, too.
+ * Returns the identity that `key: 'ip'` makes of an address, for keys that combine an address with something else:
+ * `ip:203.0.113.7`, `ip:2001:db8:1:2::`. An IPv6 client has a whole network to itself, so the network counts. An IPv6 address
+ * that embeds an IPv4 address counts as that one. Returns `undefined` if there is no address: then a key function should return
+ * `undefined`, too.
  *
  * @param address the client's address, such as `request.ip`
- * @param ipv6Prefix how many leading bits of an IPv6 address tell clients apart, 64 unless given
+ * @param ipv6Prefix the number of leading bits of an IPv6 address that identify a client, by default 64
  */
 export function ipIdentity(address: unknown, ipv6Prefix = 64): string | undefined {
   if (typeof address !== 'string' || address === '') return undefined;
@@ -87,15 +88,15 @@ export function ipIdentity(address: unknown, ipv6Prefix = 64): string | undefine
 }
 
 /**
- * The identity of an address that somebody wrote down, with `ip:` in front of it or without: of an IPv6 address, that of its network.
- * Nothing if the text is no address.
+ * The identity of an address that somebody has written down, with or without the prefix `ip:`; for IPv6, that of its network.
+ * `undefined` if the text is not an address.
  */
 export function addressForm(text: string, ipv6Prefix?: number): string | undefined {
   const address = text.startsWith(IDENTITY) ? text.slice(IDENTITY.length) : text;
   return isIP(withoutPort(address)) === 0 ? undefined : ipIdentity(address, ipv6Prefix);
 }
 
-/** An address without the port and the brackets that a proxy may put around it. */
+/** An address without the port and the brackets that a proxy may add. */
 export function withoutPort(text: string): string {
   const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? [];
   return inBrackets ?? beforePort ?? text;
@@ -103,7 +104,7 @@ export function withoutPort(text: string): string {
 
 function network(text: string, ipv6Prefix: number): string {
   const address = withoutPort(text);
-  // What a trusted proxy made of an address it could not read still is one client, and must not escape the limit.
+  // If a trusted proxy sends an address that it could not read, the client is still one client, and must not escape the limit.
   if (!ipaddr.isValid(address)) return text.slice(0, 64).replaceAll(/[^A-Za-z0-9_.:@-]/g, '_');
   const parsed = ipaddr.parse(address);
   if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
@@ -116,12 +117,12 @@ function network(text: string, ipv6Prefix: number): string {
   return new ipaddr.IPv6(parts).toRFC5952String();
 }
 
-/** The IPv4 address that an IPv6 address of these parts stands for, if it does. */
+/** The IPv4 address that an IPv6 address embeds, given its parts; `undefined` if none. */
 export function embeddedIPv4(parts: readonly number[]): string | undefined {
   const form = EMBEDDING.find(({ prefix }) => prefix.every((part, index) => parts[index] === part));
   if (form === undefined) return undefined;
   const { at, mask = 0 } = form;
   const octets = [parts[at]!, parts[at + 1]!].flatMap((part) => [(part ^ mask) >> 8, (part ^ mask) & 0xff]);
-  // No host is in 0.0.0.0/8: that is `::`, `::1` and the like.
+  // No host has an address in 0.0.0.0/8: these are `::`, `::1` and the like.
   return octets[0] === 0 ? undefined : octets.join('.');
 }

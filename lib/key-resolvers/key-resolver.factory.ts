@@ -11,17 +11,17 @@ import type { KeyDescription, KeyScheme } from './key-scheme.js';
 import { ProxyWarning } from './proxy-warning.js';
 import { ResolverInstances } from './resolver-instances.js';
 
-/** The `key` of a limit, as it was read. */
+/** The `key` of a limit, read and bound. */
 export interface BoundKey extends KeyDescription, Pick<KeyScheme, 'needsRoute'> {
   /** What the user wrote. */
   readonly given: LimitKey;
   readonly needsUser: boolean;
-  /** Whether it looks at nothing but the request: keys that are equal then have the same `identify`. */
+  /** Whether it depends on the request alone: equal keys then have the same `identify`. */
   readonly isPure?: boolean;
   readonly identify: Identify;
 }
 
-/** Says what a `key` can be. */
+/** Lists the forms of a `key`. */
 export function formsOf(schemes: readonly KeyScheme[]): string {
   return listOf(
     schemes.map(({ form }) => form),
@@ -29,24 +29,24 @@ export function formsOf(schemes: readonly KeyScheme[]): string {
   );
 }
 
-/** Makes a key resolver of the `key` of a limit. */
+/** Makes key resolvers from the `key` of limits. */
 @Injectable()
 export class KeyResolverFactory {
   private readonly instances: ResolverInstances;
   private readonly proxyWarning = new ProxyWarning();
-  /** What finds the identities of keys that look at nothing but the request. */
+  /** The `identify` functions of keys that depend on the request alone. */
   private readonly pure = new Map<string, Identify>();
 
   constructor(modules: ModuleRef) {
     this.instances = new ResolverInstances(modules, formsOf(keySchemes));
   }
 
-  /** Counts by address, also where nothing else is found. */
+  /** Counts by address, also as a fallback. */
   byAddress(ipv6Prefix: number): IdentifyAddress {
     return byIp(ipv6Prefix, this.proxyWarning);
   }
 
-  /** Reads a key. Throws `RateLimitConfigError`, with the `forms` that it could be. */
+  /** Reads a key. Throws `RateLimitConfigError`, which lists the `forms`. */
   bind(given: LimitKey, location: string, ipv6Prefix: number, forms = formsOf(keySchemes), option = 'key'): BoundKey {
     for (const scheme of keySchemes) {
       const parameter = scheme.parse(given, location);
@@ -69,7 +69,7 @@ export class KeyResolverFactory {
     return identify;
   }
 
-  /** Resolves when all classes that were named as a `key` so far have an instance. */
+  /** Resolves when all classes named as a `key` so far have an instance. */
   ready(): Promise<void> {
     return this.instances.ready();
   }

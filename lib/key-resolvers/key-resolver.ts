@@ -1,17 +1,17 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { RequestParts } from '../transports/request-reader.js';
 
-/** What a key resolver gives: the identity, of a number its decimal text, or nothing if the request has none. */
+/** What a key resolver returns: the identity (of a number, its decimal text), or nothing if the request has none. */
 export type ResolvedKey = string | number | bigint | null | undefined;
 
-/** An injectable class that says whom a request counts for. */
+/** An injectable class that finds the identity of a request. */
 export interface KeyResolver {
-  /** The identity, such as `tenant:42`. Nothing, or an empty string, leaves the matter to `onMissingKey`. */
+  /** Returns the identity, such as `tenant:42`. For nothing or an empty string, `onMissingKey` decides. */
   resolve(context: ExecutionContext): ResolvedKey | Promise<ResolvedKey>;
 }
 
-/** A function that says whom a request counts for. Its string, or the decimal text of its number, is the identity as it is. */
+/** A function that finds the identity of a request. Its string, or the decimal text of its number, is used unchanged. */
 export type KeyFunction = (context: ExecutionContext) => ResolvedKey | Promise<ResolvedKey>;
 
-/** A key resolver at work. */
+/** A key resolver that has been bound. */
 export type Identify = (context: ExecutionContext, parts: RequestParts) => ResolvedKey | Promise<ResolvedKey>;

@@ -2,15 +2,15 @@ import type { ProxyWarning } from './proxy-warning.js';
 import type { Identify } from './key-resolver.js';
 import type { ResolverInstances } from './resolver-instances.js';
 
-/** What an app has for its keys. */
+/** What an app provides for its keys. */
 export interface KeyServices {
-  /** How many leading bits of an IPv6 address tell clients apart. */
+  /** The number of leading bits of an IPv6 address that identify a client. */
   readonly ipv6Prefix: number;
   readonly proxyWarning: ProxyWarning;
   readonly instances: ResolverInstances;
 }
 
-/** How a key is called. */
+/** The names of a key. */
 export interface KeyDescription {
   /** In the default name of a limit: `user`. */
   readonly name: string;
@@ -20,16 +20,16 @@ export interface KeyDescription {
 
 /** The form of the identities that a key makes. */
 export interface KeyForm {
-  /** How all of them begin. */
+  /** The prefix of all of them. */
   readonly begins: string;
-  /** Whether a text can be one. */
+  /** Whether a text can be one of them. */
   isOne(text: string, ipv6Prefix?: number): boolean;
   /**
-   * Whether some of them can begin so.
-   * @default as all of them begin
+   * Whether some of them can begin with this text.
+   * @default whether it is compatible with `begins`
    */
   mayBegin?(text: string): boolean;
-  /** What a text should be that is none, for messages. */
+  /** What a text that is not one of them should be, for messages. */
   wants(text: string): string;
 }
 
@@ -37,19 +37,22 @@ export interface KeyForm {
 export interface KeyScheme<Key = unknown, P = unknown> {
   /** How such a key is written, for messages: `'header:<name>'`. */
   readonly form: string;
-  /** Reads a key that is of this form, else nothing. Throws `RateLimitConfigError` for one that is of this form, but wrong. */
+  /**
+   * Reads a key of this form; `undefined` for other forms. Throws `RateLimitConfigError` if the key is of this form, but wrong.
+   */
   parse(key: unknown, location: string): P | undefined;
-  /** What messages and default names call it. */
+  /** Its names in messages and default names. */
   describe(parameter: P, key: Key): KeyDescription;
-  /** Whether it is known only once the route is, so not to a middleware. */
+  /** Whether it is known only once the route is, and so not in a middleware. */
   readonly needsRoute: boolean;
-  /** Whether authentication has to come first: its limits are checked after the guards, and a request without it gets a 401. */
+  /** Whether it needs authentication first: its limits are checked after the guards, and a request without a user gets a 401. */
   readonly needsUser?: boolean;
-  /** Whether it looks at nothing but the request, so that limits with equal keys ask once. */
+  /** Whether it depends on the request alone, so that limits with equal keys share the result. */
   readonly isPure?: boolean;
   /**
-   * The identity that it makes of a value that somebody has written down: of a header's value, its hash; one that is an identity
-   * already stays as it is. Nothing if it never makes it; the value itself unless given.
+   * The identity that it makes of a value that somebody has written down: for a header, the hash of its value. A value that is an
+   * identity already is returned unchanged. `undefined` if it never makes it. Without this method, the value itself is the
+   * identity.
    */
   identityOf?(parameter: P, value: string): string | undefined;
   /**
@@ -57,6 +60,6 @@ export interface KeyScheme<Key = unknown, P = unknown> {
    * @default any text
    */
   formOf?(parameter: P): KeyForm;
-  /** Makes what finds the identity of a request. */
+  /** Makes the function that finds the identity of a request. */
   resolve(parameter: P, services: KeyServices): Identify;
 }

@@ -2,22 +2,22 @@ import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import type { RequestLike } from '../transports/request-reader.js';
 
-/** What tells Express and Fastify apart, and whether they trust a proxy. */
+/** What distinguishes Express from Fastify, and shows whether they trust a proxy. */
 interface FrameworkRequest extends RequestLike {
   /** Express only. */
   readonly app?: { get?: unknown };
   /** Fastify only. */
   readonly server?: unknown;
-  /** Of Fastify only if it trusts a proxy. */
+  /** Fastify only, if it trusts a proxy. */
   readonly ips?: unknown;
 }
 
 /**
- * Warns, once an app, of a request that names its client in a header which the framework does not believe: behind a proxy that
- * is not trusted all clients count as one.
+ * Warns, once an app, of requests that name their client in a header that the framework does not trust: behind an untrusted
+ * proxy, all clients count as one.
  */
 export class ProxyWarning {
-  /** Once it has warned, or knows that a proxy is trusted, no request is looked at any more. */
+  /** Whether it has warned, or a proxy is known to be trusted; then no request is looked at any more. */
   private done = false;
 
   look(request: RequestLike | undefined): void {

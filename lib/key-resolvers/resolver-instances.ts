@@ -5,22 +5,22 @@ import { messages } from '../errors/messages/general.js';
 import { provided } from '../util/provided.js';
 import type { KeyResolver } from './key-resolver.js';
 
-/** The instances of the classes that are named as a `key`. */
+/** The instances of the classes named as a `key`. */
 export class ResolverInstances {
   private readonly instances = new Map<Type<KeyResolver>, KeyResolver | Promise<KeyResolver> | undefined>();
 
   constructor(
     private readonly modules: ModuleRef,
-    /** What a `key` can be, for messages. */
+    /** The forms of a `key`, for messages. */
     private readonly forms: string,
   ) {}
 
-  /** Says that an instance will be asked for. */
+  /** Announces that an instance will be needed. */
   need(type: Type<KeyResolver>): void {
     if (!this.instances.has(type)) this.instances.set(type, undefined);
   }
 
-  /** Resolves when all classes that are needed so far have an instance. */
+  /** Resolves when all classes needed so far have an instance. */
   async ready(): Promise<void> {
     for (const type of this.instances.keys()) await this.of(type);
   }

@@ -6,16 +6,16 @@ import type { UnnamedEvent } from './decision-event.js';
 /** The most limits that are measured. */
 const MOST_LIMITS = 100;
 
-/** What is known of a limit that adapts. */
+/** The measured state of an adaptive limit. */
 export interface AdaptiveReading {
   readonly quota: number;
   readonly inFlight?: number | undefined;
 }
 
-/** Looks at a counter, and charges nothing; gives nothing if that takes time. */
+/** Looks at a counter without charging it; returns `undefined` if the answer is not available at once. */
 export type LookAtAdaptive = (entry: CheckEntry) => AdaptiveReading | undefined;
 
-/** What limits that adapt let in, have in flight and shed. */
+/** Reports what adaptive limits let in, have in flight and shed. */
 export class AdaptiveMetrics {
   private readonly entries = new Map<string, CheckEntry>();
   private readonly limits: ObservableGauge;
@@ -42,7 +42,7 @@ export class AdaptiveMetrics {
     this.inFlight.addCallback(this.observeInFlight);
   }
 
-  /** Counts what such a limit said. */
+  /** Counts a decision of an adaptive limit. */
   decided(entry: CheckEntry, { limit, outcome, priority }: UnnamedEvent): void {
     if (this.entries.size < MOST_LIMITS || this.entries.has(limit)) this.entries.set(limit, entry);
     if (outcome !== 'refused') return;
@@ -62,10 +62,10 @@ export class AdaptiveMetrics {
     this.each((name, { inFlight = 0 }) => result.observe(inFlight, { [attribute.name]: name }));
   };
 
-  private each(tell: (name: string, reading: AdaptiveReading) => void): void {
+  private each(observe: (name: string, reading: AdaptiveReading) => void): void {
     for (const [name, entry] of this.entries) {
       const reading = this.look(entry);
-      if (reading !== undefined) tell(name, reading);
+      if (reading !== undefined) observe(name, reading);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The names of attributes, after the semantic conventions of OpenTelemetry. */
+/** The names of attributes, following the semantic conventions of OpenTelemetry. */
 export const attribute = {
   name: 'nestjs_sluice.limit',
   candidate: 'nestjs_sluice.candidate',

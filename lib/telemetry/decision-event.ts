@@ -4,48 +4,48 @@ import type { CheckEntry } from '../limits/counter.js';
 import type { Decision } from '../limits/decision.js';
 import type { StoreDecision } from '../stores/store.js';
 
-/** What a limit said: `'shadow-refused'` if it would have refused, but is only to report. */
+/** The outcome of a decision: `'shadow-refused'` if the limit would have refused, but only reports. */
 export type DecisionOutcome = 'allowed' | 'refused' | 'shadow-refused';
 
-/** What one limit said to one request or call. The request passes if none of its limits says `'refused'`. */
+/** The decision of one limit on one request or call. The request passes unless one of its limits has outcome `'refused'`. */
 export interface DecisionEvent {
-  /** The limit's name; `'*'` if the lists of all limits refused a request for its address. */
+  /** The limit's name; `'*'` if a list for all limits refused the address of a request. */
   readonly limit: string;
-  /** Whom it counts: the first 16 characters of the base64url SHA-256 of the identity, which itself is never told. */
+  /** Who it counts: the first 16 characters of the base64url SHA-256 of the identity. The identity itself is never reported. */
   readonly identity: string;
-  /** What the limit said. */
+  /** The outcome. */
   readonly outcome: DecisionOutcome;
-  /** Who decided. */
+  /** What decided. */
   readonly source: Decision['source'];
   /** The most units that can be allowed at once. */
   readonly quota: number;
   /** Whole units that a request could still take now. */
   readonly remaining: number;
-  /** 0 if allowed, else the shortest wait in milliseconds after which the same would fit; `Infinity` if it never can. */
+  /** 0 if allowed, else the shortest wait in milliseconds after which the same request would fit; `Infinity` if it never can. */
   readonly retryAfterMs: number;
-  /** The units that were asked for. */
+  /** The units asked for. */
   readonly cost: number;
-  /** Milliseconds that the check took, with all limits that were decided together. */
+  /** Milliseconds that the check of all limits decided together took. */
   readonly latencyMs: number;
-  /** Whether these units took the limit from below its `nearLimit` share to it or beyond. */
+  /** Whether these units took the counter to its `nearLimit` share or beyond. */
   readonly nearLimit: boolean;
-  /** Of a limit whose `blockFor` has steps: how many blocks the key earned, with the one that this refusal begins. */
+  /** For a limit whose `blockFor` is a list: the number of blocks that the key has earned, including the one that begins now. */
   readonly offences?: number;
-  /** `true` if the limit's candidate said so, whose outcome is `'allowed'` or `'shadow-refused'`; absent otherwise. */
+  /** `true` for the decision of a limit's candidate, which is `'allowed'` or `'shadow-refused'`; absent otherwise. */
   readonly candidate?: boolean;
-  /** Of an `adaptive` limit: how important the request is. */
+  /** For an `adaptive` limit: how important the request is. */
   readonly priority?: Priority;
-  /** Of an `adaptive` limit: the units in flight. */
+  /** For an `adaptive` limit: the units in flight. */
   readonly inFlight?: number;
 }
 
-/** A decision with all that may be told but whom it counts, which costs a hash. */
+/** A decision event without the identity, which costs a hash. */
 export type UnnamedEvent = Omit<DecisionEvent, 'identity'>;
 
-/** How much of a hash is told: 96 bits tell all identities apart. */
+/** The characters of a hash that are reported: 96 bits distinguish all identities. */
 const HASH_LENGTH = 16;
 
-/** Tells of one decision. `charged`: the check was allowed by all of its limits, so that what this one allowed was taken. */
+/** Makes the event of one decision. `charged`: all limits of the check allowed it, so that the units were taken. */
 export function eventOf(entry: CheckEntry, decision: StoreDecision, charged: boolean, latencyMs: number): UnnamedEvent {
   const { limit, cost } = entry;
   const { source, quota, remaining, retryAfterMs, allowed, offences } = decision;
@@ -69,15 +69,15 @@ export function eventOf(entry: CheckEntry, decision: StoreDecision, charged: boo
   return limit.isCandidate ? { ...event, candidate: true } : event;
 }
 
-/** Names an identity without telling it. */
+/** A pseudonym of an identity. */
 export function hashOf(identity: string): string {
   return createHash('sha256').update(identity).digest('base64url').slice(0, HASH_LENGTH);
 }
 
-/** Whether units took a limit to its `nearLimit` share or beyond. What was taken from the future says nothing of how much was used before. */
+/** Whether units took a counter to its `nearLimit` share or beyond. Units taken from the future do not count as use. */
 export function becameNear({ limit, cost }: CheckEntry, { quota, remaining, delayMs }: StoreDecision): boolean {
   if (delayMs > 0 && limit.algorithm.reservation !== undefined) return false;
-  // What adapts, or has more in some windows, is near where that share of what it lets in now is taken.
+  // If the quota varies, being near is measured against what the limit allows now.
   const varies = limit.adapts || limit.varies;
   const nearFrom = varies ? Math.ceil((limit.nearFrom / limit.quota) * quota) : limit.nearFrom;
   const used = (varies ? quota : limit.quota) - remaining;

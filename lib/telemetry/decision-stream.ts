@@ -3,15 +3,15 @@ import { type Observable, Subject } from 'rxjs';
 import { type DecisionEvent, hashOf, type UnnamedEvent } from './decision-event.js';
 import type { DecisionTap } from './decision-tap.js';
 
-/** All decisions of the app, for those who subscribe. */
+/** All decisions of the app, for its subscribers. */
 @Injectable()
 export class DecisionStream {
   private readonly subject = new Subject<DecisionEvent>();
   readonly events: Observable<DecisionEvent> = this.subject.asObservable();
-  /** Has all decisions counted, if somebody wants to know how many there are. */
+  /** Counts all decisions, if something needs the counts. */
   tap: DecisionTap | undefined;
 
-  /** Whether anyone listens. */
+  /** Whether there are subscribers. */
   get observed(): boolean {
     return this.subject.observed;
   }

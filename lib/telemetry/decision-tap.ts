@@ -4,11 +4,11 @@ import { type AnswerTap, type Check, type CheckAnswer, type StoreDecision, UNTIM
 
 /** Counts decisions while requests wait for them. */
 export interface DecisionTap extends AnswerTap {
-  /** Whether the check that begins now is to be timed: a part of them tells how long they take. */
+  /** Whether to time the check that begins now: only a sample is timed. */
   times(): boolean;
 }
 
-/** What to ask with in place of `answer`, so that the answer is counted first: itself, if it can do that. */
+/** The answer to use in place of `answer`, so that decisions are counted first: `answer` itself, if it can do that. */
 export function tapped(tap: DecisionTap, check: Check, answer: CheckAnswer): CheckAnswer {
   if (tap.times()) return new TimedAnswer(tap, check, answer);
   if (answer.countBy === undefined) return new TappedAnswer(tap, check, answer);
@@ -16,7 +16,7 @@ export function tapped(tap: DecisionTap, check: Check, answer: CheckAnswer): Che
   return answer;
 }
 
-/** Decides a check in process, and has it counted: in the fewest steps, since all else takes hardly longer there. */
+/** Decides a check in process, and counts it: in the fewest steps, since the decision itself takes hardly longer. */
 export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnswer, tap: DecisionTap): void {
   const start = tap.times() ? performance.now() : UNTIMED;
   let decisions: StoreDecision[];
@@ -31,7 +31,7 @@ export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnsw
   tell(answer, decisions);
 }
 
-/** Hands an answer on, and has it counted first. */
+/** Counts an answer, then hands it on. */
 class TappedAnswer implements CheckAnswer {
   constructor(
     protected readonly tap: DecisionTap,
@@ -50,7 +50,7 @@ class TappedAnswer implements CheckAnswer {
   }
 }
 
-/** The same of a check that is timed. */
+/** The same for a check that is timed. */
 class TimedAnswer extends TappedAnswer {
   private readonly start = performance.now();
 

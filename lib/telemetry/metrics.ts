@@ -5,13 +5,13 @@ import { AdaptiveMetrics, type LookAtAdaptive } from './adaptive-metrics.js';
 import { attribute } from './attributes.js';
 import type { UnnamedEvent } from './decision-event.js';
 
-/** Seconds: from a check in process to one that waits for its deadline. */
+/** In seconds: from a check in process to one that waits until its deadline. */
 const DURATION_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
-/** Of the sources of one call, the one that its duration tells of. */
+/** Of the sources of one call, the first of these determines its duration. */
 const SLOWEST_FIRST = ['fallback', 'redis', 'cache', 'prefetch', 'memory', 'list'] as const;
 
-/** What is counted and measured. No attribute ever names whom a limit counts. */
+/** What is counted and measured. No attribute ever identifies who a limit counts. */
 export class Metrics {
   private readonly decisions: Counter;
   private readonly nearLimit: Counter;
@@ -61,13 +61,13 @@ export class Metrics {
     this.decisions.add(1, { ...named, [attribute.outcome]: outcome, [attribute.source]: source });
   }
 
-  /** Counts what a limit that adapts said. The first one makes the instruments. */
+  /** Counts a decision of an adaptive limit. The first one creates the instruments. */
   adapted(entry: CheckEntry, event: UnnamedEvent): void {
     this.adaptive ??= new AdaptiveMetrics(this.meter, this.look);
     this.adaptive.decided(entry, event);
   }
 
-  /** Counts what became of one check. */
+  /** Counts the outcome of one check. */
   checked(decisions: readonly StoreDecision[]): void {
     if (decisions.some(({ source }) => source === 'fallback')) this.fallbacks.add(1);
     if (decisions.some(({ source }) => source === 'cache')) this.cacheHits.add(1);

@@ -9,24 +9,24 @@ import { Metrics } from './metrics.js';
 
 type Api = typeof import('@opentelemetry/api');
 
-/** The name under which everything is reported. */
+/** The name of the instrumentation scope. */
 const SCOPE = 'nestjs-sluice';
-/** What Node and what Jest say of a package that is not installed. */
+/** The error codes of Node and Jest for a package that is not installed. */
 const NOT_FOUND = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
 
-/** What is reported to OpenTelemetry, as far as the app has set it up. */
+/** Reports to OpenTelemetry, as far as the app has set it up. */
 export class OpenTelemetry {
   private constructor(
     private readonly api: Api,
-    /** The instruments, unless nobody collects what they measure. */
+    /** The instruments, unless nothing collects their measurements. */
     readonly metrics: Metrics | undefined,
   ) {}
 
   /**
-   * Loads `@opentelemetry/api`; nothing if it is not installed, unless it is `required`.
+   * Loads `@opentelemetry/api`. Returns `undefined` if it is not installed; throws then if it is `required`.
    *
-   * @param isBroken whether the store is left alone, if it can be
-   * @param look looks at the counter of a limit that adapts
+   * @param isBroken returns whether the circuit to the store is open, if there is one
+   * @param look looks at the counter of an adaptive limit
    */
   static async load(
     required: boolean,
@@ -36,12 +36,12 @@ export class OpenTelemetry {
     const api = await loadApi(required);
     if (api === undefined) return undefined;
     const meter = api.metrics.getMeter(SCOPE, VERSION);
-    // Without a provider every meter is the same one, which measures nothing.
+    // Without a provider, every meter is the same no-op meter.
     const metrics = meter === api.createNoopMeter() ? undefined : new Metrics(meter, isBroken, look);
     return new OpenTelemetry(api, metrics);
   }
 
-  /** The span that is active, if it records. */
+  /** The active span, if it records. */
   span(): Span | undefined {
     const span = this.api.trace.getActiveSpan();
     return span?.isRecording() === true ? span : undefined;

@@ -5,14 +5,14 @@ import type { StoreDecision } from '../stores/store.js';
 import { attribute } from './attributes.js';
 import type { UnnamedEvent } from './decision-event.js';
 
-/** Tells a span how a check ended: its attributes are those of the limit that binds most, with an event for each that matters. */
+/** Records on a span how a check ended: attributes of the limit that binds most, and an event for each limit that matters. */
 export function tellSpan(
   span: Span,
   entries: readonly CheckEntry[],
   decisions: readonly StoreDecision[],
   events: readonly UnnamedEvent[],
 ): void {
-  // Candidates come behind all limits of a check.
+  // Candidates come after all limits of a check.
   const firstCandidate = entries.findIndex(({ limit }) => limit.isCandidate);
   const result = checkResultOf(firstCandidate < 0 ? decisions : decisions.slice(0, firstCandidate), entries);
   const { limit, outcome, source, quota, remaining } = events[result.decisions.indexOf(result.tightest)]!;
@@ -40,7 +40,7 @@ function attributesOf(event: UnnamedEvent): Attributes {
     [attribute.cost]: cost,
   };
   if (candidate === true) attributes[attribute.candidate] = true;
-  // What can never fit has no wait, and exporters know no infinity.
+  // A request that can never fit has no wait, and exporters do not support infinity.
   if (outcome !== 'allowed' && retryAfterMs < Infinity) attributes[attribute.retryAfter] = retryAfterMs;
   return attributes;
 }

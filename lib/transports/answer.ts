@@ -1,6 +1,6 @@
 import type { ClosableResponse } from './connection.js';
 
-/** What a response of Node says of how its client takes it; that of HTTP/2 says some of it by its stream. */
+/** The state of a Node response that shows how fast its client reads; for HTTP/2, part of it is in the stream. */
 interface NodeAnswer extends ClosableResponse {
   readonly writableEnded?: boolean;
   readonly writableNeedDrain?: boolean;
@@ -11,18 +11,18 @@ interface NodeAnswer extends ClosableResponse {
   destroy?(): void;
 }
 
-/** What Node's own time-outs of sockets look at, too. */
+/** The counters that Node's own socket time-outs look at, too. */
 interface Handle {
   readonly bytesWritten?: number;
   readonly writeQueueSize?: number;
 }
 
-/** What Node keeps for a client at least before it says that it is too much. */
+/** The bytes that Node buffers for a client, at least, before it signals back-pressure. */
 const BUFFER = 16_384;
 
-/** How a client takes the answer to one request. */
+/** How a client reads the response to one request. */
 export class Answer {
-  /** Whether the answer had to wait for its client. */
+  /** Whether the response has had to wait for its client. */
   waited = false;
   private readonly listeners: (() => void)[] = [];
   private sent = 0;
@@ -43,18 +43,18 @@ export class Answer {
     return this.response.writableEnded === true;
   }
 
-  /** Whether more of it waits until its client has read. */
+  /** Whether more of it waits until the client has read. */
   get isBlocked(): boolean {
     const { writableNeedDrain, stream } = this.response;
     return !this.isComplete && (writableNeedDrain === true || stream?.writableNeedDrain === true);
   }
 
-  /** Calls back when all of it has been handed to Node, where the response says so. */
+  /** Calls back when all of it has been handed to Node, if the response reports that. */
   onComplete(listener: () => void): void {
     this.listeners.push(listener);
   }
 
-  /** The bytes that its client has taken since this was last asked; at least that many where only buffers are known. */
+  /** The bytes that the client has read since the last call; a lower bound if only buffer sizes are known. */
   taken(): number {
     const { drains, sent } = this;
     const { _handle: handle }: { readonly _handle?: Handle | null } = this.response.socket ?? {};
@@ -65,7 +65,7 @@ export class Answer {
     return this.sent - sent;
   }
 
-  /** Closes the connection, or over HTTP/2 the stream. */
+  /** Closes the connection, or for HTTP/2 the stream. */
   cut(): void {
     const { stream } = this.response;
     if (stream?.destroy === undefined) this.response.destroy?.();
@@ -75,7 +75,7 @@ export class Answer {
 
 const answers = new WeakMap<ClosableResponse, Answer>();
 
-/** The answer that goes out as a response: one for all calls that share it. */
+/** The answer sent as a response; calls that share the response share it. */
 export function answerOf(response: ClosableResponse): Answer {
   let answer = answers.get(response);
   if (answer === undefined) answers.set(response, (answer = new Answer(response)));

@@ -5,20 +5,20 @@ import { asObject } from '../util/as-object.js';
 import { waitOf } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 
-/** The connection of graphql-ws, which stands where HTTP has its request. */
+/** The connection of graphql-ws, in the place where HTTP has its request. */
 interface Subscriber {
   readonly request?: RequestLike;
   readonly user?: unknown;
 }
 
-/** What Nest's drivers put into the context of a GraphQL request, or the app itself. */
+/** What Nest's drivers, or the app itself, put into the context of a GraphQL request. */
 interface Shared {
   readonly req?: RequestLike & { readonly res?: unknown; readonly extra?: Subscriber };
   readonly res?: unknown;
   readonly reply?: unknown;
 }
 
-/** GraphQL: each field that has a resolver is a call. */
+/** GraphQL: each field with a resolver is a call. */
 export const graphqlReader: RequestReader = {
   transport: 'graphql',
 
@@ -34,12 +34,12 @@ export const graphqlReader: RequestReader = {
     return { request: req, response, sharesResponse: true };
   },
 
-  // A request can name a field many times under aliases; their `info` differs.
+  // A request can select a field many times under aliases; their `info` differs.
   call: (context) => ownInfo(context) ?? context.getArgs(),
 
   /**
-   * The same exception, as GraphQL shows it: it takes over `extensions`, and Nest's driver gives an error a code of its own if the
-   * body has a `statusCode`.
+   * The same exception, in a form that GraphQL shows: GraphQL copies its `extensions`, and Nest's driver sets a code of its own
+   * if the body has a `statusCode`.
    */
   refuse(exception: HttpException) {
     const isDenied = exception instanceof RateLimitDeniedException;
@@ -54,12 +54,12 @@ export const graphqlReader: RequestReader = {
   },
 };
 
-/** The copies of `info` that were made for one call each. */
+/** The copies of `info`, each made for one call. */
 const copies = new WeakSet<object>();
 
 /**
- * The `info` of one call. That of a field is its own. What resolves a federated reference, or the type of a value, is called many
- * times with the `info` of one field, and even with one reference: there the call gets a copy, which its handler sees, too.
+ * The `info` of one call. Each field has its own. Resolvers of federated references and of types are called many times with the
+ * `info` of one field, and even with one reference; these calls get a copy, which the handler sees, too.
  */
 function ownInfo(context: ExecutionContext): object | undefined {
   const args: unknown[] = context.getArgs();
@@ -76,10 +76,10 @@ function sharedOf(context: ExecutionContext): Shared | undefined {
   return asObject(args[infoAt(args) - 1]);
 }
 
-/** Where `info` stands among the arguments of a field: the value, its arguments, the context, `info`. */
+/** The index of `info` in the arguments of a field: parent value, arguments, context, `info`. */
 const FIELD_INFO = 3;
 
-/** A reference and a value have no arguments, and behind those of a value comes its abstract type. */
+/** References and values have no arguments; those of a value end with its abstract type. */
 function infoAt(args: readonly unknown[]): number {
   return args.length === FIELD_INFO || isType(args[FIELD_INFO]) ? FIELD_INFO - 1 : FIELD_INFO;
 }

@@ -1,7 +1,7 @@
 import { asObject } from '../util/as-object.js';
 import type { RequestReader } from './request-reader.js';
 
-/** HTTP, on any framework: the request is what the framework made of it, so its `ip` is the one that the framework trusts. */
+/** HTTP with any framework. The request is the framework's own, so `ip` follows the proxies that the framework trusts. */
 export const httpReader: RequestReader = {
   transport: 'http',
 

@@ -1,7 +1,7 @@
 import type { HttpException } from '@nestjs/common';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 
-/** A refusal where there is no HTTP response: what its body would be, and how long to wait. */
+/** A refusal without an HTTP response: what the body would be, and how long to wait. */
 export function refusalData(exception: HttpException): object {
   const body = exception.getResponse();
   const data = typeof body === 'object' ? body : { statusCode: exception.getStatus(), message: body };
@@ -9,7 +9,7 @@ export function refusalData(exception: HttpException): object {
   return { status: 'error', ...data, ...wait };
 }
 
-/** The wait as JSON can hold it: whole milliseconds, or `null` if the request can never fit. */
+/** The wait in a form that JSON supports: whole milliseconds, or `null` if the request can never fit. */
 export function waitOf({ retryAfterMs }: RateLimitExceededException): number | null {
   return Number.isFinite(retryAfterMs) ? Math.ceil(retryAfterMs) : null;
 }

@@ -6,13 +6,13 @@ import type { RequestLike, RequestParts, RequestReader } from './request-reader.
 
 /** The context of a message, as far as it knows the client. */
 interface MessageContext {
-  /** Nest's own over TCP: the connection. */
+  /** Nest's TCP transport: the connection. */
   getSocketRef?(): { readonly netSocket?: ClientSocket };
-  /** That of a strategy whose messages come by HTTP, such as `@rekog/mcp-nest`: the request. Nothing where they come otherwise. */
+  /** Strategies whose messages come over HTTP, such as `@rekog/mcp-nest`: the request; otherwise nothing. */
   getRawRequest?(): unknown;
 }
 
-/** Messages and events of microservices. TCP has an address, and what came by HTTP has a request; brokers have neither. */
+/** Messages and events of microservices. TCP has an address, and messages over HTTP have a request; brokers have neither. */
 export const rpcReader: RequestReader = {
   transport: 'rpc',
 
@@ -26,10 +26,11 @@ export const rpcReader: RequestReader = {
     return { request: { ip, headers, user, socket: behind.socket } };
   },
 
-  // Transports of an app's own may hand one context to all messages; guards and interceptors of one see the same list.
+  // An app's own transport may pass the same context to all messages; the arguments are the same array in guards and
+  // interceptors.
   call: (context) => context.getArgs(),
 
-  /** An `RpcException`, whose data the client gets as the error. */
+  /** Returns an `RpcException`, whose data the client gets as the error. */
   async refuse(exception, context) {
     if (hasNoCaller(context)) return exception;
     const { RpcException } = await import('@nestjs/microservices');
@@ -37,13 +38,13 @@ export const rpcReader: RequestReader = {
   },
 };
 
-/** What marks the handlers of events, in Nest 11 and 12. */
+/** The metadata key of event handlers, in Nest 11 and 12. */
 const HANDLER_TYPE = 'microservices:handler_type';
 const EVENT = 2;
 
 /**
- * Whether no caller gets the error: of an event Nest 12 logs each `RpcException` with all it holds, dozens of lines, and no other
- * exception of HTTP. Kafka alone gets it, and delivers the event again.
+ * Whether no caller gets the error. For an event, Nest 12 logs each `RpcException` with everything it holds, dozens of lines, but
+ * no other HTTP exception. Only Kafka gets it, and then delivers the event again.
  */
 function hasNoCaller(context: ExecutionContext): boolean {
   if (Reflect.getMetadata(HANDLER_TYPE, context.getHandler()) !== EVENT) return false;

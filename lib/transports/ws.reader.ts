@@ -4,25 +4,25 @@ import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 
-/** What is read of a client of socket.io or ws. */
+/** The part of a socket.io or ws client that is read. */
 interface Client {
   readonly user?: unknown;
   readonly data?: { readonly user?: unknown };
   /** What socket.io keeps of the handshake. */
   readonly handshake?: { readonly address?: string; readonly headers?: RequestLike['headers'] };
-  /** The request of the handshake: socket.io keeps it; with ws, the gateway can. */
+  /** The request of the handshake: socket.io keeps it; with ws, a gateway can. */
   readonly request?: RequestLike;
-  /** The connection, as ws names it. */
+  /** The connection, under ws's name for it. */
   readonly _socket?: ClientSocket;
 }
 
-/** A client of ws, as a browser's `WebSocket` is one. */
+/** A ws client, with the interface of a browser's `WebSocket`. */
 interface NativeClient {
   readonly readyState?: unknown;
   readonly send?: (text: string) => void;
 }
 
-/** Messages to gateways, of socket.io and ws. Address and headers are those of the handshake. */
+/** Messages to gateways, over socket.io and ws. Address and headers are those of the handshake. */
 export const wsReader: RequestReader = {
   transport: 'ws',
 
@@ -34,19 +34,19 @@ export const wsReader: RequestReader = {
         ip,
         headers: handshake?.headers ?? request?.headers,
         user: user ?? data?.user ?? request?.user,
-        // Once the handshake has given the address, its socket matters no more: a client that polls goes on by others.
+        // If the handshake had the address, the socket does not matter: a polling client uses new ones.
         socket: ip === undefined ? (_socket ?? request?.socket) : undefined,
       },
     };
   },
 
-  // The client stays the same; its message is another each time.
+  // The client stays the same, but each message is a new object.
   call(context) {
     const args: readonly unknown[] = context.getArgs();
     return asObject(args[1]) ?? args;
   },
 
-  /** A `WsException`, which Nest sends as the event `exception`. */
+  /** Returns a `WsException`, which Nest sends as the event `exception`. */
   async refuse(exception, context) {
     const { BaseWsExceptionFilter, WsException } = await import('@nestjs/websockets');
     const data = refusalData(exception);
@@ -55,10 +55,10 @@ export const wsReader: RequestReader = {
   },
 };
 
-/** Where `@UseFilters` keeps what it was given, in Nest 11 and 12. */
+/** The metadata key of `@UseFilters`, in Nest 11 and 12. */
 export const FILTERS = '__exceptionFilters__';
 
-/** Marks our own filter, which leaves the guard's refusals alone. */
+/** Marks our own filter, which does not touch the guard's refusals. */
 export const OWN_FILTER = 'nestjs-sluice:filter';
 
 /** Whether the app has bound filters to a gateway or its handler. */
@@ -70,7 +70,10 @@ function hasFilters(context: ExecutionContext): boolean {
   });
 }
 
-/** Sends the event to a client of ws. Nest 11 emits it at the client's object, as is right for socket.io, and sends nothing. */
+/**
+ * Sends the event to a ws client. Nest 11 only emits it on the client object, which works for socket.io, but sends nothing with
+ * ws.
+ */
 function sendNatively(context: ExecutionContext, data: object): void {
   const client = asObject<NativeClient>(context.getArgs()[0]);
   if (typeof client?.readyState !== 'number' || typeof client.send !== 'function') return;

@@ -1,13 +1,13 @@
-/** A value, or a promise of it. A value that is there is not awaited. */
+/** A value, or a promise of it. A value that is already there is not awaited. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Continues with a value as soon as it is there. */
+/** Continues with a value: at once if it is already there. */
 export function andThen<T, R>(value: Awaitable<T>, map: (value: T) => Awaitable<R>): Awaitable<R> {
   // Thenables need not return a promise from `then`.
   return isPromise(value) ? Promise.resolve(value).then(map) : map(value);
 }
 
-/** Maps all items, synchronously if all results are there. No rejection goes unhandled. */
+/** Maps all items: synchronously if all results are already there. No rejection goes unhandled. */
 export function mapAll<T, R>(items: readonly T[], map: (item: T) => Awaitable<R>): Awaitable<R[]> {
   let isAsync = false;
   const results = items.map((item) => {

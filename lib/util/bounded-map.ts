@@ -3,12 +3,12 @@ import { SplitMap } from './split-map.js';
 
 export { Kept } from './recency-list.js';
 
-/** A map with a bounded number of entries and bounded memory, which evicts as a `RecencyList` says. */
+/** A map with a bounded number of entries and bounded memory. A `RecencyList` decides what is evicted. */
 export class BoundedMap<E extends Kept> {
   private readonly entries = new SplitMap<E>();
   private readonly order: RecencyList<E>;
 
-  /** `onEvicted` is told of each entry that had to go. */
+  /** `onEvicted` is called with each entry that is evicted. */
   constructor(maxKeys: number, maxBytes: number, onEvicted?: (entry: E) => void) {
     this.order = new RecencyList(maxKeys, maxBytes, (entry) => {
       this.entries.delete(entry.key);
@@ -28,13 +28,13 @@ export class BoundedMap<E extends Kept> {
     return this.entries.get(key);
   }
 
-  /** Puts an entry, new or not, as the most recently used one, which is never evicted. */
+  /** Adds or moves an entry as the most recently used one, which is never evicted. */
   put(entry: E, bytes: number, isProtected: boolean): void {
     if (entry.segment === undefined) this.entries.set(entry.key, entry);
     this.order.put(entry, bytes, isProtected);
   }
 
-  /** Makes an entry the most recently used. */
+  /** Marks an entry as the most recently used. */
   touch(entry: E): void {
     this.order.touch(entry);
   }
@@ -48,7 +48,7 @@ export class BoundedMap<E extends Kept> {
     this.order.clear();
   }
 
-  /** All entries; entries that are added or deleted meanwhile may be among them. */
+  /** All entries. Entries that are added or deleted during the iteration may be included. */
   values(): IterableIterator<E> {
     return this.entries.values();
   }

@@ -5,10 +5,10 @@ interface Expiry<T> {
   readonly value: T;
 }
 
-/** The most times of values that were replaced. */
+/** The most outdated times of replaced values to keep. */
 const MOST_STALE = 1000;
 
-/** Values in the order of the times at which they expire. */
+/** Values ordered by the time at which they expire. */
 export class ExpiryQueue<T> {
   private readonly heap = new Heap<Expiry<T>>((one, other) => one.at < other.at);
 
@@ -25,14 +25,16 @@ export class ExpiryQueue<T> {
     this.heap.add({ at, value });
   }
 
-  /** Takes out all that has expired at `now`, the earliest first. */
+  /** Removes and returns all values that have expired at `now`, the earliest first. */
   takeExpired(now: number): T[] {
     const expired: T[] = [];
     while (this.next <= now) expired.push(this.heap.take()!.value);
     return expired;
   }
 
-  /** Values that were replaced leave their times behind. Once these are too many, only what expires of so many values is kept. */
+  /**
+   * Drops the times of replaced values once there are too many; `expiries` lists the current ones, of which there are `values`.
+   */
   dropStale(values: number, expiries: () => Iterable<readonly [at: number, value: T]>): void {
     if (this.size <= 2 * values + MOST_STALE) return;
     this.clear();

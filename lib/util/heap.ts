@@ -1,8 +1,8 @@
-/** Values of which the first one by an order is at hand: a binary heap. */
+/** A binary heap: gives access to the first value by an order. */
 export class Heap<T> {
   private readonly values: T[] = [];
 
-  /** `precedes` tells whether one value comes before another. */
+  /** `precedes` returns whether one value comes before another. */
   constructor(private readonly precedes: (one: T, other: T) => boolean) {}
 
   get size(): number {
@@ -25,7 +25,7 @@ export class Heap<T> {
     values[at] = value;
   }
 
-  /** Takes out the first value. */
+  /** Removes and returns the first value. */
   take(): T | undefined {
     const { values } = this;
     const first = values[0];

@@ -1,7 +1,7 @@
-/** The longest that a timer of Node can wait, in milliseconds. */
+/** The longest delay of a Node timer, in milliseconds. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** A timeout of any length, longer than a timer's longest delay included; `Infinity` never ends. */
+/** A timeout of any length, even beyond the longest delay of a timer; `Infinity` never fires. */
 export class LongTimeout {
   private timer: NodeJS.Timeout | undefined;
 

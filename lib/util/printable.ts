@@ -1,13 +1,13 @@
-/** What moves a cursor, colours, hides or reorders text: control and format characters, lone surrogates, line separators. */
+/** Characters that move a cursor, or colour, hide or reorder text: control, format and separator characters, lone surrogates. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/** Text of a log as a terminal may show it: on one line, with no control characters, and short. */
+/** Text of a log, safe for a terminal: on one line, without control characters, and shortened. */
 export function printable(text: string, most = 60): string {
   const short = text.length > most ? `${text.slice(0, most - 1)}…` : text;
   return short.replaceAll(UNPRINTABLE, escaped);
 }
 
-/** JSON with nothing in it that a terminal obeys; it says the same. */
+/** JSON in which everything that a terminal interprets is escaped; it parses to the same value. */
 export function printableJson(value: unknown): string {
   return JSON.stringify(value, undefined, 2).replaceAll(UNPRINTABLE, (character) =>
     character === '\n' ? character : escaped(character),
@@ -21,7 +21,7 @@ function escaped(character: string): string {
     .join('');
 }
 
-/** Rows as columns: the first one to the left, the others to the right, or all to the left that are named. */
+/** Formats rows as columns: those listed in `left` aligned to the left, the others to the right. */
 export function columns(rows: readonly (readonly string[])[], left: readonly number[] = [0]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
@@ -35,12 +35,12 @@ export function columns(rows: readonly (readonly string[])[], left: readonly num
   );
 }
 
-/** A whole number with separators. */
+/** A whole number with thousands separators. */
 export function showCount(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** A part in percent. */
+/** A part as a percentage. */
 export function showShare(part: number, whole: number): string {
   return `${(whole === 0 ? 0 : (100 * part) / whole).toFixed(1)} %`;
 }

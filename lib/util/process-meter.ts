@@ -1,15 +1,15 @@
 import { availableParallelism } from 'node:os';
 
-/** How often the timer is due, in milliseconds. */
+/** The period of the timer, in milliseconds. */
 const TICK_MS = 20;
-/** How often the processors are looked at, in milliseconds. */
+/** How often processor use is sampled, in milliseconds. */
 const CPU_MS = 250;
-/** Nobody has asked for so long: the timer ends. */
+/** The timer stops if nobody reads the meter for this long, in milliseconds. */
 const IDLE_MS = 5000;
 
 /**
- * Measures how busy this process is. A timer says when it was due last: so how late the event loop is can be told at any moment, also
- * in the middle of a turn that blocks it. The timer runs only while somebody asks, and keeps no process alive.
+ * Measures how busy this process is. A timer records when it was last due, so the event loop's delay can be read at any moment,
+ * even within a turn that blocks it. The timer runs only while the meter is read, and does not keep the process alive.
  */
 export class ProcessMeter {
   private timer: NodeJS.Timeout | undefined;
@@ -19,14 +19,14 @@ export class ProcessMeter {
   private cpuBefore = 0;
   private share = 0;
 
-  /** The times are milliseconds of the monotonic clock, and microseconds that all threads of the process used the processors. */
+  /** The clocks: monotonic time in milliseconds, and the processor time of all threads of the process in microseconds. */
   constructor(
     private readonly now: () => number = () => performance.now(),
     private readonly used: () => number = cpuMicros,
     private readonly processors: number = availableParallelism(),
   ) {}
 
-  /** How late the event loop is now, in microseconds. */
+  /** The current delay of the event loop, in microseconds. */
   get eventLoopDelay(): number {
     const now = this.now();
     this.askedAt = now;
@@ -34,12 +34,12 @@ export class ProcessMeter {
     return Math.max(0, now - this.dueAt) * 1000;
   }
 
-  /** The share of the processors that the process used in the last quarter of a second or more: 0 to 1. */
+  /** The share of the processors that the process has used in the last quarter of a second or more: 0 to 1. */
   get cpu(): number {
     return this.share;
   }
 
-  /** Ends the timer. It starts anew when somebody asks. */
+  /** Stops the timer. The next read starts it again. */
   close(): void {
     clearInterval(this.timer);
     this.timer = undefined;

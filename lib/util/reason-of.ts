@@ -1,4 +1,4 @@
-/** What an error says; anything else as text. Never throws: what users' code throws may be anything. */
+/** The message of an error; anything else as text. Never throws, whatever users' code has thrown. */
 export function reasonOf(error: unknown): string {
   try {
     // Not `instanceof`: an error may come from another realm.

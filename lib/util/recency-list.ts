@@ -46,9 +46,9 @@ class Segment {
 const PROTECTED_SHARE = 0.5;
 
 /**
- * The order in which the entries of one or several maps were used, with a bound for their number and one for their memory.
- * The least recently used entry is evicted first; protected entries only if they fill half of the bounds, or no others are left.
- * All calls take constant time.
+ * The order in which the entries of one or several maps were used, with a bound on their number and one on their memory. The
+ * least recently used entry is evicted first. Protected entries are evicted only if they fill half of the bounds, or no others
+ * are left. All calls take constant time.
  */
 export class RecencyList<E extends Kept> {
   private plain = new Segment();
@@ -56,9 +56,9 @@ export class RecencyList<E extends Kept> {
 
   constructor(
     private readonly maxKeys: number,
-    /** It may change: entries are evicted with the next one that is put. */
+    /** May change; the next `put` then evicts entries. */
     public maxBytes: number,
-    /** Takes an entry out of its map; it is not in the list any more. */
+    /** Removes an evicted entry from its map; it has already left the list. */
     private readonly evicted: (entry: E) => void,
   ) {}
 
@@ -70,7 +70,7 @@ export class RecencyList<E extends Kept> {
     return this.plain.bytes + this.protected.bytes;
   }
 
-  /** Puts an entry, new or not, as the most recently used one, which is never evicted. */
+  /** Adds or moves an entry as the most recently used one, which is never evicted. */
   put(entry: E, bytes: number, isProtected: boolean): void {
     const segment = isProtected ? this.protected : this.plain;
     if (entry.segment === segment && entry.bytes === bytes) return this.touch(entry);
@@ -80,7 +80,7 @@ export class RecencyList<E extends Kept> {
     while (this.isFull && this.size > 1) this.evict(entry);
   }
 
-  /** Makes an entry the most recently used. Skips that while there is room for as many again: an eviction is far off. */
+  /** Marks an entry as the most recently used. Skips that while the list is less than half full: an eviction is far off. */
   touch(entry: E): void {
     const { segment } = entry;
     if (segment === undefined || segment.newest === entry) return;
@@ -89,7 +89,7 @@ export class RecencyList<E extends Kept> {
     segment.push(entry);
   }
 
-  /** Takes an entry out; says whether it was there. */
+  /** Removes an entry, and returns whether it was there. */
   remove(entry: E): boolean {
     const { segment } = entry;
     segment?.remove(entry);

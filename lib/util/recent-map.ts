@@ -1,14 +1,14 @@
 import { flatCopy } from './flat-copy.js';
 
-/** How many keys are remembered, and then as many again before the first are forgotten. */
+/** The keys that are remembered; up to twice as many before the oldest are forgotten. */
 const MAX_RECENT = 1000;
 
-/** Remembers what was made of the keys that came last: a client seldom sends one request alone. */
+/** Remembers what was computed for the latest keys: a client seldom sends just one request. */
 export class RecentMap<V> {
   private recent = new Map<string, V>();
   private before = new Map<string, V>();
 
-  /** What was made of a key; made anew if it is not remembered. Nothing is remembered if nothing is made. */
+  /** Returns the value of a key, and computes it if it is not remembered. `undefined` is not remembered. */
   of(key: string, make: (key: string) => V | undefined): V | undefined {
     return this.recent.get(key) ?? this.remember(key, make);
   }
@@ -20,7 +20,7 @@ export class RecentMap<V> {
       this.before = this.recent;
       this.recent = new Map();
     }
-    // A text from a header is cut out of it, and would keep all of it alive.
+    // A string cut out of a header would keep the whole header alive.
     this.recent.set(flatCopy(key), value);
     return value;
   }

@@ -1,11 +1,11 @@
-/** The most keys of one part before it is split in two: a `Map` that grows copies all of its entries at once. */
+/** The most keys of a part before it is split in two: a growing `Map` copies all of its entries at once. */
 const MAX_PART_KEYS = 16_000;
-/** The most splits of a part, for keys of equal hashes. */
+/** The most splits of a part, in case keys have equal hashes. */
 const MAX_DEPTH = 16;
-/** The end of a key is its identity; what a key begins with may be of its limit. */
+/** Only the end of a key is hashed, which holds its identity; the beginning is often the same for a whole limit. */
 const HASHED_CHARACTERS = 65;
 
-/** The keys whose hashes end in the same `depth` bits. */
+/** The keys whose hashes have the same last `depth` bits. */
 class Part<V> {
   readonly entries = new Map<string, V>();
 
@@ -13,14 +13,14 @@ class Part<V> {
 }
 
 /**
- * A map of any number of keys that is never copied as a whole: it consists of maps of some thousands of keys (extendible
- * hashing). A `Map` of a million keys stops the process for 0.1 s whenever it grows, or clears out deleted entries.
+ * A map of any size that is never copied as a whole: it consists of maps with some thousands of keys each (extendible hashing). A
+ * `Map` of a million keys blocks the process for 0.1 s whenever it grows, or drops deleted entries.
  */
 export class SplitMap<V> {
   private readonly seed = Math.floor(Math.random() * 2 ** 32);
-  /** By the last bits of a hash; a part stands at several indexes until it is split. */
+  /** The parts by the last bits of the hash; a part is listed several times until it is split. */
   private parts: Part<V>[] = [new Part(0)];
-  /** A key that is not found is added next. */
+  /** The last key looked up: if it was not found, it is likely to be added next. */
   private lastKey = '';
   private lastPart: Part<V> | undefined;
 
@@ -43,7 +43,7 @@ export class SplitMap<V> {
     this.lastPart = undefined;
   }
 
-  /** All values; values that are added or deleted meanwhile may be among them. */
+  /** All values. Values that are added or deleted during the iteration may be included. */
   *values(): IterableIterator<V> {
     for (const { entries } of new Set(this.parts)) yield* entries.values();
   }
@@ -65,7 +65,7 @@ export class SplitMap<V> {
     this.parts = this.parts.map((each, index) => (each === part ? halves[index & bit ? 1 : 0] : each));
   }
 
-  /** Seeded, so that clients cannot choose identities of one part. */
+  /** Seeded, so that clients cannot choose identities that fall into the same part. */
   private hash(key: string): number {
     let hash = this.seed;
     for (let i = Math.max(0, key.length - HASHED_CHARACTERS); i < key.length; i++) {

@@ -15,13 +15,13 @@ class Known<V> extends Kept {
   }
 }
 
-/** Caches a value for equal objects, and evicts the least recently used. A function in them equals only itself. */
+/** Caches values by equal objects, and evicts the least recently used. Functions in them are compared by reference. */
 export class ValueCache<V> {
   private readonly known = new BoundedMap<Known<V>>(MAX_VALUES, MAX_BYTES);
   private readonly serials = new WeakMap<object, number>();
   private lastSerial = 0;
 
-  /** Returns the value of an equal object, or makes one. */
+  /** Returns the value of an equal object, or makes a new one. */
   of(asked: unknown, make: () => V): V {
     const key = this.textOf(asked, 0);
     const known = this.known.get(key);
