@@ -4,7 +4,7 @@ import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../rules/bound-guards.js';
 import { reportPromise } from '../request/handler-run.js';
 import { searchRequest } from '../request/requests.js';
 
-/** Where `@UseInterceptors` keeps what it was given, and what marks classes and handlers, in Nest 11 and 12. */
+/** Nest's metadata keys of `@UseInterceptors`, and of classes and handlers, in Nest 11 and 12. */
 const INTERCEPTORS = '__interceptors__';
 const GATEWAY = 'websockets:is_gateway';
 const MESSAGE_HANDLER = 'microservices:handler_type';
@@ -13,12 +13,12 @@ const EVENT_STREAM = '__sse__';
 const PATH = 'path';
 const METHOD = 'method';
 
-/** Does what the app's interceptor does, for calls that a guard of the app has seen; apps can share it. */
+/** Does the work of the app's interceptor for calls that a guard of the app has seen; apps can share it. */
 const interceptor: NestInterceptor = {
   intercept: (context, next) => searchRequest(context)?.continuation.intercept(context, next) ?? next.handle(),
 };
 
-/** Does what the app's interceptor does before the handler runs; apps can share it, too. */
+/** Does the work of the app's interceptor before the handler runs; apps can share it, too. */
 @SetMetadata(OWN_GUARD, 'follows')
 class LastGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -61,7 +61,7 @@ export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean
   }
 }
 
-/** Whether Nest stops listening to a handler when its client leaves. */
+/** Whether Nest unsubscribes from a handler when its client leaves. */
 function mayBeAbandoned(handler: object): boolean {
   return [EVENT_STREAM, MESSAGE_MAPPING, MESSAGE_HANDLER].some((key) => Reflect.hasMetadata(key, handler));
 }
@@ -76,7 +76,7 @@ function takesMessages(type: object, handlers: readonly object[]): boolean {
   );
 }
 
-/** Adds to what is bound to a class or handler, unless another app has done so. */
+/** Adds to what is bound to a class or handler, unless another app has already done so. */
 function bind(key: string, target: object, added: (bound: readonly object[]) => readonly object[]): void {
   const bound = (Reflect.getMetadata(key, target) as readonly object[] | undefined) ?? [];
   if (!bound.includes(interceptor) && !bound.includes(lastGuard)) Reflect.defineMetadata(key, added(bound), target);

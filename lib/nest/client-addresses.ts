@@ -3,26 +3,26 @@ import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nest
 import { HttpAdapterHost } from '@nestjs/core';
 import type { ClientSocket } from '../transports/connection.js';
 
-/** The channel on which Node publishes each connection that any server of the process takes. */
+/** The diagnostics channel on which Node publishes each connection that any server of the process accepts. */
 const CONNECTIONS = 'net.server.socket';
-/** Over TLS Node makes sockets of its own, which only their server announces. */
+/** Over TLS, Node makes sockets of its own, which only their server announces. */
 const SECURE_CONNECTION = 'secureConnection';
 
-/** A server of HTTP, as far as it matters here. */
+/** The part of an HTTP server that is used. */
 interface Server {
   on?(event: string, listener: (socket: ClientSocket) => void): unknown;
   off?(event: string, listener: (socket: ClientSocket) => void): unknown;
 }
 
 /**
- * Asks each connection for its client's address as it comes. Node keeps what it was asked for once, while the kernel forgets it when
- * the client resets the connection: so a request that was sent before the reset still counts for its client.
+ * Reads the client's address of each connection when it is accepted. Node caches the address, while the kernel forgets it when
+ * the client resets the connection: so a request that was sent before a reset still counts for its client.
  */
 @Injectable()
 export class ClientAddresses implements OnModuleInit, OnApplicationShutdown {
   private server: Server | undefined;
 
-  /** A function of this app's own, so that no other app's is taken off. */
+  /** A function of this app's own, so that unsubscribing affects no other app. */
   private readonly keepOfMessage = (message: unknown): void => {
     const { socket } = message as { readonly socket?: ClientSocket };
     if (socket !== undefined) keep(socket);
@@ -30,14 +30,14 @@ export class ClientAddresses implements OnModuleInit, OnApplicationShutdown {
 
   constructor(private readonly host: HttpAdapterHost) {}
 
-  /** Is called by Nest before the app listens. */
+  /** Called by Nest before the app listens. */
   onModuleInit(): void {
     subscribe(CONNECTIONS, this.keepOfMessage);
     this.server = this.host.httpAdapter?.getHttpServer() as Server | undefined;
     this.server?.on?.(SECURE_CONNECTION, keep);
   }
 
-  /** Is called by Nest when the app closes. */
+  /** Called by Nest when the app closes. */
   onApplicationShutdown(): void {
     unsubscribe(CONNECTIONS, this.keepOfMessage);
     this.server?.off?.(SECURE_CONNECTION, keep);

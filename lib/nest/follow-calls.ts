@@ -45,7 +45,7 @@ export function followCalls(): void {
   } as Intercept;
 }
 
-/** The same interceptor, which is at work until it has given its Observable. */
+/** The same interceptor; it counts as running until it has returned its Observable. */
 function following(interceptor: NestInterceptor, run: CallRun): NestInterceptor {
   return {
     intercept: (context, next) => {
@@ -56,7 +56,7 @@ function following(interceptor: NestInterceptor, run: CallRun): NestInterceptor 
   };
 }
 
-/** The same pipes and handler, which are at work until they have given a value, and then as long as that is a stream. */
+/** The same pipes and handler; they count as running until they have returned a value, and then while that is a stream. */
 function handling(next: Handle, run: CallRun): Handle {
   return async () => {
     const given: Promise<unknown> = next();

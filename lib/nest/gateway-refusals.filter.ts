@@ -5,7 +5,7 @@ import { searchRequest } from '../request/requests.js';
 import { isGateway } from '../rules/route-names.js';
 import { FILTERS, OWN_FILTER, wsReader } from '../transports/ws.reader.js';
 
-/** Sends clients of gateways what code of the app refuses as what the guard refuses. Apps can share it. */
+/** Sends refusals of the app's own code to clients of gateways in the form of the guard's refusals. Apps can share it. */
 @SetMetadata(OWN_FILTER, true)
 @Catch(RateLimitExceededException)
 class GatewayRefusalsFilter implements ExceptionFilter<RateLimitExceededException> {
@@ -17,13 +17,16 @@ class GatewayRefusalsFilter implements ExceptionFilter<RateLimitExceededExceptio
       const refusal = await (reader.refuse === undefined ? exception : reader.refuse(exception, context));
       new BaseWsExceptionFilter().catch(refusal, host);
     } catch {
-      // The client is gone, or its reader fails: nobody can be told.
+      // The client is gone, or its reader fails: there is nobody to inform.
     }
   }
 }
 const filter = new GatewayRefusalsFilter();
 
-/** Binds the filter to all gateways, which no global filter reaches. Nest asks the last one that matches: those of the app come first. */
+/**
+ * Binds the filter to all gateways, which no global filter reaches. Nest uses the last match, so the app's own filters come
+ * first.
+ */
 export function bindGatewayFilters(modules: ModulesContainer): void {
   for (const { providers } of modules.values()) {
     for (const { metatype } of providers.values()) {

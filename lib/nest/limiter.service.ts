@@ -48,13 +48,13 @@ import type { Store } from '../stores/store.js';
 import type { DecisionEvent } from '../telemetry/decision-event.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 
-/** Limits for code that is not a route. Limits of one name share their counters, in code and on routes. */
+/** Limits for code that is not a route. Limits with the same name share their counters, in code and on routes. */
 @Injectable()
 export class LimiterService {
   /**
-   * Every decision of this instance, once it is made: of routes and of code, one of each limit and of each candidate, those from the
-   * cache included; not those of `peek`. Subscribers are called while the request waits; without any, it costs nothing. Completes when the app
-   * has shut down.
+   * Every decision of this instance, as soon as it is made: of routes and of code, one for each limit and each candidate,
+   * including decisions from the cache, but not those of `peek`. Subscribers are called while the request waits; without
+   * subscribers it costs nothing. Completes when the app has shut down.
    */
   readonly decisions$: Observable<DecisionEvent>;
 
@@ -79,10 +79,10 @@ export class LimiterService {
     return this.declared(limit, 'LimiterService.for');
   }
 
-  /** @internal The limiter of a limit that is declared somewhere else, for messages. */
+  /** @internal The limiter of a limit that is declared elsewhere; `location` is for messages. */
   declared(limit: LimitDefinition | string, location: string): Limiter {
     const rule = this.registry.rule(limit, { location, namespace: '' });
-    // What is wrong with those that others are within is told at start-up of all that have a name.
+    // Mistakes in the limits it is within are reported at start-up, for limits with a name.
     if (typeof limit === 'object') void rule.ancestors;
     return this.ofRule(rule);
   }
@@ -100,8 +100,8 @@ export class LimiterService {
 
   /**
    * Takes units from several limits at once: from all of them, or, if one refuses, from none. Rejects with
-   * `RateLimitArgumentError` if the list is empty, has more than 1,000 limits, asks for the work of more than 2,500 plain ones, has one
-   * limit twice for one key, or a wrong cost or key.
+   * `RateLimitArgumentError` if the list is empty, has more than 1,000 limits, costs more work than 2,500 plain limits, has one
+   * limit twice for the same key, or has a wrong cost or key.
    */
   check(checks: readonly LimitCheck[]): Promise<LeasedCheckResult> {
     try {
@@ -115,9 +115,9 @@ export class LimiterService {
   }
 
   /**
-   * Reserves units of several limits at once: of all of them, or, if one refuses, of none. Units of limits with a `hold` are held,
-   * and all can be settled: requests, tokens and money of one call, each at its own cost. What is not there now is refused. Rejects
-   * as `check` does, and for a limit of `concurrency`.
+   * Reserves units of several limits at once: of all of them, or, if one refuses, of none. Units of limits with a `hold` are
+   * held, and all can be settled: for example requests, tokens and money of one call, each at its own cost. Units that are not
+   * available now are refused. Rejects as `check` does, and for `concurrency` limits.
    */
   async reserve(checks: readonly LimitCheck[]): Promise<ReservedCheck> {
     const entries = entriesOf(checks, this.registry, 'reserve');
@@ -127,26 +127,26 @@ export class LimiterService {
   }
 
   /**
-   * Makes a `fetch` for calls to others' APIs: each waits for its turn at the limits, in order, and takes units of all of them or of
-   * none. A call rejects with `RateLimitTimeoutError` once its wait is known to be longer than `timeout`, with the reason of its signal,
-   * with `RateLimitArgumentError` for a wrong key or cost, and as `fetch` does. Units of `concurrency` are held until the body was read or
-   * cancelled. Throws `RateLimitConfigError`.
+   * Makes a `fetch` for outbound calls. Each call waits for its turn at the limits, in order, and takes units of all of them or
+   * of none. A call rejects with `RateLimitTimeoutError` as soon as its wait is known to exceed `timeout`, with the reason of its
+   * signal, with `RateLimitArgumentError` for a wrong key or cost, and as `fetch` does. Units of `concurrency` limits are held
+   * until the body has been read or cancelled. Throws `RateLimitConfigError`.
    */
   fetch(limits: OutboundLimits, options?: FetchOptions): typeof fetch {
     return this.outbound.fetch(limits, options);
   }
 
   /**
-   * Limits instances of axios, such as that of `@nestjs/axios`: `limiters.axios('shopify').attach(httpService.axiosRef)`. Their requests
-   * wait as those of `fetch` do. Throws `RateLimitConfigError`.
+   * Limits axios instances, such as that of `@nestjs/axios`: `limiters.axios('shopify').attach(httpService.axiosRef)`. Their
+   * requests wait like calls of `fetch`. Throws `RateLimitConfigError`.
    */
   axios(limits: OutboundLimits, options?: AxiosOptions): LimitedAxios {
     return this.outbound.axios(limits, options);
   }
 
   /**
-   * Makes an interceptor of undici, from version 7 on: `agent.compose(limiters.dispatcher('github'))`. What goes through it waits as
-   * the calls of `fetch` do. Throws `RateLimitConfigError`.
+   * Makes an interceptor for undici, version 7 or later: `agent.compose(limiters.dispatcher('github'))`. Its requests wait like
+   * calls of `fetch`. Throws `RateLimitConfigError`.
    */
   dispatcher(limits: OutboundLimits, options?: DispatcherOptions): LimitedDispatcher {
     return this.outbound.dispatcher(limits, options);
@@ -165,38 +165,38 @@ export class LimiterService {
   }
 
   /**
-   * Does as `setRate`, unless a change is in force already. Resolves to whether it made its change: of many calls at once, on any
-   * instances, one resolves to `true`.
+   * Like `setRate`, but does nothing if a change is already in force. Resolves to whether it made its change: of many
+   * simultaneous calls, on any instances, exactly one resolves to `true`.
    */
   async trySetRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<boolean> {
     return this.overrides.setRate('try', name, patch, options, 'trySetRate');
   }
 
   /**
-   * Returns the rate of a limit, or the one that holds for a `key` of it, and from where it is; read from Redis, and while
-   * Redis does not answer, the one that this instance decides by. Rejects with `RateLimitConfigError` if no limit has the name.
+   * Returns the rate of a limit, or the one that applies to a `key` of it, with its source. It is read from Redis; while Redis
+   * does not answer, it is the rate by which this instance decides. Rejects with `RateLimitConfigError` if no limit has the name.
    */
   async getRate(name: string, query: OverrideQuery = {}): Promise<CurrentRate> {
     return this.overrides.getRate(name, query);
   }
 
   /**
-   * Ends a change: the configured rate is in force again on all instances; or, for a `key`, what holds for it without the change.
-   * Resolves to whether there was a change to end. Counted units stay. Rejects as `setRate` does.
+   * Ends a change: the configured rate is in force again on all instances; or, for a `key`, whatever applies to it without the
+   * change. Resolves to whether there was a change to end. Counted units stay. Rejects as `setRate` does.
    */
   async clearRate(name: string, options: ClearOptions = {}): Promise<boolean> {
     return this.overrides.clearRate(name, options);
   }
 
-  /** Returns the rates of all limits whose rates can be changed, with or without a change. Reads them as `getRate` does. */
+  /** Returns the rates of all limits whose rates can be changed, changed or not. Reads them as `getRate` does. */
   async listRates(): Promise<CurrentRate[]> {
     return this.overrides.listRates();
   }
 
   /**
-   * Changes the mode of a limit while the app runs: `'enforce'`, `'shadow'`, which counts and never refuses, or `'off'`, which
-   * asks the limit no more and lets everything pass. With a `key` it changes the mode of one identity, or of all whose keys begin
-   * alike. All else is as with `setRate`.
+   * Changes the mode of a limit while the app runs: `'enforce'`; `'shadow'`, which counts and never refuses; or `'off'`, which
+   * does not check the limit at all. With a `key` it changes the mode of one identity, or of all whose keys begin with a prefix.
+   * Everything else is as with `setRate`.
    */
   async setMode(name: string, mode: LimitMode, options: OverrideOptions = {}): Promise<void> {
     await this.overrides.setMode(name, mode, options);
@@ -207,12 +207,12 @@ export class LimiterService {
     return this.overrides.clearMode(name, options);
   }
 
-  /** Returns the mode of a limit, or the one that holds for a `key` of it, and from where it is. Reads it as `getRate` does. */
+  /** Returns the mode of a limit, or the one that applies to a `key` of it, with its source. Reads it as `getRate` does. */
   async getMode(name: string, query: OverrideQuery = {}): Promise<CurrentMode> {
     return this.overrides.getMode(name, query);
   }
 
-  /** Returns the overrides of a limit's keys, a page of them in the order of the keys. Reads them as `getRate` does. */
+  /** Returns the overrides of a limit's keys, one page in the order of the keys. Reads them as `getRate` does. */
   async listOverrides(name: string, options: ListOverridesOptions = {}): Promise<OverridePage> {
     return this.overrides.listOverrides(name, options);
   }
@@ -239,37 +239,40 @@ export class LimiterService {
     return this.overrides.lists.end(entry, options);
   }
 
-  /** Returns the entry that decides for an address or a `key`, if one does. Reads lists as `getRate` does rates. */
+  /** Returns the list entry that decides for an address or a `key`, if any. Reads lists as `getRate` does rates. */
   async listed(query: ListQuery): Promise<ListedEntry | undefined> {
     return this.overrides.lists.find(query);
   }
 
-  /** Returns the entries of lists, a page of them: those of the module's options, too. Reads them as `getRate` does rates. */
+  /**
+   * Returns the entries of lists, one page of them, including those of the module's options. Reads them as `getRate` does rates.
+   */
   async lists(options: ListPageOptions = {}): Promise<ListPage> {
     return this.overrides.lists.page(options);
   }
 
   /**
-   * Returns the last changes of rates, modes and lists, by whichever instance, the newest first. The history holds 1,000. Rejects with
-   * `RateLimitStoreError` while Redis does not answer.
+   * Returns the latest changes of rates, modes and lists by any instance, the newest first. The history holds 1,000 changes.
+   * Rejects with `RateLimitStoreError` while Redis does not answer.
    */
   async changes(options: ChangesOptions = {}): Promise<RecordedChange[]> {
     return this.overrides.changes(options);
   }
 
   /**
-   * Brings back all overrides and lists as they were after the change `version`, 0 for before the first one; those that have ended meanwhile
-   * stay ended. Counted units stay. The rollback is a change itself. Resolves to whether there was a change to undo. Rejects as
-   * `setRate` does.
+   * Restores all overrides and lists to their state after the change `version`, or 0 for before the first change; those that have
+   * expired since stay expired. Counted units stay. The rollback is itself a change. Resolves to whether there was a change to
+   * undo. Rejects as `setRate` does.
    */
   async rollback(version: number, options: ChangeCause = {}): Promise<boolean> {
     return this.overrides.rollback(version, options);
   }
 
   /**
-   * Tells which limits hold, from where, for whom, under which overrides, how much is left of them, and what a request would get: of
-   * a limit and a key, of a route, or of the request of a context. Nothing is charged or written. While Redis does not answer, it
-   * tells all but what is counted there. Rejects with `RateLimitConfigError` for a limit, class or method that it does not know.
+   * Explains which limits apply, where they come from, who they count, which overrides are in force, how much is left, and what a
+   * request would get: for a limit and a key, for a route, or for the request of a context. Charges and writes nothing. While
+   * Redis does not answer, everything but the counters is explained. Rejects with `RateLimitConfigError` for an unknown limit,
+   * class or method.
    */
   async explain(of: LimitQuery | RouteQuery | ExecutionContext): Promise<Explanation> {
     return this.explainer.explain(of);

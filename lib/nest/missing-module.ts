@@ -1,13 +1,13 @@
 import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 
-/** How long an app has to set the module up after its first `@RateLimit`: both are read as its files are. */
+/** How long an app has to set up the module after its first `@RateLimit`: both happen while its files are loaded. */
 const PATIENCE_MS = 10_000;
 
 let timer: NodeJS.Timeout | undefined;
 let isSetUp = false;
 
-/** Warns if no module is set up soon after limits were declared: without it nothing reads them, and nothing could say so later. */
+/** Warns if the module is not set up soon after limits were declared: without it, nothing reads them or could warn later. */
 export function expectModule(): void {
   if (isSetUp || timer !== undefined) return;
   timer = setTimeout(() => {

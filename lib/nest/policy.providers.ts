@@ -8,7 +8,7 @@ import { Policies } from '../policy/policies.js';
 import { type PolicySettings, readPolicySettings } from '../policy/policy-settings.js';
 import { showProblem } from '../policy/problems.js';
 
-/** The first version of the policy is read before the first limit is. */
+/** The first version of the policy is read before the first limit. */
 export const policyProviders: readonly Provider[] = [
   {
     provide: POLICY_SETTINGS,

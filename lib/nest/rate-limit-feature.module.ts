@@ -5,7 +5,7 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 
-/** The limits of one `forFeature`, by their names. */
+/** The limits of one `forFeature`, by name. */
 export type FeatureDefinitions = Readonly<Record<string, LimitDefinition>>;
 
 const DEFINITIONS = 'nestjs-sluice:feature:';
@@ -18,7 +18,7 @@ export class RateLimitFeatureModule {
     const names = Object.keys(definitions);
     const limiters = names.map(limiterProvider);
     const providers: Provider[] = [
-      // The names are in the token, so that Nest distinguishes modules that differ in nothing else.
+      // The names are part of the token, so that Nest distinguishes modules that are otherwise equal.
       { provide: `${DEFINITIONS}${JSON.stringify(names)}`, useValue: definitions },
       // Defines the limits of a lazily loaded module, which the registry does not find by itself.
       {

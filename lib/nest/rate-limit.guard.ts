@@ -4,7 +4,7 @@ import { RequestLimiter } from '../request/request-limiter.js';
 
 /**
  * Refuses requests that exceed a limit, and holds those that a `leaky-bucket` delays. The module binds it to all routes; with
- * `guard: false`, bind it with `@UseGuards(RateLimitGuard)`. Bound twice, it charges a request once.
+ * `guard: false`, bind it with `@UseGuards(RateLimitGuard)`. If it is bound twice, a request is still charged once.
  */
 @Injectable()
 @SetMetadata(OWN_GUARD, true)
@@ -12,7 +12,7 @@ export class RateLimitGuard implements CanActivate {
   /** @internal */
   constructor(private readonly limiter: RequestLimiter) {}
 
-  /** Checks a request. Throws `RateLimitExceededException`, and what `onMissingKey` and `onStoreError` answer with. */
+  /** Checks a request. Throws `RateLimitExceededException`, and the errors of `onMissingKey` and `onStoreError`. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return this.limiter.beforeGuards(context);
   }

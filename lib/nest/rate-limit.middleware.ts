@@ -1,7 +1,7 @@
 import { type INestApplicationContext, Injectable, type NestMiddleware } from '@nestjs/common';
 import { RequestLimiter } from '../request/request-limiter.js';
 
-/** A middleware of Node's kind, which Express and Fastify both take. */
+/** A Node-style middleware, which both Express and Fastify accept. */
 export type RateLimitMiddlewareFunction = (
   request: object,
   response: object,
@@ -9,8 +9,8 @@ export type RateLimitMiddlewareFunction = (
 ) => Promise<void>;
 
 /**
- * Checks the limits of the module that have `phase: 'middleware'`, in one atomic check, before the route is known. The guard
- * does not charge them again. A refusal goes to the exception filters, as one of the guard does.
+ * Checks the limits of the module that have `phase: 'middleware'`, in one atomic check, before the route is known. The guard does
+ * not charge them again. A refusal goes to the exception filters, like one of the guard.
  *
  * @example
  * ```ts
@@ -22,13 +22,13 @@ export class RateLimitMiddleware implements NestMiddleware {
   /** @internal */
   constructor(private readonly limiter: RequestLimiter) {}
 
-  /** Checks a request. What refuses it is handed on to `next`. */
+  /** Checks a request. A refusal is passed to `next`. */
   async use(request: object, response: object, next: (error?: unknown) => void): Promise<void> {
     try {
       const checked = this.limiter.beforeRoute(request, response);
       if (checked !== true) await checked;
     } catch (error) {
-      // Not thrown: over Fastify only an error that is handed on reaches filters with Fastify's own request and reply.
+      // Passed on, not thrown: over Fastify, only then filters get Fastify's own request and reply.
       next(error);
       return;
     }
@@ -37,7 +37,7 @@ export class RateLimitMiddleware implements NestMiddleware {
 }
 
 /**
- * The same as a function, for `app.use` in `main.ts`: there it runs before bodies are parsed, with Express, too.
+ * Returns the middleware as a function, for `app.use` in `main.ts`: there it runs before bodies are parsed, even with Express.
  *
  * @param app the app, which imports `RateLimitModule`
  * @example

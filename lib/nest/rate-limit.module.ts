@@ -56,7 +56,7 @@ import { OutboundCalls } from '../outbound/outbound-calls.js';
 import { TurnQueues } from '../outbound/turns/turn-queues.js';
 import { WaitQueues } from '../limiter/wait-queues.js';
 
-/** How long a closing app waits for work that holds a lease: supervisors kill it after 10 s, or 30. */
+/** How long a closing app waits for work that holds leases: supervisors kill it after 10 or 30 s. */
 const LONGEST_WORK_MS = 5000;
 
 const providers: Provider[] = [
@@ -88,7 +88,7 @@ const exported: (Type | string | symbol)[] = [
   RateLimitHealthIndicator,
   RequestLimiter,
   LimitRegistry,
-  // The console, which is a module of its own, looks at these.
+  // Used by the console, a module of its own.
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
   RATE_LIMIT_REDIS,
@@ -99,7 +99,7 @@ const exported: (Type | string | symbol)[] = [
   PlanRegistry,
   HandlerClasses,
 ];
-// Nest reads the lists of a module's class once it has found all modules of an app, and so has loaded all of its files.
+// Nest reads the metadata of a module's class once it has found all modules of an app, and so has loaded all of its files.
 onLimiterRecorded((name) => {
   providers.push(limiterProvider(name));
   exported.push(getLimiterToken(name));
@@ -129,7 +129,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly queues: WaitQueues,
   ) {
     super();
-    // All modules have been found by now, and none of their routes has been made.
+    // All modules have been found by now, but no routes have been made.
     refuseSecond(modules);
     for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
     policies.begin();
@@ -138,24 +138,24 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     const needsInterceptor = plans.needInterceptor();
     // Nest reads what is bound to gateways and routes before it calls any hook.
     bindContinuations(modules, needsInterceptor);
-    // Before those of the app: Nest asks the last filter that matches, so the app's own come first.
+    // Before those of the app: Nest uses the last filter that matches, so the app's own have precedence.
     config.getGlobalFilters().unshift(refusals);
     bindGatewayFilters(modules);
-    // Before those of all other modules, so that none of them answers what was not counted.
+    // Before those of all other modules, so that none of them answers a request that has not been counted.
     if (needsInterceptor) {
       config.addGlobalInterceptor(interceptor);
       followCalls();
     }
   }
 
-  /** Sets the module up with options. Imported once, it holds for the whole app. */
+  /** Sets up the module with options. Imported once, it applies to the whole app. */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
     moduleIsSetUp();
     checkExtras(options, 'RateLimitModule', MODULE_OPTIONS);
     return super.forRoot(options);
   }
 
-  /** Sets the module up with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
+  /** Sets up the module with options that are known only at start-up: `useFactory`, `useClass` or `useExisting`. */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     moduleIsSetUp();
     checkExtras(options, 'RateLimitModule.forRootAsync', ASYNC_OPTIONS);
@@ -170,11 +170,11 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     return RateLimitFeatureModule.of(definitions);
   }
 
-  /** Is called by Nest: reads all limits, and brings the store up. Throws `RateLimitConfigError`. */
+  /** Called by Nest: reads all limits, and opens the store. Throws `RateLimitConfigError`. */
   async onModuleInit(): Promise<void> {
     if (this.settings.shadow) moduleLogger.warn(messages.shadowMode());
     const { options } = this.settings;
-    // A variable of the environment that is not set, most likely.
+    // Most likely an environment variable that is not set.
     if (Object.hasOwn(options, 'redis') && options.redis === undefined && options.store === undefined) {
       moduleLogger.warn(messages.redisUndefined());
     }
@@ -184,10 +184,10 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     this.policies.watch();
   }
 
-  /** Is called by Nest: waits for work that holds leases, frees them, and closes what the module opened. */
+  /** Called by Nest: waits for work that holds leases, releases them, and closes what the module has opened. */
   async onApplicationShutdown(): Promise<void> {
     const { redis, store } = this.settings.options;
-    // What is held in process ends with it.
+    // What is held in process ends with the process.
     if (redis !== undefined || store !== undefined) await this.queues.kept.end(LONGEST_WORK_MS);
     this.policies.close();
     this.rates.close();
@@ -197,12 +197,12 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
 
 const ASYNC_OPTIONS = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
 
-/** Refuses what is no options at all, before Nest reads them. */
+/** Refuses options that are not an object of known names, before Nest reads them. */
 function checkExtras(options: unknown, location: string, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RateLimitConfigError(messages.notOptions(location, options));
   }
-  // Nest copies options one by one, and one of this name would become what the copy inherits.
+  // Nest copies options one by one, and would turn one of this name into the prototype of the copy.
   if (Object.hasOwn(options, '__proto__')) {
     throw new RateLimitConfigError(messages.unknownOption(location, '__proto__', [...known, 'guard']));
   }
@@ -212,13 +212,13 @@ function checkExtras(options: unknown, location: string, known: readonly string[
   }
 }
 
-/** Nest would take two of them for two modules, and ask only one of them. */
+/** Nest would treat two of them as two modules, and use only one. */
 function refuseSecond(modules: ModulesContainer): void {
   const all = [...modules.values()].filter(({ metatype }) => metatype === RateLimitModule);
   if (all.length > 1) throw new RateLimitConfigError(messages.secondModule());
 }
 
-/** Lets `app.get` and modules that are loaded lazily find the limiters that no file had asked for when Nest read the module. */
+/** Lets `app.get` and lazily loaded modules find limiters that no file had requested when Nest read the module. */
 function provideLimiters(modules: ModulesContainer, names: readonly string[], limiters: LimiterService): void {
   const own = [...modules.values()].find(({ metatype }) => metatype === RateLimitModule);
   for (const name of names) {

@@ -17,7 +17,7 @@ import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 
-/** The stations on a request's way: it is read, checked, answered and completed. */
+/** The steps of a request: it is read, checked, answered and completed. */
 export const requestProviders: readonly Provider[] = [
   Transports,
   ClientAddresses,

@@ -21,7 +21,7 @@ import type { SlotReport } from '../stores/layers/slot-circuits.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { type CountingPlace, createStoreStack, type StoreStack } from './store-stack.js';
 
-/** Builds the store of an app that counts in this place, whatever its options say of it. */
+/** Builds the store of an app that counts in the given place, whatever its options say about that. */
 export function createAppStore(
   settings: RateLimitSettings,
   decisions: DecisionStream,
@@ -31,7 +31,7 @@ export function createAppStore(
   return createStoreStack({ ...settings, ...place, report, decisions, lists });
 }
 
-/** Logs once that the store fails, and once that it is back. */
+/** Logs once when the store fails, and once when it is back. */
 function report(news: StoreReport): void {
   if (news.state === 'unconfirmed') {
     moduleLogger.error(replicaMessages.lagging(news.error.message));

@@ -27,7 +27,7 @@ export class ThrownRefusalsFilter implements ExceptionFilter<RateLimitExceededEx
     }
     if (!isThrown) return undefined;
     if (type === 'rpc') return throwError(() => refusalData(exception));
-    // What is returned is the answer to any other call, and a promise that rejects is its error.
+    // For any other kind of call, the returned value is the answer, and a rejected promise its error.
     return this.refusals.refuse(exception, host);
   }
 }

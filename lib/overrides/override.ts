@@ -5,9 +5,9 @@ import type { ChangeCause } from './change-cause.js';
 import type { ChangedList } from './lists/list.js';
 
 /**
- * How counters take over a changed rate: `'keep'` leaves it to the algorithm, whose page describes it; `'proportional'`
- * multiplies the remaining units as the quota grows, `'additive'` adds as many as the quota grew by. Under a smaller quota, used
- * units stay used in all three. `'reset'` starts all counters of the limit anew.
+ * How counters take over a changed rate: `'keep'` leaves it to the algorithm (see its page); `'proportional'` scales the
+ * remaining units with the quota; `'additive'` adds as many as the quota has grown by. Under a smaller quota, used units stay
+ * used in all three. `'reset'` starts all counters of the limit anew.
  */
 export type InheritMode = 'keep' | 'proportional' | 'additive' | 'reset';
 
@@ -16,32 +16,32 @@ type OptionsOf<Algo extends AlgorithmOptions['algo']> = Extract<AlgorithmOptions
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options, 'algo'>> : never;
 
 /**
- * Options of a limit's algorithm that replace the configured ones, such as `{ rate: 50 }` or
- * `{ rate: 10, interval: '1s', burst: 40 }`: any of them, in the units of the configuration. The others stay as configured. The
- * algorithm itself and the options of every limit (`name`, `key`, `cost`, ...) cannot be changed.
+ * The algorithm options of a limit that replace the configured ones, such as `{ rate: 50 }` or
+ * `{ rate: 10, interval: '1s', burst: 40 }`: any of them, in the units of the configuration. Others stay as configured. The
+ * algorithm itself and the options that every limit has (`name`, `key`, `cost`, ...) cannot be changed.
  */
 export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>> & {
   /**
-   * Another `candidate` beside the changed limit: what it leaves out is as the patch makes the limit. `null` for none.
-   * @default the configured one, which stays as it is
+   * Another `candidate` for the changed limit; options that it leaves out are those of the changed limit. `null` for none.
+   * @default the configured one, unchanged
    */
   candidate?: CandidateOptions | null;
-  /** Another `ceiling`, of a limit that is within another one. */
+  /** Another `ceiling`, for a limit within another one. */
   ceiling?: number;
   /** Another `lends`. */
   lends?: number;
 };
 
-/** Of which identities an override is told. */
+/** Selects an identity whose overrides are queried. */
 export interface OverrideQuery {
-  /** The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` gives it. */
+  /** The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` returns it. */
   key?: string;
 }
 
-/** Options of the end of an override. */
+/** Options for ending an override. */
 export interface ClearOptions extends ChangeCause {
   /**
-   * The key of the override: of one identity, such as `'tenant:acme'`, or of all whose keys begin alike, `'tenant:*'`.
+   * The key of the override: of one identity, such as `'tenant:acme'`, or of all whose keys begin with a prefix, `'tenant:*'`.
    * @default the override of all identities
    */
   key?: string;
@@ -50,8 +50,8 @@ export interface ClearOptions extends ChangeCause {
 /** Options of an override. */
 export interface OverrideOptions extends ClearOptions {
   /**
-   * How long the override is in force: milliseconds or a duration such as `'10m'`, at most 1 year, by the Redis server's clock.
-   * Then what it replaced is in force again on every instance.
+   * How long the override is in force, by the Redis server's clock: milliseconds or a duration such as `'10m'`, at most 1 year.
+   * Then every instance returns to what it replaced.
    * @default until it is cleared
    */
   expiresIn?: Duration;
@@ -66,49 +66,49 @@ export interface SetRateOptions extends OverrideOptions {
   inherit?: InheritMode;
 }
 
-/** An override that is in force. */
+/** An override in force. */
 export interface Override extends ChangeCause {
-  /** The key that it was set for, such as `'tenant:acme'` or `'tenant:*'`; `undefined` for all identities. */
+  /** The key it was set for, such as `'tenant:acme'` or `'tenant:*'`; `undefined` for all identities. */
   key?: string;
-  /** The number of the change that made it; grows with every change. */
+  /** The number of the change that made it; it increases with every change. */
   version: number;
-  /** When it ends, in milliseconds since the epoch on the Redis server's clock; `undefined` without an end. */
+  /** When it expires, in milliseconds since the epoch by the Redis server's clock; `undefined` if it does not. */
   expiresAt: number | undefined;
 }
 
-/** A change of a limit's rate that is in force. */
+/** A change of a limit's rate in force. */
 export interface RateOverride extends Override {
   /** The options that replace the configured ones. */
   patch: RatePatch;
-  /** The mode by which counters took over the changed rate. */
+  /** How counters took over the changed rate. */
   inherit: InheritMode;
 }
 
 /**
- * From where something holds: as configured, by the policy, by the override of all identities of the limit, of those whose keys
- * begin alike, or of one key.
+ * Where a setting comes from: the configuration, the policy, the override of all identities of the limit, of those whose keys
+ * begin with a prefix, or of one key.
  */
 export type OverrideSource = 'configured' | 'policy' | 'limit' | 'pattern' | 'key';
 
-/** The rate of a limit now. */
+/** The current rate of a limit. */
 export interface CurrentRate {
   /** The limit's name. */
   name: string;
-  /** The algorithm and its options: those of the override, else the configured ones. */
+  /** The algorithm and its options: those of the override, or else the configured ones. */
   options: AlgorithmOptions;
-  /** The same of its candidate; absent if it has none. */
+  /** Those of its candidate; absent if it has none. */
   candidate?: AlgorithmOptions;
-  /** From where they are. */
+  /** Where they come from. */
   source: OverrideSource;
-  /** The override that is in force, or `undefined` while the limit is as configured or as the policy says. */
+  /** The override in force; `undefined` if the configuration or the policy applies. */
   override: RateOverride | undefined;
-  /** With source `'policy'`: where the policy says it, such as `'limits.yaml:12:3 limits.api'`. */
+  /** With source `'policy'`: its place in the policy, such as `'limits.yaml:12:3 limits.api'`. */
   policy?: string;
 }
 
-/** A page of the overrides of a limit. */
+/** Selects a page of the overrides of a limit. */
 export interface ListOverridesOptions {
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   cursor?: string;
   /**
    * The most overrides of a page, at most 1,000.
@@ -117,48 +117,48 @@ export interface ListOverridesOptions {
   count?: number;
 }
 
-/** What is overridden for one key of a limit. */
+/** The overrides for one key of a limit. */
 export interface KeyOverrides {
-  /** The key: of one identity, or of all whose keys begin alike, with a trailing star. */
+  /** The key: of one identity, or a prefix followed by a star. */
   key: string;
-  /** The override of its rate, if there is one. */
+  /** The override of its rate, if any. */
   rate: RateOverride | undefined;
-  /** The override of its mode, if there is one. */
+  /** The override of its mode, if any. */
   mode: ModeOverride | undefined;
 }
 
-/** Some overrides of a limit, in the order of their keys. */
+/** A page of overrides of a limit, in the order of their keys. */
 export interface OverridePage {
-  /** At most as many as were asked for. */
+  /** At most as many as requested. */
   overrides: KeyOverrides[];
   /** The `cursor` of the next page; `undefined` for the last one. */
   next: string | undefined;
 }
 
-/** `'enforce'` refuses, `'shadow'` counts and reports and never refuses, `'off'` does not ask the limit at all. */
+/** `'enforce'` refuses, `'shadow'` counts and reports but never refuses, `'off'` does not check the limit at all. */
 export type LimitMode = 'enforce' | 'shadow' | 'off';
 
-/** A change of a limit's mode that is in force. */
+/** A change of a limit's mode in force. */
 export interface ModeOverride extends Override {
   /** The mode that replaces the configured one. */
   mode: LimitMode;
 }
 
-/** The mode of a limit now. */
+/** The current mode of a limit. */
 export interface CurrentMode {
   /** The limit's name. */
   name: string;
-  /** That of the override, else the configured one. */
+  /** The mode of the override, or else the configured one. */
   mode: LimitMode;
-  /** From where it is. */
+  /** Where it comes from. */
   source: OverrideSource;
-  /** The override that is in force, or `undefined` while the mode is as configured or as the policy says. */
+  /** The override in force; `undefined` if the configuration or the policy applies. */
   override: ModeOverride | undefined;
-  /** With source `'policy'`: where the policy says it, such as `'limits.yaml:12:3 limits.api'`. */
+  /** With source `'policy'`: its place in the policy, such as `'limits.yaml:12:3 limits.api'`. */
   policy?: string;
 }
 
-/** Which changes are asked for. */
+/** Selects changes. */
 export interface ChangesOptions {
   /**
    * The name of a limit.
@@ -166,38 +166,38 @@ export interface ChangesOptions {
    */
   limit?: string;
   /**
-   * How many of the last changes, at most 1,000.
+   * How many of the latest changes to return, at most 1,000.
    * @default 100
    */
   last?: number;
 }
 
-/** What a change made of one override; `undefined` where there is none. */
+/** What one change did to an override; `undefined` if there is none. */
 interface ChangedOf<Kind extends 'rate' | 'mode', T> {
   kind: Kind;
   /** The limit's name. */
   limit: string;
-  /** The key that it is for; `undefined` for all identities. */
+  /** The key it is for; `undefined` for all identities. */
   key?: string;
   before: T | undefined;
   after: T | undefined;
 }
 
-/** What a change made of a rate. */
+/** What one change did to a rate. */
 export type ChangedRate = ChangedOf<'rate', RateOverride>;
 
-/** What a change made of a mode. */
+/** What one change did to a mode. */
 export type ChangedMode = ChangedOf<'mode', ModeOverride>;
 
 /** A change in the history. */
 export interface RecordedChange extends ChangeCause {
-  /** Its number: each change has the next one. */
+  /** Its number; each change has the next one. */
   version: number;
-  /** When it was made, in milliseconds since the epoch on the Redis server's clock. */
+  /** When it was made, in milliseconds since the epoch by the Redis server's clock. */
   at: number;
-  /** For a rollback: the version that it went back to. */
+  /** For a rollback: the version to which it returned. */
   rollbackTo?: number;
-  /** What it changed: one override or entry, or, for a rollback, all that were changed since. */
+  /** What it changed: one override or entry; for a rollback, all that had changed since that version. */
   overrides: (ChangedRate | ChangedMode | ChangedList)[];
 }
 

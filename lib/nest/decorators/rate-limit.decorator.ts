@@ -12,11 +12,11 @@ import { declare, declareNamespace } from '../../rules/declared-metadata.js';
  * @RateLimit('login', { algo: 'token-bucket', rate: 5, interval: '10s' })
  * ```
  */
-// Without names first: else the context of an `anchor` had no type, as each text has a method of that name.
+// The overload without names comes first: otherwise the context of an `anchor` is untyped, as strings have a method `anchor`.
 export function RateLimit(
   ...limits: [LimitDefinition | LimitFunction, ...(LimitDefinition | LimitFunction)[]]
 ): ClassDecorator & MethodDecorator;
-/** Declares limits of which some are named: as above. */
+/** Declares limits, some of them by name: as above. */
 export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator & MethodDecorator;
 export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator & MethodDecorator {
   expectModule();

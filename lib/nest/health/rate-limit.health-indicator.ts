@@ -9,37 +9,37 @@ import { isCluster, type RedisClient } from '../../redis/client.js';
 import { isMasterOfSentinels } from '../../redis/sentinels.js';
 import type { StoreLayer } from '../../stores/layers/store-layer.js';
 
-/** What `@nestjs/terminus` is told; it knows `'degraded'` from version 12 on. */
+/** The statuses of `@nestjs/terminus`; it supports `'degraded'` from version 12 on. */
 export type RateLimitHealthStatus = 'up' | 'degraded' | 'down';
 
-/** How a failing store is judged. */
+/** How to report a failing store. */
 export interface RateLimitHealthOptions<Status extends RateLimitHealthStatus = RateLimitHealthStatus> {
   /**
-   * The status while the store fails. `'up'`, since the app still answers; with `@nestjs/terminus` 12 rather `'degraded'`,
-   * which an older version leaves out of its answer. `'down'` makes it answer 503: for apps that cannot do without, as those
-   * whose limits have `onStoreError: 'deny'`.
+   * The status to report while the store fails: `'up'`, since the app still answers; `'degraded'` with `@nestjs/terminus` 12,
+   * while older versions leave it out of their response; or `'down'`, which makes it answer 503, for apps that need the store,
+   * such as those whose limits have `onStoreError: 'deny'`.
    * @default 'up'
    */
   whileFailing?: Status;
 }
 
-/** What is told of the store. */
+/** The health of the store. */
 export interface RateLimitHealth<Status extends RateLimitHealthStatus = RateLimitHealthStatus> {
-  /** `'up'`, or while the store fails what was asked for. */
+  /** `'up'`, or `whileFailing` while the store fails. */
   status: 'up' | Status;
-  /** Who decides at the moment. */
+  /** What decides at the moment. */
   source: Decision['source'];
-  /** What is wrong, if something is. It names no host. */
+  /** What is wrong, if anything. It contains no host name. */
   message?: string;
 }
 
 const STATUSES: readonly RateLimitHealthStatus[] = ['up', 'degraded', 'down'];
 const FAILING: Decision['source'] = 'fallback';
-/** Nobody is counted by this name, and nothing is written. */
+/** An identity that no limit counts; probing writes nothing. */
 const PROBE = 'health';
 
 /**
- * Tells health checks whether the store answers. Made for `@nestjs/terminus`, which need not be there:
+ * Reports to health checks whether the store answers. It is made for `@nestjs/terminus`, which need not be installed:
  * `health.check([() => limits.isHealthy('rate-limits')])`.
  */
 @Injectable()
@@ -57,8 +57,8 @@ export class RateLimitHealthIndicator {
   ) {}
 
   /**
-   * Asks the store, within the `timeout` of the module. Never rejects because of the store; with `RateLimitArgumentError` if the
-   * option is wrong.
+   * Asks the store, within the `timeout` of the module. Never rejects because of the store; rejects with `RateLimitArgumentError`
+   * if the option is wrong.
    *
    * @param key the name under which terminus shows the result
    */
@@ -77,7 +77,7 @@ export class RateLimitHealthIndicator {
     return { [key]: health } as Record<Key, RateLimitHealth<Status>>;
   }
 
-  /** A master that was replaced answers as before until it is demoted. */
+  /** A master that was replaced keeps answering until it is demoted. */
   private async isMaster(): Promise<boolean | undefined> {
     const { redis } = this;
     return redis === undefined || isCluster(redis) ? undefined : isMasterOfSentinels(redis, this.settings.timeoutMs);

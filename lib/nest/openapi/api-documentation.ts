@@ -7,21 +7,23 @@ import { refusalResponse } from './refusal-response.js';
 
 type Responses = Record<string, object>;
 
-/** Where `@nestjs/swagger` keeps the responses of a controller or a route. So it need not be loaded to tell it of ours. */
+/**
+ * The metadata key under which `@nestjs/swagger` keeps responses of a controller or route; using it avoids loading the package.
+ */
 const RESPONSES = 'swagger/apiResponse';
-/** Where its compiler plugin keeps what it found out of the types of a controller's methods. */
+/** The property in which its compiler plugin keeps the types of a controller's methods. */
 const FOUND = '_OPENAPI_METADATA_FACTORY';
-/** A controller, with what the plugin found. */
+/** A controller, with the plugin's findings. */
 interface Documented {
   new (...args: never[]): unknown;
   readonly [FOUND]?: () => Record<string, Record<string, unknown>>;
 }
 
-/** Where Nest keeps the method and the status of a route. */
+/** Nest's metadata keys of the method and the status of a route. */
 const METHOD = 'method';
 const STATUS = '__httpCode__';
 
-/** Adds the refusals of every route that has limits, 429 mostly, to what `@nestjs/swagger` documents. */
+/** Adds the refusals of every route that has limits, mostly 429, to the documentation of `@nestjs/swagger`. */
 @Injectable()
 export class ApiDocumentation {
   constructor(
@@ -31,7 +33,7 @@ export class ApiDocumentation {
     private readonly scanner: MetadataScanner,
   ) {}
 
-  /** Has to come before the app starts up, since documents are mostly made before it does. */
+  /** Must run before the app starts, since documents are usually made before that. */
   write(): void {
     for (const { controllers } of this.modules.values()) {
       for (const { metatype } of controllers.values()) {
@@ -46,7 +48,7 @@ export class ApiDocumentation {
     const routes = names.filter((name) => Reflect.hasMetadata(METHOD, prototype[name]!));
     const statuses = routes.map((name) => this.plans.refusalStatuses(type, prototype[name]!));
     const known = responsesOf(type) ?? {};
-    // What the user wrote holds.
+    // What the user has documented stays.
     const isNew = (status: number) => !Object.hasOwn(known, status);
     const ofAll = [...(statuses[0] ?? [])].filter((status) => isNew(status) && statuses.every((of) => of.has(status)));
     if (ofAll.length > 0) Reflect.defineMetadata(RESPONSES, { ...known, ...this.refusals(ofAll) }, type);
@@ -71,13 +73,13 @@ function responsesOf(target: object): Responses | undefined {
   return Reflect.getMetadata(RESPONSES, target) as Responses | undefined;
 }
 
-/** What is documented of a route that says nothing of its responses; with our refusals alone it no longer would be. */
+/** The default documentation of a route without documented responses; adding only our refusals would remove it. */
 function usualResponse(type: Documented, name: string, handler: object): Responses {
   const isPost = Reflect.getMetadata(METHOD, handler) === RequestMethod.POST;
   const status = Reflect.getMetadata(STATUS, handler) as number | undefined;
   return Object.defineProperty({}, status ?? (isPost ? HttpStatus.CREATED : HttpStatus.OK), {
     enumerable: true,
-    // What the plugin found may be loaded only just before the document is made.
+    // The plugin's findings may be loaded only just before the document is made.
     get: () => foundResponse(type, name),
   });
 }

@@ -21,7 +21,7 @@ const numbers = (prefix: string): Headers => ({
   [`${prefix}-Reset`]: whole('Seconds until a request fits again'),
 });
 
-/** The headers of each format. What a function makes is not known. */
+/** The headers of each format. Those of functions are not known. */
 const HEADERS: ReadonlyMap<unknown, Headers> = new Map<unknown, Headers>([
   [
     'draft-8',
@@ -56,10 +56,10 @@ const problemBody = (status: number) => ({
   },
 });
 
-/** Describes what a refused request is answered with, by limits that refuse with a status. */
+/** Describes the response to a refused request, by limits that refuse with this status. */
 export function refusalResponse({ options, problem, body }: RateLimitSettings, status: number): DescribedResponse {
   const formats = [options.headers ?? 'draft-8'].flat();
-  // What a function makes of the body is not known either.
+  // A body made by a function is not known, either.
   const schema = body !== undefined ? { type: 'object' } : problem ? problemBody(status) : usualBody(status);
   return {
     description: status === (HttpStatus.TOO_MANY_REQUESTS as number) ? 'Too many requests' : 'Overloaded',

@@ -2,41 +2,41 @@ import type { Duration } from '../../algorithms/options.js';
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import type { ChangeCause } from '../change-cause.js';
 
-/** Options of an entry of a list. */
+/** Options of a list entry. */
 export interface ListOptions extends ChangeCause {
   /**
-   * The name of the limit that the entry is for.
+   * The name of the limit that the entry applies to.
    * @default all limits
    */
   limit?: string;
   /**
-   * How long the entry holds: milliseconds or a duration such as `'10m'`, at most 1 year, by the Redis server's clock.
+   * How long the entry is in force, by the Redis server's clock: milliseconds or a duration such as `'10m'`, at most 1 year.
    * @default until `unlist`
    */
   expiresIn?: Duration;
 }
 
-/** Options of the end of an entry. */
+/** Options for removing an entry. */
 export type UnlistOptions = Omit<ListOptions, 'expiresIn'>;
 
-/** Of whom lists are asked. */
+/** Selects who to look up in the lists. */
 export interface ListQuery {
   /** The address of a client. */
   ip?: string;
-  /** The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` gives it. */
+  /** The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` returns it. */
   key?: string;
   /**
    * The name of a limit.
-   * @default only entries for all limits are looked at
+   * @default only entries for all limits
    */
   limit?: string;
 }
 
-/** A page of the entries of lists. */
+/** Selects a page of list entries. */
 export interface ListPageOptions {
   /**
-   * The name of a limit, whose own entries are given.
-   * @default the entries of all limits and of each
+   * The name of a limit, to return only its own entries.
+   * @default entries for all limits and for each limit
    */
   limit?: string;
   /**
@@ -44,7 +44,7 @@ export interface ListPageOptions {
    * @default both
    */
   list?: ListName;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   cursor?: string;
   /**
    * The most entries of a page, at most 1,000.
@@ -53,44 +53,44 @@ export interface ListPageOptions {
   count?: number;
 }
 
-/** An entry of a list that is in force. */
+/** A list entry in force. */
 export interface ListedEntry extends ChangeCause {
-  /** Whom it names: a network in its shortest form. */
+  /** Who it names; a network is in its shortest form. */
   entry: ListEntry;
-  /** On which list it stands. */
+  /** The list it is on. */
   list: ListName;
-  /** The limit that it is for; `undefined` for all limits. */
+  /** The limit it applies to; `undefined` for all limits. */
   limit?: string;
-  /** From where it is: the module's options, the policy, or a change while the app runs. */
+  /** Where it comes from: the module's options, the policy, or a change while the app runs. */
   source: 'configured' | 'policy' | 'changed';
-  /** With source `'policy'`: where the policy says it, such as `'limits.yaml:12:7 lists.deny[0]'`. */
+  /** With source `'policy'`: its place in the policy, such as `'limits.yaml:12:7 lists.deny[0]'`. */
   policy?: string;
-  /** The number of the change that made it; `undefined` for one of the module's options or the policy. */
+  /** The number of the change that made it; `undefined` for entries of the module's options or the policy. */
   version: number | undefined;
-  /** When it ends, in milliseconds since the epoch on the Redis server's clock; `undefined` without an end. */
+  /** When it expires, in milliseconds since the epoch by the Redis server's clock; `undefined` if it does not. */
   expiresAt: number | undefined;
 }
 
-/** Some entries of lists: those of all limits first, then by the limits' names. */
+/** A page of list entries: those for all limits first, then by the names of limits. */
 export interface ListPage {
-  /** At most as many as were asked for. */
+  /** At most as many as requested. */
   entries: ListedEntry[];
   /** The `cursor` of the next page; `undefined` for the last one. */
   next: string | undefined;
 }
 
-/** What a change made of an entry of a list. */
+/** What one change did to a list entry. */
 export interface ChangedList {
-  /** Tells it from a change of a rate or a mode. */
+  /** Distinguishes it from a change of a rate or a mode. */
   kind: 'list';
-  /** The limit's name; `undefined` for lists of all limits. */
+  /** The name of the limit it applies to; `undefined` for all limits. */
   limit?: string;
-  /** Is of overrides alone. */
+  /** Only overrides have one. */
   key?: never;
-  /** Whom it names. */
+  /** Who it names. */
   entry: ListEntry;
-  /** Where it stood before by a change; `undefined` if no change put it on a list. */
+  /** The entry before the change; `undefined` if no change had put it on a list. */
   before: ListedEntry | undefined;
-  /** Where it stands after it; `undefined` likewise. */
+  /** The entry after the change; `undefined` if it is on no list by a change. */
   after: ListedEntry | undefined;
 }
