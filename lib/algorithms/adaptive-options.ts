@@ -3,15 +3,15 @@ import { messages } from '../errors/messages/general.js';
 import type { Parameters } from './algorithm.js';
 import { duration, type Duration, givenOptions, wholeNumber } from './options.js';
 
-/** The share of the limit up to which requests of a priority are let in; `'critical'` ones may take all of it. */
+/** The share of the limit up to which requests of each priority are let in; `'critical'` requests may use all of it. */
 export interface AdaptiveShares {
   /**
-   * That of `'sheddable'` requests, which go first: more than 0, at most the share of `'default'`.
+   * For `'sheddable'` requests, which are refused first: more than 0, at most the share of `'default'`.
    * @default 0.6
    */
   sheddable?: number;
   /**
-   * That of all others but `'critical'` ones: more than 0, at most 1.
+   * For requests that are neither `'critical'` nor `'sheddable'`: more than 0, at most 1.
    * @default 0.9
    */
   default?: number;
@@ -32,12 +32,12 @@ export interface AdaptiveOptions {
   /** The algorithm. */
   algo: 'adaptive';
   /**
-   * Units that are let in at least: a whole number >= 1.
+   * The fewest units to let in: a whole number >= 1.
    * @default 2
    */
   min?: number;
   /**
-   * Units that are let in at most: a whole number >= `min`.
+   * The most units to let in: a whole number >= `min`.
    * @default 1000
    */
   max?: number;
@@ -47,43 +47,44 @@ export interface AdaptiveOptions {
    */
   initial?: number;
   /**
-   * How many times as long as without load requests may take before the limit falls: a number > 1, at most 10.
+   * How many times as long as without load requests may take before the limit decreases: a number > 1, at most 10.
    * @default 1.5
    */
   tolerance?: number;
   /**
-   * The part of the way to a lower limit that is gone in one window: more than 0, at most 1.
+   * How much of the way to a lower limit one window goes: more than 0, at most 1.
    * @default 0.5
    */
   smoothing?: number;
   /**
-   * How often the limit is looked at, once at least 10 requests have ended: milliseconds or a duration.
+   * How often the limit is adjusted, if at least 10 requests have ended: milliseconds or a duration.
    * @default '500ms'
    */
   window?: Duration;
   /**
-   * How long the latency without load is believed while the limit is used. Then fewer are let in for a moment, which measures it anew:
-   * milliseconds or a duration.
+   * How long the measured latency without load is trusted while the limit is in use: milliseconds or a duration. Then fewer
+   * requests are let in for a moment to measure it again.
    * @default '30s'
    */
   probeEvery?: Duration;
   /**
-   * How long a request counts as in flight: after that it is taken for a stream, or for one that never ends: milliseconds or a duration.
+   * How long a request counts as in flight: milliseconds or a duration. After that it is taken for a stream, or for one that
+   * never ends.
    * @default '10s'
    */
   ttl?: Duration;
   /**
-   * The limit does not grow while the event loop is late by more than this: milliseconds or a duration. Whatever it is, a late event
-   * loop counts: as latency, and as requests that wait for it.
+   * The limit does not grow while the event loop is delayed by more than this: milliseconds or a duration. Any delay of the event
+   * loop counts as latency, and as requests that wait for it.
    * @default '100ms'
    */
   eventLoopDelay?: Duration;
   /**
-   * The limit does not grow while the process uses more than this share of the processors that it has: more than 0, at most 1.
+   * The limit does not grow while the process uses more than this share of its processors: more than 0, at most 1.
    * @default 0.9
    */
   cpu?: number;
-  /** The shares of the limit that are for requests of each priority. */
+  /** The shares of the limit for requests of each priority. */
   shares?: AdaptiveShares;
   /**
    * The HTTP status of a refusal: a whole number from 400 to 599.
@@ -125,7 +126,7 @@ export const ADAPTIVE_OPTIONS = [
 
 const INITIAL = 20;
 const MAX = 1000;
-/** The most that in-flight requests may be, so that a counter stays small. */
+/** The most units in flight, so that a counter stays small. */
 const MOST = 1_000_000;
 
 /** Reads the options. Throws `RateLimitConfigError`. */
@@ -182,7 +183,7 @@ function readShares(shares: unknown, location: string): AdaptiveParameters['shar
   return { critical: 1, default: usual, sheddable };
 }
 
-/** A number to compare with: what is wrong with it is told where it is read. */
+/** A number to compare with; if it is wrong, that is reported where it is read. */
 function usable(value: number | undefined, usual: number): number {
   return Number.isSafeInteger(value) && value! >= 1 ? value! : usual;
 }

@@ -4,26 +4,26 @@ import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
 
 /**
- * The time at which a window begins, from which all others are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or
- * `'2026-01-31T09:30'`, which is of the limit's time zone unless it names an offset; or milliseconds since the epoch.
+ * The time at which a window begins, and from which all others are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or
+ * `'2026-01-31T09:30'`, in the limit's time zone unless it names an offset; or milliseconds since the epoch.
  */
 export type Anchor = Date | string | number;
 
-/** What an algorithm takes as a function of a request, whose context it does not know: a function of any context will do. */
+/** How algorithms see a function of a request: they do not know its context, so a function of any context is accepted. */
 interface Asking {
   anchor(context: unknown): Anchor | null | undefined | Promise<Anchor | null | undefined>;
 }
 
-/** The `anchor` of a limit's options: fixed, or a function of the context. */
+/** The `anchor` in a limit's options: fixed, or a function of the context. */
 export type AnchorOption = Anchor | Asking['anchor'];
 
 const ISO_DATE = /^\d{4}-\d{2}-\d{2}(T.+)?$/;
 
-/** Anchors are of these years, so that seconds, or other calendars, are no dates by chance. */
+/** Anchors must be in these years, so that seconds, or dates of other calendars, are not taken for dates by accident. */
 const FIRST_YEAR = 1900;
 const LAST_YEAR = 2200;
 
-/** Whether a function of the request says where the windows of a limit begin. */
+/** Whether a function of the request determines where the windows of a limit begin. */
 export function asksForAnchor(options: object): options is Pick<Asking, 'anchor'> {
   return typeof (options as { anchor?: unknown }).anchor === 'function';
 }
@@ -38,7 +38,7 @@ export function fixedAnchor(anchor: unknown, timezone: string, location: string)
 }
 
 /**
- * Reads what a function or a call gave: milliseconds since the epoch, or `null` for the calendar's own windows. Throws
+ * Reads the anchor that a function or a call gave: milliseconds since the epoch, or `null` for the calendar's own windows. Throws
  * `RateLimitArgumentError`.
  */
 export function givenAnchor(anchor: unknown, timezone: string, limit: string): number | null {

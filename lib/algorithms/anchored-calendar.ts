@@ -1,7 +1,7 @@
 import { DateTime, IANAZone } from 'luxon';
 import type { CalendarWindow, CalendarWindows, Period } from './calendar.js';
 
-/** The periods that an anchor can begin: all that follow a calendar. */
+/** The periods that an anchor can start: all of a day or longer. */
 export const ANCHORED_PERIODS = ['day', 'week', 'month', 'quarter', 'year'] as const satisfies readonly Period[];
 
 /**
@@ -18,8 +18,8 @@ const MONTHS: Partial<Record<AnchoredPeriod, number>> = { month: 1, quarter: 3, 
 
 /**
  * Windows that begin at the local time of an anchor. The nth begins n periods after it, always counted from the anchor itself: on
- * its day of the month, or on the last one of a shorter month. A local time that clocks skip is as much later; of one that they show
- * twice, the first counts.
+ * its day of the month, or on the last day of a shorter month. A local time that the clocks skip is moved later by the gap; of
+ * one that occurs twice, the first counts.
  */
 export class AnchoredCalendar implements CalendarWindows {
   readonly name: string;
@@ -34,7 +34,7 @@ export class AnchoredCalendar implements CalendarWindows {
     /** In milliseconds since the epoch. */
     anchor: number,
   ) {
-    // What is held settles by whichever anchor.
+    // Held units may be settled under any anchor.
     this.name = `${period} ${timezone}`;
     this.zone = IANAZone.create(timezone);
     this.wall = DateTime.fromMillis(this.localTime(anchor), { zone: 'utc' }) as DateTime<true>;
@@ -52,7 +52,7 @@ export class AnchoredCalendar implements CalendarWindows {
     return { start: this.startOf(number) * 1000, end: this.startOf(number + 1) * 1000 };
   }
 
-  /** The number of a window that begins no more than a few windows away. */
+  /** The number of the window at a time, starting from an estimate that is off by a few windows at most. */
   private numberNear(millis: number): number {
     const local = this.localTime(millis);
     const days = DAYS[this.period];
@@ -74,7 +74,7 @@ export class AnchoredCalendar implements CalendarWindows {
     return millis + this.offsetAt(millis);
   }
 
-  /** When clocks show a local time. They change by a day at most, and not twice in two days. */
+  /** When clocks show a local time. They change by a day at most, and not twice within two days. */
   private instantOf(local: number): number {
     const before = local - this.offsetAt(local - DAY_MS);
     if (this.localTime(before) === local) return before;

@@ -7,20 +7,21 @@ import type { PlanOptions } from './plan-terms.js';
 import { planned } from './plan-window.js';
 import { shareOfUnits } from './share.js';
 
-/** How long units are held unless told otherwise. */
+/** How long units are held by default. */
 const HOLD = '5m';
 
 /**
- * A budget of a period: a reservation of cost c is allowed if spent + held + c <= limit, where both start anew with every period
- * of a time zone. What it really cost is settled later, in the period of the reservation.
+ * A budget for a period: a reservation of cost c is allowed if spent + held + c <= limit; both restart with every period of a
+ * time zone. The real cost is settled later, in the period of the reservation.
  */
 export type BudgetOptions = {
   /** The algorithm. */
   algo: 'budget';
-  /** Units that may be spent a period: a whole number >= 1. `usd(50)` is fifty dollars in millionths of one. */
+  /** Units that may be spent per period: a whole number >= 1. `usd(50)` is fifty dollars in millionths of a dollar. */
   limit: number;
   /**
-   * How long `reserve` holds units that nobody settles, as when their process dies: milliseconds or a duration, at most 1 year.
+   * How long `reserve` holds units that are not settled, for example because their process died: milliseconds or a duration, at
+   * most 1 year.
    * @default '5m'
    */
   hold?: Duration;
@@ -28,7 +29,7 @@ export type BudgetOptions = {
   HoldOptions &
   PlanOptions;
 
-// What an instance takes for requests to come is not what they cost, and money is not lent.
+// Units prefetched for future requests would not be what they cost; and money is not lent.
 const { prefetch: _, borrowing: _borrowing, following: _following, variants: _variants, ...counted } = calendarWindow;
 
 const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowState> = {

@@ -14,13 +14,13 @@ import { shareOfUnits } from './share.js';
 import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
- * A window of the calendar: a request of cost c is allowed if count + c <= rate, where count starts anew with every second,
- * minute, hour, day, week (from Monday), month, quarter or year of a time zone, through its changes to and from summer time.
+ * A window of the calendar: a request of cost c is allowed if count + c <= rate. The count restarts with every second, minute,
+ * hour, day, week (from Monday), month, quarter or year of a time zone, daylight saving time included.
  */
 export type CalendarWindowOptions = {
   /** The algorithm. */
   algo: 'calendar-window';
-  /** Units that are allowed a window: a whole number >= 1. */
+  /** Units allowed per window: a whole number >= 1. */
   rate: number;
 } & CalendarOptions &
   HoldOptions &
@@ -34,26 +34,27 @@ export type CalendarOptions = {
    */
   timezone?: string;
   /**
-   * How long the count of a finished window can still be read, after its end: milliseconds or a duration such as `'7d'`, at
-   * most 1 year, and at most 10,000 windows.
+   * How long the count of a window can still be read after its end: milliseconds or a duration such as `'7d'`, at most 1 year,
+   * and at most 10,000 windows.
    * @default not at all
    */
   retain?: Duration;
 } & (
   | {
-      /** The calendar's window. */
+      /** The length of the calendar's window. */
       period: Period;
-      /** Not of windows below a day. */
+      /** Not supported by windows shorter than a day. */
       anchor?: undefined;
     }
   | {
-      /** How long a window lasts. */
+      /** The length of a window. */
       period: AnchoredPeriod;
       /**
        * Where windows begin, such as a subscription's own month: a `Date`, an ISO 8601 date such as `'2026-01-31'` (of the
-       * `timezone`, unless it names an offset) or milliseconds since the epoch; or a function of the context that gives one of
-       * these, or nothing for the calendar's own window. The nth window begins at its local time, n periods after it: of the 31st on
-       * 28 February, and then again on 31 March. Not with periods below a day; a function not with `prefetch`.
+       * `timezone`, unless it names an offset), milliseconds since the epoch, or a function of the context that returns one of
+       * these, or nothing for the calendar's own windows. The nth window begins at the local time of the anchor, n periods later:
+       * an anchor on the 31st gives 28 February, and then 31 March again. Not with periods below a day; a function not with
+       * `prefetch`.
        * @default where the calendar's own windows begin
        */
       anchor: AnchorOption;
@@ -62,7 +63,7 @@ export type CalendarOptions = {
 
 const NONE_FINISHED: readonly FinishedWindow[] = [];
 
-/** The windows that are kept at most. */
+/** The most windows to keep. */
 const MAX_RETAINED = 10_000;
 
 /** The shortest window of each period, in microseconds. */
@@ -138,8 +139,8 @@ export const calendarWindow = {
 };
 
 /**
- * What counts where a function says by the request where windows begin, and nobody asked it: it keeps to the window that runs, so that
- * what is only looked at, or given back, is that of this window.
+ * The algorithm to use if a function of the request sets where windows begin, but was not called: it stays with the stored window
+ * while that lasts, so that looking or giving back applies to it.
  */
 export function followingOf<O, P extends CalendarWindowParameters>(
   algorithm: Algorithm<O, P, CalendarWindowState>,
@@ -177,12 +178,12 @@ function isAnchored(period: Period): period is AnchoredPeriod {
   return (ANCHORED_PERIODS as readonly Period[]).includes(period);
 }
 
-/** The window to count in: the one that holds now, or, where nothing says which, the stored one if it runs. */
+/** The window to count in: the current one or, if the anchor is unknown, the stored one while it lasts. */
 function windowFor({ calendar, follows }: CalendarWindowParameters, stored: WindowState | undefined, now: number) {
   if (!follows) return calendar.windowAt(now);
   const isFollowed = stored !== undefined && stored.count > 0 && now < stored.end;
   if (isFollowed && (now >= stored.start || isEarlier(stored, now))) return stored satisfies CalendarWindow;
-  // What was charged before is of whichever window that was, and none of this one.
+  // Earlier charges belong to whichever window they were made in, not to this one.
   return { start: now - (now % 1000), end: calendar.windowAt(now).end };
 }
 
@@ -221,7 +222,7 @@ function reopen(
     state.start = stored.start;
     state.end = stored.end;
   } else {
-    // What was charged before the stored window is none of this one.
+    // Charges made before the stored window do not belong to it.
     const isLater = stored.start > start && now >= stored.start;
     if (isLater) state.start = stored.start;
     state.migrated = stored.end !== end || (stored.start !== start && !isLater);

@@ -9,10 +9,10 @@ export const PERIODS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'qua
  */
 export type Period = (typeof PERIODS)[number];
 
-/** Periods of one length in milliseconds, also where clocks change by half an hour. */
+/** Periods of constant length in milliseconds, even where clocks change by half an hour. */
 const WITHIN_A_DAY: Partial<Record<Period, number>> = { second: 1000, minute: 60_000, hour: 3_600_000 };
 
-/** A window of the calendar in microseconds since the epoch, its end excluded. */
+/** A window of the calendar in microseconds since the epoch; the end is exclusive. */
 export interface CalendarWindow {
   readonly start: number;
   readonly end: number;
@@ -20,18 +20,18 @@ export interface CalendarWindow {
 
 /** Windows that follow each other without a gap. */
 export interface CalendarWindows {
-  /** Tells them from those of other periods and time zones. */
+  /** Distinguishes them from those of other periods and time zones. */
   readonly name: string;
   /** The window that holds `now`, in microseconds. */
   windowAt(now: number): CalendarWindow;
 }
 
 export function isTimezone(value: unknown): value is string {
-  // Unlike `IANAZone.isValidZone`, it tries a name once a process.
+  // Unlike `IANAZone.isValidZone`, this checks a name once per process.
   return typeof value === 'string' && IANAZone.create(value).isValid;
 }
 
-/** Finds the windows of one period in one time zone; asked for one instant after another it computes each window once. */
+/** Finds the windows of one period in one time zone. For successive times, each window is computed once. */
 export class Calendar implements CalendarWindows {
   private last: CalendarWindow = { start: 0, end: 0 };
 
@@ -62,7 +62,7 @@ export class Calendar implements CalendarWindows {
     return { start: start.toMillis() * 1000, end: end.toMillis() * 1000 };
   }
 
-  /** Where summer time ends at midnight, a day has two of them and begins with the first. */
+  /** If daylight saving time ends at midnight, a day has two midnights, and begins with the first. */
   private startOf(at: DateTime): DateTime {
     const start = at.startOf(this.period satisfies DateTimeUnit);
     const before = start.minus({ milliseconds: 1 });

@@ -5,15 +5,15 @@ import { duration, type Duration, showDuration, wholeNumber } from './options.js
 import { shareOfUnits } from './share.js';
 
 /**
- * Concurrency: a request of cost c is allowed if the units that are held + c <= limit. It holds them until it releases its
- * lease, or for `ttl` if it never does, as when its process dies; long work renews its lease.
+ * Concurrency: a request of cost c is allowed if the units held + c <= limit. It holds them until it releases its lease, or for
+ * `ttl` if it never does, for example because its process died; long work renews its lease.
  */
 export interface ConcurrencyOptions {
   /** The algorithm. */
   algo: 'concurrency';
   /** Units that may be held at once: a whole number >= 1. */
   limit: number;
-  /** How long units are held that nobody releases: milliseconds or a duration such as `'1m'`, at most 1 year. */
+  /** How long units are held if they are not released: milliseconds or a duration such as `'1m'`, at most 1 year. */
   ttl: Duration;
 }
 
@@ -22,19 +22,19 @@ export interface ConcurrencyParameters extends Parameters {
 }
 
 export interface ConcurrencyState extends State {
-  /** All that are stored, also those that have ended; they change when the state is stored. */
+  /** All that are stored, including those that have ended; they change when the state is stored. */
   readonly leases: Leases;
-  /** How many of them have ended, and their units. */
+  /** The number of leases that have ended, and their units. */
   ended: { readonly count: number; readonly units: number };
-  /** The clock was set back: all that have not ended count as given now. */
+  /** The clock was set back: all leases that have not ended count as granted now. */
   collapsed: boolean;
-  /** The longest time that one of them was given. */
+  /** The longest time to live of any of them. */
   readonly longest: number;
   /** The identifier of the next lease. */
   next: number;
 }
 
-/** How many leases are looked at for the exact wait; beyond, each counts as one unit, as in the script. */
+/** How many leases are examined for the exact wait; beyond that, each counts as one unit, as in the script. */
 const MOST = 256;
 
 export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, ConcurrencyState> = {
@@ -103,7 +103,7 @@ function held({ leases, ended }: ConcurrencyState): number {
   return leases.units - ended.units;
 }
 
-/** Forgets what has ended, and writes down what a clock that was set back means for the rest. */
+/** Forgets leases that have ended, and adjusts the rest if the clock was set back. */
 function settle(state: ConcurrencyState): void {
   const { leases, now, longest } = state;
   leases.dropEnded(now);

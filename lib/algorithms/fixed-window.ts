@@ -5,13 +5,13 @@ import { shareOfRate } from './share.js';
 import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
 /**
- * A fixed window: it opens with its first request and lasts `interval`; a request of cost c is allowed if
- * count + c <= rate. Two windows may touch, so up to 2 x rate units can pass around the end of one.
+ * A fixed window: it opens with its first request and lasts `interval`; a request of cost c is allowed if count + c <= rate. Two
+ * windows may be adjacent, so up to 2 x rate units can pass around the end of one.
  */
 export interface FixedWindowOptions extends HoldOptions {
   /** The algorithm. */
   algo: 'fixed-window';
-  /** Units that are allowed a window: a whole number >= 1. */
+  /** Units allowed per window: a whole number >= 1. */
   rate: number;
   /** How long a window lasts: milliseconds or a duration such as `'10s'`, at most 1 year. */
   interval: Duration;
@@ -48,7 +48,7 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   prefetch: prefetchOfWindow,
   holds: {
     ...holdsOfWindow,
-    // Where all units of a window were given back, it tells when what is settled later counts.
+    // If all units of a window were given back, it still determines when units that are settled later count.
     keepFor: (_, { count, end, now }, held) => (count === 0 && !held.isEmpty ? end - now : 0),
   },
 };

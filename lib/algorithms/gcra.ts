@@ -14,24 +14,24 @@ import type { WarmUpOptions } from './warm-up.js';
 import { warming } from './warming.js';
 
 /**
- * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a
- * request of cost c moves the theoretical arrival time: tat' = max(tat, t) + c x T, and is allowed if tat' - burst x T <= t.
+ * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a request of
+ * cost c moves the theoretical arrival time: tat' = max(tat, t) + c x T, and is allowed if tat' - burst x T <= t.
  */
 export interface GcraOptions {
   /** The algorithm. */
   algo: 'gcra';
-  /** Units that are allowed an interval in the long run: a whole number >= 1. */
+  /** Units allowed per interval in the long run: a whole number >= 1. */
   rate: number;
   /** The interval of the rate: milliseconds or a duration such as `'10s'`, at most 1 year. */
   interval: Duration;
   /**
-   * Units that are allowed at once after a pause: a whole number >= 1.
+   * Units allowed at once after a pause: a whole number >= 1.
    * @default rate
    */
   burst?: number;
   /**
-   * Warms up: a cold limit allows a share of its rate, rises to all of it while it is used, and cools while it is not. With or without,
-   * it has other counters. Not with `prefetch`.
+   * Warms up: a cold limit allows a share of its rate, rises to the full rate while it is used, and cools while it is not. Adding
+   * or removing the option starts new counters. Not with `prefetch`.
    * @default no warm-up
    */
   warmUp?: WarmUpOptions;
@@ -66,7 +66,7 @@ const steady = {
   reservation: {
     ...borrowing,
     ticketUnder: (before, { scale, quota }, ticket, now) =>
-      // What was used of a larger burst has to flow off first.
+      // Units used of a larger burst have to drain first.
       ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now) + before.quota - quota)),
   },
 } satisfies Algorithm<GcraOptions, ArrivalParameters, ArrivalState>;

@@ -3,46 +3,46 @@ import { holdMessages } from '../errors/messages/hold.js';
 import { newIdentifier } from './identifier.js';
 import { duration, type Duration, oneOf, orElse } from './options.js';
 
-/** What becomes of units that are held when their hold lapses. */
+/** What happens to held units when their hold lapses. */
 export const LAPSES = ['charge', 'release'] as const;
 
 /**
- * What becomes of units that are held when their hold lapses.
+ * What happens to held units when their hold lapses.
  * @useDeclaredType
  */
 export type OnLapse = (typeof LAPSES)[number];
 
-/** Options of limits whose units can be held: reserved at an estimate, and settled at what was really used. */
+/** The options of limits whose units can be held: reserved at an estimate, and settled at what was really used. */
 export interface HoldOptions {
   /**
-   * Allows `reserve`, and says how long it holds units that nobody settles, as when their process dies: milliseconds or a
-   * duration such as `'5m'`, at most 1 year.
+   * Allows `reserve`, and sets how long it holds units that are not settled, for example because their process died: milliseconds
+   * or a duration such as `'5m'`, at most 1 year.
    * @default units cannot be reserved
    */
   hold?: Duration;
   /**
-   * What becomes of units whose hold lapses: `'charge'` keeps them charged, `'release'` gives them back. What is settled later is
-   * corrected in both cases.
+   * What happens to units whose hold lapses: `'charge'` keeps them charged, `'release'` gives them back. Settling them later
+   * corrects either.
    * @default 'charge'
    */
   onLapse?: OnLapse;
 }
 
-/** How units are held, in microseconds. */
+/** How units are held; times are microseconds. */
 export interface HoldTerms {
   /** After how long a hold lapses. */
   readonly duration: number;
-  /** Whether its units are given back then. */
+  /** Whether its units are then given back. */
   readonly releases: boolean;
-  /** How long it is known at least. */
+  /** How long a hold is remembered, at least. */
   readonly known: number;
-  /** Tells the windows in which its units count from those of other options. */
+  /** Distinguishes the windows in which its units count from those of other options. */
   readonly windows: number;
 }
 
 /**
- * Reads `hold` and `onLapse`. A hold is known for `known` microseconds or longer, in `windows` of what this text says. Throws
- * `RateLimitConfigError`.
+ * Reads `hold` and `onLapse`. A hold is remembered for `known` microseconds or longer, and `windows` describes its windows.
+ * Throws `RateLimitConfigError`.
  */
 export function holdTerms(
   { hold, onLapse }: HoldOptions,
@@ -66,7 +66,7 @@ function hashOf(text: string): number {
   return hash >>> 0;
 }
 
-/** What the script needs behind the parameters of an algorithm: lua/driver/holds.lua has the names. */
+/** The numbers that the script needs after the parameters of an algorithm: lua/driver/holds.lua has their names. */
 export function holdNumbers({ duration: held, releases, known, windows }: HoldTerms): number[] {
   return [held, releases ? 1 : 0, known, newIdentifier(), windows];
 }

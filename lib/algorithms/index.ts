@@ -11,7 +11,7 @@ import { slidingLog } from './sliding-log.js';
 import { slidingWindow } from './sliding-window.js';
 import { tokenBucket } from './token-bucket.js';
 
-/** Every algorithm. Adding one is a line here. */
+/** Every algorithm. To add one, add a line here. */
 const list = [
   fixedWindow,
   calendarWindow,
@@ -28,11 +28,11 @@ const list = [
 /** The options of each algorithm. */
 type OwnOptions = Parameters<(typeof list)[number]['compile']>[0];
 type KeysOf<O> = O extends unknown ? keyof O : never;
-/** An algorithm's options without those of any other: that holds, too, where TypeScript does not look for what is too much. */
+/** An algorithm's options without those of any other, even where TypeScript does no excess property checks. */
 type Alone<O> = O extends unknown ? O & { [Option in Exclude<KeysOf<OwnOptions>, keyof O>]?: never } : never;
 
 /**
- * The options of every algorithm, told apart by `algo`.
+ * The options of every algorithm, discriminated by `algo`.
  * @useDeclaredType
  */
 export type AlgorithmOptions = Alone<OwnOptions>;
@@ -40,5 +40,5 @@ export type AlgorithmOptions = Alone<OwnOptions>;
 /** The options of algorithms whose counters several processes can share: all but `adaptive`. */
 export type SharedAlgorithmOptions = Exclude<AlgorithmOptions, { algo: 'adaptive' }>;
 
-/** Every algorithm by its name. */
+/** Every algorithm by name. */
 export const algorithms = new AlgorithmRegistry(list as readonly unknown[] as readonly Algorithm[]);

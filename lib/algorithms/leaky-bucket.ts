@@ -14,13 +14,13 @@ import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js'
 import { shareOfRate, wholeShare } from './share.js';
 
 /**
- * A leaky bucket that shapes: units leave one T = interval / rate apart, `delayMs` says when, and a request is refused if
- * more than `queue` units would have to wait. A request of several units leaves when its last unit may.
+ * A leaky bucket that shapes traffic: units leave one T = interval / rate apart, as `delayMs` says, and a request is refused if
+ * more than `queue` units would have to wait. A request of several units leaves with its last unit.
  */
 export interface LeakyBucketOptions {
   /** The algorithm. */
   algo: 'leaky-bucket';
-  /** Units that leave an interval: a whole number >= 1. */
+  /** Units that leave per interval: a whole number >= 1. */
   rate: number;
   /** The interval of the rate: milliseconds or a duration such as `'10s'`, at most 1 year. */
   interval: Duration;
@@ -32,34 +32,34 @@ export interface LeakyBucketOptions {
 }
 
 /**
- * Departure slots that were given back while others waited behind them: `units` of them follow each other, one T apart, and the
- * last one leaves at the tick `time`.
+ * Departure slots that were given back while others were queued behind them: `units` consecutive slots, one T apart, of which the
+ * last leaves at tick `time`.
  */
 interface FreeSlots {
   readonly time: number;
   readonly units: number;
 }
 
-/** Units taken off the end of the queue without a ticket. */
+/** Units removed from the end of the queue without a ticket. */
 interface Cut {
-  /** The tick at which the last unit that was left leaves. */
+  /** The tick at which the last remaining unit leaves. */
   readonly end: number;
-  /** When that was, in microseconds. */
+  /** When they were removed, in microseconds. */
   readonly at: number;
 }
 
 export interface LeakyBucketState extends ArrivalState {
-  /** The earliest first; none if more is owed than the quota. */
+  /** The earliest first; empty if more is owed than the quota. */
   free: readonly FreeSlots[];
-  /** Units at the end of the queue that a penalty added beyond the quota: no request waits there. */
+  /** Units at the end of the queue that a penalty has added beyond the quota: no request waits there. */
   penalty: number;
-  /** The last cut: slots beyond it that were taken before it have been given back already. */
+  /** The last cut: slots beyond it that were taken earlier have already been given back. */
   cut: Cut | undefined;
 }
 
 const NONE_FREE: readonly FreeSlots[] = [];
 
-/** So many stretches of free slots are kept at most: those farthest from now stay unused. */
+/** The most ranges of free slots to keep: those farthest in the future stay unused. */
 const MAX_FREE = 100;
 
 export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, LeakyBucketState> = {
@@ -97,13 +97,13 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
   take(parameters, state, cost) {
     const slots = freeFor(state, cost);
     if (slots !== undefined) {
-      // The earliest of them are taken.
+      // Takes the earliest of them.
       const units = slots.units - cost;
       state.free = state.free.flatMap((each) => (each !== slots ? [each] : units > 0 ? [{ ...each, units }] : []));
     } else if (fitsAtEnd(parameters, state, cost)) {
       state.debt += cost * parameters.scale.unit;
     } else {
-      // A penalty that fits nowhere takes what is free first.
+      // A penalty that does not fit takes free slots first.
       const left = Math.max(0, cost - state.free.reduce((sum, { units }) => sum + units, 0));
       state.free = [];
       state.debt += left * parameters.scale.unit;
@@ -117,12 +117,13 @@ export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, Leaky
       state.cut = { end: state.cut === undefined ? end : Math.min(end, state.cut.end), at: state.now };
       return;
     }
-    // The slot was taken before the clock was set back, or before units were taken off the end, and is no longer the request's.
+    // The slot was taken before the clock was set back, or before units were cut off the end, and no longer belongs to the
+    // request.
     if (chargedAt !== undefined && Math.floor(chargedAt / state.scale.tick) > state.time) return;
     if (state.cut !== undefined && ticket > state.cut.end && (chargedAt ?? 0) <= state.cut.at) return;
     const end = departure(state, 0);
     if (ticket === end) shorten(state, units);
-    // A ticket between two slots is of a queue that has come to its end.
+    // A ticket between two slots belongs to a queue that has already drained.
     else if (ticket >= state.time && ticket < end && ticket - tickOf(state, indexOf(state, ticket)) <= 1) {
       free(parameters, state, units, ticket);
     }
@@ -172,7 +173,7 @@ function fitsAtEnd({ scale, capacity }: ArrivalParameters, { debt }: ArrivalStat
   return debt + cost * scale.unit <= capacity;
 }
 
-/** The earliest slots that were given back and are enough. */
+/** The earliest free slots that are enough. */
 function freeFor({ free }: LeakyBucketState, cost: number): FreeSlots | undefined {
   return free.find(({ units }) => units >= cost);
 }
@@ -183,23 +184,23 @@ function departure(state: LeakyBucketState, cost: number): number {
   return tickOf(state, slots === undefined ? -cost : indexOf(state, slots.time) + slots.units - cost);
 }
 
-/** The tick at which a unit leaves: that of 0 is the last one of the queue, that of 1 the one before it. */
+/** The tick at which a unit leaves: index 0 is the last one of the queue, 1 the one before it. */
 function tickOf({ scale, time, debt }: LeakyBucketState, index: number): number {
   return time + Math.ceil((debt - (index + 1) * scale.unit) / scale.speed);
 }
 
-/** Which unit leaves at a tick. */
+/** The index of the unit that leaves at a tick. */
 function indexOf({ scale, time, debt }: LeakyBucketState, tick: number): number {
   return Math.ceil((debt - (tick - time) * scale.speed) / scale.unit) - 1;
 }
 
-/** Those of free slots whose time has not come yet. */
+/** The part of free slots whose time has not come yet. */
 function stillToCome(state: LeakyBucketState, { time, units }: FreeSlots): FreeSlots[] {
   const left = Math.ceil((state.debt + state.scale.speed) / state.scale.unit) - 1 - indexOf(state, time);
   return left > 0 ? [{ time, units: Math.min(units, left) }] : [];
 }
 
-/** Takes units off the end of the queue, and the free slots there. */
+/** Removes units from the end of the queue, and the free slots there. */
 function shorten(state: LeakyBucketState, units: number): void {
   const { unit } = state.scale;
   state.debt = Math.max(0, state.debt - units * unit);
@@ -212,7 +213,7 @@ function shorten(state: LeakyBucketState, units: number): void {
   }
 }
 
-/** Frees `units` slots, the last of which leaves at the tick `time`. A penalty is settled first. */
+/** Frees `units` slots, of which the last leaves at tick `time`. A penalty is settled first. */
 function free(
   { capacity, scale, kept = 0 }: ArrivalParameters,
   state: LeakyBucketState,
@@ -234,7 +235,7 @@ function free(
     const from = indexOf(state, first!.time);
     const to = indexOf(state, second!.time);
     if (from > to + second!.units) (isBefore ? before : behind).push(each);
-    // They follow each other, or are the same ones.
+    // They are consecutive, or overlap.
     else added = { time: second!.time, units: Math.max(from + first!.units, to + second!.units) - to };
   }
   state.free = [...before, added, ...behind].slice(0, MAX_FREE);

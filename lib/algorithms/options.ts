@@ -11,8 +11,8 @@ export const MAX_INTERVAL_MS = ms('1y');
 const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m'";
 
 /**
- * The options that an object has of its own or by its class; not those that every object would have, since other code let
- * somebody write to `Object.prototype`.
+ * The options that an object has itself or through its class, but not those that every object has: other code may have let an
+ * attacker write to `Object.prototype`.
  */
 export function givenOptions<T extends object>(options: T, known: readonly (keyof T)[]): T {
   const given = Object.create(null) as T;
@@ -23,7 +23,7 @@ export function givenOptions<T extends object>(options: T, known: readonly (keyo
   return given;
 }
 
-/** What was given, `null` included, or what stands for nothing. */
+/** The value, `null` included, or `other` if it is `undefined`. */
 export function orElse<T>(value: T | undefined, other: T): T {
   return value === undefined ? other : value;
 }
@@ -43,7 +43,7 @@ export function wholeNumber(
   return value as number;
 }
 
-/** Reads a duration into whole microseconds: more than nothing, at most a year. */
+/** Reads a duration into whole microseconds: more than 0, at most a year. */
 export function duration(location: string, option: string, value: unknown): number {
   const wants = `${DURATION}, more than 0 and at most 1 year`;
   if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, wants));
@@ -63,17 +63,17 @@ export function oneOf<T extends string>(location: string, option: string, value:
   return value as T;
 }
 
-/** A duration as it stands in a limit's default name. */
+/** A duration in a limit's default name. */
 export function showDuration(value: Duration): string {
   return typeof value === 'number' ? `${value}ms` : value.replaceAll(/\s+/g, '');
 }
 
-/** Reads a duration of any length into milliseconds; NaN if it is none. */
+/** Reads a duration of any length into milliseconds; NaN if it is not a duration. */
 export function longDuration(value: unknown): number {
   return toMilliseconds(value);
 }
 
-/** Reads a duration of a call into milliseconds: 0 or more, at most a year; nothing if it is none. */
+/** Reads a duration of a call into milliseconds: 0 or more, at most a year; `undefined` if it is not one. */
 export function milliseconds(value: unknown): number | undefined {
   const read = toMilliseconds(value);
   return read >= 0 && read <= MAX_INTERVAL_MS ? read : undefined;

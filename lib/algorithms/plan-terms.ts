@@ -2,30 +2,30 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
 
-/** The most units that a plan allows a window, and the most credits that it keeps: their sum is counted exactly. */
+/** The most units that a plan allows per window, and the most credits that it keeps: their sum is exact. */
 export const MOST_UNITS = 2 ** 51;
 
 /** What a share is a part of. */
 const MILLION = 1_000_000;
 
-/** Options of calendar windows that are plans. */
+/** The options of calendar windows that are plans. */
 export interface PlanOptions {
   /**
-   * The share of what is left of a window that moves into the next one, once: more than 0, at most 1, to a millionth. What moved is
-   * used first, and does not move again. Of a key that is silent for two whole windows nothing moves. With or without, the limit
-   * has other counters. Not with `prefetch` or `blockFor`.
+   * The share of a window's remaining units that moves into the next window, once: more than 0, at most 1, to a millionth. Units
+   * that have moved are used first, and do not move again. Nothing moves for a key that is idle for two whole windows. Adding or
+   * removing the option starts new counters. Not with `prefetch` or `blockFor`.
    * @default nothing moves
    */
   rollover?: number;
   /**
-   * Takes prepaid units, which `Limiter.credit` adds, once the window is used up. They do not lapse with it. With or without, the limit
-   * has other counters. Not with `prefetch`, `blockFor` or `candidate`.
-   * @default there are none
+   * Accepts prepaid units, which `Limiter.credit` adds. They are used once the window is used up, and do not expire with it.
+   * Adding or removing the option starts new counters. Not with `prefetch`, `blockFor` or `candidate`.
+   * @default no credits
    */
   credits?: true;
 }
 
-/** What was read of these. */
+/** These options after reading. */
 export interface PlanTerms {
   /** In millionths. */
   readonly rollover: number;
@@ -33,7 +33,7 @@ export interface PlanTerms {
   readonly mostCredits: number;
 }
 
-/** Reads the options of a plan whose `quota` was read. Throws `RateLimitConfigError`. */
+/** Reads the options of a plan with this `quota`. Throws `RateLimitConfigError`. */
 export function planTerms({ rollover, credits }: PlanOptions, quota: number, location: string): PlanTerms {
   const refuse = (option: string, got: unknown, wants: string): never => {
     throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
@@ -45,7 +45,7 @@ export function planTerms({ rollover, credits }: PlanOptions, quota: number, loc
   return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true, mostCredits: MOST_UNITS };
 }
 
-/** Whether a value is a share that can move on. */
+/** Whether a value is a valid `rollover`. */
 export function isRollover(value: unknown): value is number {
   return typeof value === 'number' && Math.round(value * MILLION) >= 1 && value <= 1;
 }

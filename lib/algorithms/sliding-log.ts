@@ -4,21 +4,21 @@ import { duration, type Duration, showDuration, wholeNumber } from './options.js
 import { shareOfRate } from './share.js';
 
 /**
- * A sliding log: a request of cost c is allowed if the units allowed in (t - interval, t] + c <= rate, exactly. Each request
- * is remembered for `interval`.
+ * A sliding log: a request of cost c is allowed if the units allowed in (t - interval, t] + c <= rate, exactly. Each request is
+ * remembered for `interval`.
  */
 export interface SlidingLogOptions extends HoldOptions {
   /** The algorithm. */
   algo: 'sliding-log';
-  /** Units that are allowed in any stretch of `interval`: a whole number from 1 to 8,388,607. */
+  /** Units allowed in any period of `interval`: a whole number from 1 to 8,388,607. */
   rate: number;
   /** The length of the window: milliseconds or a duration such as `'15m'`, at most 1 year. */
   interval: Duration;
 }
 
 /**
- * The script keeps sums modulo 2^24, which take 5 bytes in a Redis list; more units would be told apart no longer. A penalty
- * may charge as many again.
+ * The script keeps sums modulo 2^24, which take 5 bytes in a Redis list; more units would be ambiguous. A penalty may charge as
+ * many again.
  */
 const MAX_RATE = 2 ** 23 - 1;
 
@@ -26,28 +26,28 @@ export interface SlidingLogParameters extends Parameters {
   readonly interval: number;
 }
 
-/** Requests, oldest first: `sums[i]` is what was charged up to and with the request at `times[i]`. */
+/** Requests, oldest first: `sums[i]` is what was charged up to and including the request at `times[i]`. */
 interface Log {
   times: number[];
   sums: number[];
-  /** Where the requests that still count begin; what lies before is cut off now and then. */
+  /** The index of the first request that still counts; what lies before it is cut off now and then. */
   head: number;
-  /** The sum before the first of them. */
+  /** The sum before that request. */
   base: number;
 }
 
-/** As many forgotten requests may lie before the head of a log, or as many as it holds. */
+/** A log is cut when this many forgotten requests lie before its head, and as many as it holds. */
 const MAX_FORGOTTEN = 64;
 
 export interface SlidingLogState extends State {
   readonly log: Log;
-  /** The first request that still counts. */
+  /** The index of the first request that still counts. */
   readonly first: number;
-  /** The time of a request now: now, or the last one's while the clock catches up. */
+  /** The time of a request now: now, or that of the last request while the clock catches up. */
   readonly time: number;
-  /** All that happened counts as having happened now: the clock was set back. */
+  /** The clock was set back, so everything counts as if it had happened now. */
   readonly collapsed: boolean;
-  /** Units that were given back, from the oldest on. */
+  /** Units that were given back, starting with the oldest. */
   given: number;
   /** Units that were added now. */
   added: number;
@@ -72,7 +72,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   scriptParameters: ({ interval }) => [interval],
   work: () => 4,
   prefetch: {
-    // What is used in any stretch of `interval` was charged in one of interval + ttl.
+    // Units used in any period of `interval` were charged in a period of interval + ttl.
     parameters: ({ quota, interval }, ttl) => ({ quota, interval: interval + ttl }),
     endsWithWindow: false,
   },
@@ -99,7 +99,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   },
   give({ interval }, state, units, _ticket, chargedAt) {
     if (chargedAt !== undefined && chargedAt <= state.time - interval) return;
-    // The oldest units go first: what is left then counts no shorter than it should.
+    // The oldest units go first: the rest never counts for too short a time.
     const given = Math.min(units, state.used);
     state.used -= given;
     state.given += given;
@@ -135,7 +135,7 @@ function sumBefore({ sums, head, base }: Log, index: number): number {
   return index === head ? base : sums[index - 1]!;
 }
 
-/** Moves the head of the log; the cost of cutting off what lies before it is spread over many requests. */
+/** Moves the head of the log. Cutting off what lies before it is amortised over many requests. */
 function forget(log: Log, head: number, base: number): void {
   log.head = head;
   log.base = base;
@@ -146,7 +146,7 @@ function forget(log: Log, head: number, base: number): void {
   }
 }
 
-/** The first index from `low` on whose value passes the test; the values that do come last. */
+/** The first index from `low` on whose value passes the test; values that pass come last. */
 function search(values: readonly number[], low: number, test: (value: number) => boolean): number {
   let high = values.length;
   while (low < high) {

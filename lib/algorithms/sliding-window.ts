@@ -4,18 +4,18 @@ import { duration, type Duration, orElse, showDuration, wholeNumber } from './op
 import { shareOfRate } from './share.js';
 
 /**
- * A sliding window of slices: a request of cost c is allowed if the sum of the slices that overlap (t - interval, t] + c <=
- * rate. The oldest slice counts whole until none of it is in the window, so no stretch of `interval` holds more than `rate`.
+ * A sliding window of slices: a request of cost c is allowed if the sum of the slices that overlap (t - interval, t] + c <= rate.
+ * The oldest slice counts fully until it has left the window, so no period of `interval` has more than `rate` units.
  */
 export interface SlidingWindowOptions extends HoldOptions {
   /** The algorithm. */
   algo: 'sliding-window';
-  /** Units that are allowed in any stretch of `interval`: a whole number >= 1. */
+  /** Units allowed in any period of `interval`: a whole number >= 1. */
   rate: number;
   /** The length of the window: milliseconds or a duration such as `'1m'`, at most 1 year. */
   interval: Duration;
   /**
-   * Into how many slices the window is cut, 1 to 1,000: more are more exact and take more memory.
+   * The number of slices of the window, 1 to 1,000: more are more exact, and take more memory.
    * @default 10
    */
   slices?: number;
@@ -31,19 +31,19 @@ export interface SlidingWindowParameters extends Parameters {
 /** Counts of slices of one length. */
 interface Slices {
   readonly length: number;
-  /** The absolute number of the newest slice: the time at which it starts / length. */
+  /** The absolute number of the newest slice: its start time / length. */
   readonly newest: number;
-  /** Those of as many slices as the interval has, and of one more; the newest slice's first. */
+  /** The counts of as many slices as the interval has, and of one more; the newest first. */
   readonly counts: number[];
 }
 
 export interface SlidingWindowState extends State, Slices {
   length: number;
   newest: number;
-  /** How many of the newest slices are still to come: units that came until now count there at the latest. */
+  /** How many of the newest slices are in the future: units that came until now count there at the latest. */
   ahead: number;
   total: number;
-  /** What is stored if nothing is charged or given back: the slices that it was stored in, as many as the interval takes. */
+  /** What to store if nothing is charged or given back: the slices as stored, extended to the length of the interval. */
   kept: Slices | undefined;
 }
 
@@ -65,7 +65,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,
   window: ({ interval }) => interval,
-  // The oldest slice counts whole until all of it has left the interval.
+  // The oldest slice counts fully until all of it has left the interval.
   pace: ({ interval, length }) => interval + length,
   scriptParameters: ({ interval, slices, length }) => [interval, slices, length],
   work: ({ slices }) => 1 + Math.ceil(slices / 10),
@@ -88,7 +88,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   give({ interval }, state, units, _ticket, chargedAt) {
     if (chargedAt !== undefined && !counts(state, interval, chargedAt, state.now)) return;
     settle(state);
-    // The oldest units go first: what is left then counts no shorter than it should.
+    // The oldest units go first: the rest never counts for too short a time.
     for (let age = state.counts.length - 1; age >= 0 && units > 0; age--) {
       const given = Math.min(units, state.counts[age]!);
       state.counts[age]! -= given;
@@ -117,7 +117,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   // The oldest slice counts until all of it is over.
   sharing: { terms: ({ quota, interval, length }) => ({ units: quota, span: interval + length }) },
   prefetch: {
-    // What is used in any stretch of `interval` was charged in one of interval + ttl.
+    // Units used in any period of `interval` were charged in a period of interval + ttl.
     parameters: ({ quota, interval, slices }, ttl) => windowOf(quota, interval + ttl, slices),
     endsWithWindow: false,
   },
@@ -143,7 +143,7 @@ function reopen(
 ): void {
   const { interval, slices, length } = parameters;
   const current = Math.floor(now / length);
-  // The counts of a state are its own: `kept` refers to those of another one only until it is saved.
+  // A state has its own counts: `kept` refers to those of another one only until it is saved.
   const { counts } = state;
   if (counts.length !== slices + 1) counts.length = slices + 1;
   counts.fill(0);
@@ -158,12 +158,12 @@ function reopen(
   const isSame = stored.length === length && stored.counts.length === counts.length;
   const longer = isSame ? undefined : lengthened(parameters, stored, now);
   const old = longer ?? stored;
-  // No unit came later than that: now, or the start of the newest slice while the clock catches up.
+  // No unit came later than this: now, or the start of the newest slice while the clock catches up.
   const time = Math.max(now, old.newest * old.length);
   const latest = Math.floor(time / length);
   const newest = Math.max(current, sliceOf(old, 0, isSame, length, latest));
   const oldest = time - interval;
-  // When in its slice the last unit came is not known: it may have been at the end.
+  // When the last unit of its slice came is unknown: possibly at the end.
   const setBack = (newest + 1) * length - 1 - now >= interval;
   const ahead = setBack ? 0 : newest - latest;
   for (let i = 0; i < ahead; i++) counts.push(0);
@@ -184,7 +184,10 @@ function reopen(
   if (isKept) state.kept = { length: old.length, newest: old.newest, counts: old.counts };
 }
 
-/** In which slice of a length those units are that came in one of another: at its last microsecond, which may be still to come. */
+/**
+ * The slice of this length for units that came in a slice of another length: that of its last microsecond, possibly in the
+ * future.
+ */
 function sliceOf(
   { length: old, newest }: Slices,
   age: number,
@@ -225,13 +228,13 @@ function lengthened({ interval, length }: SlidingWindowParameters, old: Slices, 
   return { length: old.length * factor, newest, counts };
 }
 
-/** Whether the slice of a time is still in the window at another one. */
+/** Whether the slice of one time is still in the window at another time. */
 function counts({ newest, length }: SlidingWindowState, interval: number, chargedAt: number, at: number): boolean {
   const time = Math.max(at, newest * length);
   return (Math.floor(chargedAt / length) + 1) * length - 1 > time - interval;
 }
 
-/** Microseconds until none of the slice of that age is in the window. */
+/** Microseconds until all of the slice of this age has left the window. */
 function untilSliceEnds({ newest, length, now }: SlidingWindowState, age: number, interval: number): number {
   return (newest - age + 1) * length - 1 + interval - now;
 }

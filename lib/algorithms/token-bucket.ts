@@ -17,37 +17,37 @@ import { RateLimitConfigError } from '../errors/errors.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
- * tokens flow in an interval: tokens = min(burst, tokens + elapsed x rate / interval).
+ * tokens are added per interval: tokens = min(burst, tokens + elapsed x rate / interval).
  */
 export type TokenBucketOptions = {
   /** The algorithm. */
   algo: 'token-bucket';
-  /** Tokens that flow in an interval: a whole number >= 1. */
+  /** Tokens added per interval: a whole number >= 1. */
   rate: number;
   /** The interval of the rate: milliseconds or a duration such as `'10s'`, at most 1 year. */
   interval: Duration;
   /**
-   * Tokens that a full bucket holds: a whole number >= 1.
+   * Tokens in a full bucket: a whole number >= 1.
    * @default rate
    */
   burst?: number;
 } & (
   | {
       /**
-       * How tokens flow in: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval, counted
-       * from the request that found the bucket full.
+       * How tokens are added: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval,
+       * counted from the request that found the bucket full.
        * @default 'greedy'
        */
       refill?: 'greedy' | 'intervally';
-      /** Not beside refill `'intervally'`. */
+      /** Not together with refill `'intervally'`. */
       warmUp?: undefined;
     }
   | {
-      /** Evenly, where it warms up. */
+      /** Only evenly, if it warms up. */
       refill?: 'greedy';
       /**
-       * Warms up: a cold limit allows a share of its rate, rises to all of it while it is used, and cools while it is not. With or
-       * without, it has other counters. Not with `prefetch` or refill `'intervally'`.
+       * Warms up: a cold limit allows a share of its rate, rises to the full rate while it is used, and cools while it is not.
+       * Adding or removing the option starts new counters. Not with `prefetch` or refill `'intervally'`.
        * @default no warm-up
        */
       warmUp?: WarmUpOptions;
@@ -55,11 +55,11 @@ export type TokenBucketOptions = {
 );
 
 export interface TokenBucketState extends ArrivalState {
-  /** The size of the bucket that lacks the debt; in single precision, as the script stores it. */
+  /** The size of the bucket that lacks the debt, in single precision as the script stores it. */
   burst: number;
 }
 
-/** The tokens that a bucket lacks are what is owed: it is full when nothing is. */
+/** The tokens that a bucket lacks are its debt: it is full when there is none. */
 const steady = {
   name: 'token-bucket',
   code: 'td',
@@ -97,11 +97,11 @@ const steady = {
       const old = before.scale;
       let units = unitsUntil(old, ticket, now);
       if (old.step > 1) {
-        // Whole intervals, and as if the units of the last one came one by one.
+        // Whole intervals, as if the units of the last one came one by one.
         const atOnce = (old.step * old.speed) / old.unit;
         units = (Math.ceil(units / atOnce) - 1 + share) * atOnce;
       }
-      // What was used of a larger burst has to flow off first; what a burst grows by has to flow in.
+      // Units used of a larger burst have to drain first; units by which a burst grows have to be added.
       const ticks = ticksFor(scale, units + Math.max(0, before.quota - quota));
       return ticketAfter(scale, now, Math.ceil(ticks / scale.step) * scale.step);
     },
@@ -122,7 +122,7 @@ function reopen(
   openArrival(parameters, stored, now, state);
   state.burst = Math.fround(parameters.quota);
   if (stored === undefined || state.debt === 0) return;
-  // A larger bucket holds what the smaller one held, and the rest has to flow in; one that was full is full.
+  // A larger bucket has what the smaller one had, and the rest has to be added; one that was full is full.
   if (stored.burst < state.burst) {
     state.debt += (state.burst - stored.burst) * parameters.scale.unit;
     state.migrated = true;

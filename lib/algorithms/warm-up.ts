@@ -7,11 +7,13 @@ import { gcd, type Scale } from './scale.js';
 /** How a limit warms up. */
 export interface WarmUpOptions {
   /**
-   * How long a cold limit takes to warm up while all of what it allows is used, and a warm one to cool while nothing is:
-   * milliseconds or a duration such as `'5m'`, at most 1 year.
+   * How long a cold limit takes to warm up while it is fully used, and a warm one to cool while it is idle: milliseconds or a
+   * duration such as `'5m'`, at most 1 year.
    */
   for: Duration;
-  /** The share of its rate that a cold limit allows: at least 0.001, less than 1. It is rounded to a fraction of thousandths or simpler. */
+  /**
+   * The share of its rate that a cold limit allows: at least 0.001, less than 1. Rounded to a fraction of thousandths or simpler.
+   */
   from: number;
 }
 

@@ -17,14 +17,14 @@ import type {
 } from './explanation.js';
 
 const HEAD = ['limit', 'rate', 'key', 'left', 'resets in', 'blocked for', 'cost', 'says', 'from'];
-/** The columns of words; the others are of numbers. */
+/** The columns of text; the others are numbers. */
 const LEFT = [0, 1, 2, 7, 8];
 const LONGEST_CELL = 48;
 const LONGEST_LINE = 200;
 
 /**
- * Writes an explanation as text for a terminal: a line of what the request would get, a table of the limits with a line of
- * whatever is unusual of each, and what was left out.
+ * Formats an explanation as text for a terminal: a line with what the request would get, a table of the limits with notes on
+ * whatever is unusual about each, and the limits that do not apply.
  */
 export function formatExplanation(explanation: Explanation): string {
   const { subject, outcome, limits, leftOut, functions, unread } = explanation;
@@ -66,13 +66,13 @@ function says({ status, mode, decision }: ExplainedLimit): string {
   return decisionText(decision, isShadow ? 'would refuse (shadow)' : undefined);
 }
 
-/** A decision that only reports has another word for a refusal, and holds nobody. */
+/** A decision that only reports has another word for a refusal, and does not delay. */
 function decisionText({ allowed, delayMs, retryAfterMs, blocks }: ExplainedDecision, wouldRefuse?: string): string {
   if (allowed) return delayMs > 0 && wouldRefuse === undefined ? `holds for ${showMs(delayMs)}` : 'allows';
   return `${wouldRefuse ?? 'refuses'}${blocks === true ? ' and blocks' : ''}, ${waitText(retryAfterMs)}`;
 }
 
-/** Whatever is not as usual. */
+/** Notes on whatever is unusual. */
 function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
   const { rate, mode, reason, key, phase, onStoreError, list, candidate, share } = limit;
   const lines: string[] = [];
@@ -93,7 +93,7 @@ function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
   return lines;
 }
 
-/** A tenant may be left less than the total. */
+/** A tenant may have less left than the total. */
 function shareText({ by, tenant, weight }: ExplainedShare): string {
   const whose = tenant === undefined ? 'all tenants together' : `tenant '${cell(tenant)}', weight ${weight}`;
   return `shared among tenants by ${by}; what is left is that of ${whose}`;
@@ -112,7 +112,7 @@ function candidateText({ options, quota, state, decision }: ExplainedCandidate):
   return `candidate ${rateText(options)}${left}${verdict}`;
 }
 
-/** The entry, as `'10.0.0.0/8'` or `'tenant:*'`, and why it is there. */
+/** The entry, such as `'10.0.0.0/8'` or `'tenant:*'`, and its reason. */
 function listText(entry: ListedEntry): string {
   const { list, limit, version } = entry;
   const [named = ''] = Object.values(entry.entry) as string[];

@@ -5,9 +5,9 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 export interface LimitQuery {
   /** The limit: its name, or its definition. */
   limit: string | LimitDefinition;
-  /** The key of the counter, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` gives it. */
+  /** The key of the counter, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` returns it. */
   key: string;
-  /** The keys of the limits that it is within, by their names, where it is within any: `{ team: 't1', org: 'o1' }`. */
+  /** The keys of the limits that it is within, by name, if any: `{ team: 't1', org: 'o1' }`. */
   within?: Readonly<Record<string, string>>;
   /**
    * Units: a whole number >= 0.
@@ -15,8 +15,8 @@ export interface LimitQuery {
    */
   cost?: number;
   /**
-   * The tenant, of a limit with `share`, as `consume` takes it.
-   * @default none: what all tenants have together is told
+   * The tenant, for a limit with `share`, as `consume` takes it.
+   * @default none: explains the total of all tenants
    */
   share?: string;
   /**
@@ -28,14 +28,14 @@ export interface LimitQuery {
 
 /** A question about a route, without a request. */
 export interface RouteQuery {
-  /** The class: a controller, a resolver or a gateway, or its name. */
+  /** The class: a controller, a resolver or a gateway; or its name. */
   controller: string | Type;
   /** The name of its method. */
   handler: string;
   /**
-   * Whose request it is: an identity such as `'ip:203.0.113.7'`; or several, such as `['user:42', 'ip:203.0.113.7']`, of which each
-   * limit takes the first that its `key` can give; or those of limits by their names, such as `{ api: 'tenant:acme' }`. The first
-   * address among them is that of the client, for lists, too.
+   * Who makes the request: an identity such as `'ip:203.0.113.7'`; several, such as `['user:42', 'ip:203.0.113.7']`, of which
+   * each limit takes the first that its `key` can make; or identities by the names of limits, such as `{ api: 'tenant:acme' }`.
+   * The first address among them is that of the client, also for lists.
    * @default unknown: only limits with key `'global'` have a state
    */
   key?: string | readonly string[] | Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ export interface RouteQuery {
   cost?: number;
   /**
    * The tenant, for limits with `share`, as their `by` finds it.
-   * @default it depends on the request: what all tenants have together is told
+   * @default depends on the request: explains the total of all tenants
    */
   share?: string;
 }

@@ -6,12 +6,12 @@ import { leaseBegan, leaseEnded } from './hold-times.js';
 import { LONGEST_TIMEOUT_MS, LongTimeout } from '../util/long-timeout.js';
 import type { WaitQueues } from './wait-queues.js';
 
-/** Renewals within the time to live of a lease. */
+/** How often a lease is renewed within its time to live. */
 const RENEWALS = 3;
 
 /** Units of a `concurrency` limit, held until they are released, or until the limit's `ttl` is over. */
 export class Lease implements AsyncDisposable {
-  /** Identifies the lease among all of its key. */
+  /** Identifies the lease among all leases of its key. */
   readonly id: string;
   // Private in the language, too: a decision with its lease can be logged or sent as it is.
   readonly #held: readonly HeldLease[];
@@ -22,7 +22,9 @@ export class Lease implements AsyncDisposable {
   #timer: NodeJS.Timeout | undefined;
   #resting: LongTimeout | undefined;
 
-  /** @internal A lease without `held` holds nothing: a shadow limit would have refused it. One of several levels holds units of each. */
+  /**
+   * @internal Without `held` it holds nothing: a shadow limit would have refused it. One of several levels holds units of each.
+   */
   constructor(held: HeldLease | readonly HeldLease[] | undefined, store: Store, queues: WaitQueues) {
     this.#held = held === undefined ? [] : 'limit' in held ? [held] : held;
     this.#store = store;
@@ -32,10 +34,10 @@ export class Lease implements AsyncDisposable {
   }
 
   /**
-   * Frees the units; a second call frees nothing. If the store fails, they are free when `ttl` is over.
+   * Releases the units; a second call does nothing. If the store fails, they are free after `ttl`.
    *
-   * @param end how the work ended, which an `adaptive` limit learns from: `'dropped'` by a timeout or an overload farther on,
-   * `'aborted'` by its client, `'ignored'` in a way that says nothing of load; `'completed'` unless given
+   * @param end how the work ended, from which an `adaptive` limit learns: `'dropped'` by a timeout or an overload downstream,
+   * `'aborted'` by its client, `'ignored'` if it shows nothing about load; by default `'completed'`
    */
   release(end: LeaseEnd = 'completed'): Promise<void> {
     return (this.#released ??= this.free(end));
@@ -48,9 +50,9 @@ export class Lease implements AsyncDisposable {
     return held.every((isHeld) => isHeld);
   }
 
-  /** Renews the lease until it is released, for work that may take longer than `ttl`. */
+  /** Keeps renewing the lease until it is released, for work that may take longer than `ttl`. */
   keepAlive(): this {
-    // What an adaptive limit counts in flight for longer is a stream, or never ends.
+    // Work that an adaptive limit counts for longer than `ttl` is a stream, or never ends.
     const held = this.#held.filter(({ limit }) => !limit.adapts);
     if (held.length === 0 || this.#released !== undefined || this.#resting !== undefined) return this;
     const now = Date.now();
@@ -62,7 +64,7 @@ export class Lease implements AsyncDisposable {
     return this;
   }
 
-  /** @internal Renews the lease no more: what it is held for may never end. It is held for another `ttl` at most. */
+  /** @internal Stops renewing the lease: its work may never end. It is held for another `ttl` at most. */
   rest(): void {
     clearInterval(this.#timer);
     const ttls = this.#held.map(({ limit }) => limit.windowMs(Date.now()));
@@ -93,15 +95,15 @@ export class Lease implements AsyncDisposable {
   }
 }
 
-/** A decision for code, with the lease of the units that a `concurrency` limit holds. Routes release theirs by themselves. */
+/** A decision for code, with the lease of the units that a `concurrency` limit holds. Routes release theirs automatically. */
 export interface LeasedDecision extends Decision {
-  /** Holds the units; absent for limits of other algorithms and for refusals. */
+  /** Holds the units; absent for limits of other algorithms, and for refusals. */
   lease?: Lease;
 }
 
 /** The decisions of several limits for code. */
 export interface LeasedCheckResult extends CheckResult {
-  /** One decision a limit, in the order of the limits. */
+  /** One decision for each limit, in the order of the limits. */
   decisions: LeasedDecision[];
 }
 
@@ -116,9 +118,9 @@ export function withLease(
   if (charge.limit.algorithm.holding === undefined) return decision;
   if (charge.limit.off || !allowed)
     return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, queues) } : decision;
-  // What a list let pass holds nothing.
+  // A request that a list let pass holds nothing.
   if (source === 'list') return { ...decision, lease: new Lease(undefined, store, queues) };
-  // What costs nothing holds nothing.
+  // A request of 0 units holds nothing.
   if (charge.units === 0) return { ...decision, lease: new Lease(undefined, store, queues) };
   if (ticket === undefined) return decision;
   return { ...decision, lease: new Lease({ ...charge, ticket, source, candidate }, store, queues) };

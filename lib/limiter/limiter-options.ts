@@ -1,11 +1,11 @@
 import type { Duration } from '../algorithms/options.js';
 import type { ConsumeOptions } from '../limits/consume-options.js';
 
-/** The units that a call waits for, and the end of its wait. */
+/** The units that a call waits for, and when to stop waiting. */
 export interface AcquireOptions extends ConsumeOptions {
   /**
    * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year.
-   * @default no end
+   * @default no timeout
    */
   timeout?: Duration;
   /** Ends the wait when it aborts. */
@@ -15,22 +15,23 @@ export interface AcquireOptions extends ConsumeOptions {
 /** The units that a call reserves. */
 export interface ReserveOptions extends ConsumeOptions {
   /**
-   * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year. Units that come later are refused.
+   * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year. If the units would come later, they are refused.
    * @default '1y'
    */
   maxWait?: Duration;
 }
 
-/** What a credit is of. */
+/** Identifies a credit. */
 export interface CreditOptions {
   /**
-   * Of all credits of a key with one id only the first counts: a payment's, so that its webhook may be sent again. It is known for 35
-   * days. A string that is not empty; `undefined` is refused, so that a payment whose id was misread does not count each time.
-   * @default each counts, where the options have no `id`
+   * Of all credits of a key with the same id, only the first counts: for example the id of a payment, whose webhook may be sent
+   * again. An id is remembered for 35 days. A string that is not empty; `undefined` is refused, so that a payment whose id was
+   * misread does not count each time.
+   * @default each credit counts, if the options have no `id`
    */
   id?: string;
 }
 
-/** What those have besides the options of every call that asks for units. */
+/** The options of `acquire` beyond those of every call that asks for units. */
 export const ACQUIRE_OPTIONS = ['timeout', 'signal'] as const satisfies readonly (keyof AcquireOptions)[];
 export const RESERVE_OPTIONS = ['maxWait'] as const satisfies readonly (keyof ReserveOptions)[];

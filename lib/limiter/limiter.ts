@@ -22,10 +22,10 @@ import { exportOf, type KeyUsage, type Usage, type UsageExportOptions, usageOf, 
 import type { WaitQueues } from './wait-queues.js';
 
 /**
- * One limit, for any code: made by `LimiterService.for` or injected with `@InjectLimiter`. Each key has a counter of its own;
- * a key is any string that is not empty, such as `user:42`. A wrong key, cost, duration or number of units rejects with
+ * One limit, for any code: made by `LimiterService.for` or injected with `@InjectLimiter`. Each key has its own counter; a key is
+ * any string that is not empty, such as `user:42`. A wrong key, cost, duration or number of units rejects with
  * `RateLimitArgumentError`, a failing store with `RateLimitStoreError`. A limit in shadow mode counts, but never refuses or
- * delays; `decisions$` tells its refusals.
+ * delays; `decisions$` reports its refusals.
  */
 export class Limiter {
   private bound: Rule | undefined;
@@ -35,9 +35,9 @@ export class Limiter {
     /** The limit's name. */
     readonly name: string,
     private readonly bind: () => Rule,
-    /** @internal Where its counters live. */
+    /** @internal The store of its counters. */
     readonly store: Store,
-    /** @internal Those who wait for its units in this process. */
+    /** @internal The calls of this process that wait for its units. */
     readonly queues: WaitQueues,
   ) {}
 
@@ -47,8 +47,8 @@ export class Limiter {
   }
 
   /**
-   * Takes units if they fit: so many, or those of the options. A refusal is a decision, not an error. Allowed decisions of
-   * `concurrency` have a `lease`.
+   * Takes units if they fit: the number given, or the `cost` of the options. A refusal is a decision, not an error. Allowed
+   * decisions of `concurrency` limits have a `lease`.
    */
   consume(key: string, cost?: number | ConsumeOptions): Promise<LeasedDecision> {
     return consume(this, key, cost, false);
@@ -60,22 +60,22 @@ export class Limiter {
   }
 
   /**
-   * Waits for its turn among the calls of this process for the key, first come, first served, and takes `cost` units.
-   * Rejects with `RateLimitTimeoutError`, as soon as the wait is known to be longer than `timeout`, or with the signal's reason; and with
-   * `RateLimitWaitersError` if as many calls wait as `maxWaiters` of the module lets wait.
+   * Waits for its turn among the calls of this process for the key, first come, first served, and takes `cost` units. Rejects
+   * with `RateLimitTimeoutError` as soon as the wait is known to exceed `timeout`, with the signal's reason, or with
+   * `RateLimitWaitersError` if the module's `maxWaiters` calls already wait.
    *
    * @param key the key of the counter
-   * @param options the units, and the end of the wait
+   * @param options the units, and when to stop waiting
    */
   acquire(key: string, options?: AcquireOptions): Promise<LeasedDecision> {
     return acquire(this, key, options);
   }
 
   /**
-   * Reserves `cost` units. Of a `token-bucket`, `gcra` or `leaky-bucket` if need be for a time in the future: the
-   * reservation's `delayMs` is the wait until they may be used. Refused if that is longer than `maxWait`, or if `reserveFor` keeps
-   * something for others and they are not there now. Of a limit with a `hold` at an estimate: they count from now on, until they are
-   * settled at what was really used.
+   * Reserves `cost` units. With `token-bucket`, `gcra` or `leaky-bucket` they may be for a time in the future: the reservation's
+   * `delayMs` is the wait until they may be used. Refused if that wait exceeds `maxWait`, or if `reserveFor` keeps units for
+   * others and they are not available now. With a `hold` they are an estimate that counts from now on, until it is settled at
+   * what was really used.
    *
    * @param key the key of the counter
    * @param options the units, and the longest wait for them
@@ -85,12 +85,13 @@ export class Limiter {
   }
 
   /**
-   * Settles a reservation of a limit with a `hold`, from whichever process: as `Reservation.settle` does, so once.
+   * Settles a reservation of a limit with a `hold`, from any process, as `Reservation.settle` does: only the first call has an
+   * effect.
    *
    * @param key the key of the counter
-   * @param id the reservation's
+   * @param id the reservation's `id`
    * @param actual units: a whole number >= 0; 0 gives all back
-   * @param options the keys of what the limit is within; its own units are settled, not theirs
+   * @param options the keys of the limits that this one is within; only its own units are settled, not theirs
    */
   settle(key: string, id: string, actual: number, options?: WithinOptions): Promise<void> {
     return settleHeld(this, key, id, actual, options);
@@ -98,11 +99,12 @@ export class Limiter {
 
   /**
    * Holds `cost` units of a `concurrency` limit while `work` runs, and releases them when it ends or fails; the lease of long
-   * work is renewed. Waits for its turn up to `timeout`, else rejects with `RateLimitTimeoutError`, or with the signal's reason.
+   * work is renewed. Waits for its turn up to `timeout`, and rejects with `RateLimitTimeoutError` after that, or with the
+   * signal's reason.
    *
    * @param key the key of the counter
    * @param work a function of the lease
-   * @param options the units, and the end of the wait; the default `timeout` is 0: now or not at all
+   * @param options the units, and when to stop waiting; the default `timeout` is 0: now or not at all
    * @returns the result of `work`
    */
   hold<T>(key: string, work: (lease: Lease) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
@@ -110,11 +112,12 @@ export class Limiter {
   }
 
   /**
-   * Gives consumed `units` back; never more than are counted. Of a limit that is within others at all levels.
+   * Gives consumed `units` back, at most those that are counted. For a limit within others, at all levels.
    *
    * @param key the key of the counter
    * @param units units: a whole number >= 1
-   * @param options whose they were, where tenants share them; the keys of what the limit is within; whether it has to reach the store
+   * @param options the tenant whose units they were, if tenants share them; the keys of the limits that this one is within;
+   * whether it must reach the store
    */
   async refund(key: string, units: number, options?: CorrectionOptions): Promise<void> {
     const refunds = corrections(this, key, units, options, true);
@@ -123,38 +126,39 @@ export class Limiter {
   }
 
   /**
-   * Adds prepaid units, which are taken once the window is used up, and do not lapse with it. Of all credits of one `id`, such as
-   * that of a payment, only the first counts: for 35 days, so that a message that is sent again counts once.
+   * Adds prepaid units. They are used once the window is used up, and do not expire with it. Of all credits with the same `id`,
+   * such as that of a payment, only the first counts. An id is remembered for 35 days, so a message that is sent again counts
+   * once.
    *
    * @param key the key of the counter
    * @param units a whole number >= 1
    * @param options the `id`
-   * @returns how many are left, with these
+   * @returns the credits left, including these
    */
   credit(key: string, units: number, options: CreditOptions = {}): Promise<number> {
     return changeCredits(this, key, units, options, 1);
   }
 
   /**
-   * Takes prepaid units back: so many, or what is left of them; all by default.
+   * Takes prepaid units back: the given number, or as many as are left; by default all.
    *
    * @param key the key of the counter
    * @param units a whole number >= 1
-   * @param options the `id`, of which none that is a credit's counts again
-   * @returns how many are left
+   * @param options the `id`; a credit with the same `id` no longer counts
+   * @returns the credits left
    */
   withdraw(key: string, units: number = MOST_UNITS, options: CreditOptions = {}): Promise<number> {
     return changeCredits(this, key, units, options, -1);
   }
 
   /**
-   * Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed. Of a limit that is
-   * within others at all levels.
+   * Charges `units` whether they fit or not. A debt, of at most one quota, is paid off before anything is allowed. For a limit
+   * within others, at all levels.
    *
    * @param key the key of the counter
    * @param units units: a whole number >= 1
-   * @param options whom they are charged to, where tenants share them; the keys of what the limit is within; whether it has to reach
-   * the store
+   * @param options the tenant to charge, if tenants share units; the keys of the limits that this one is within; whether it must
+   * reach the store
    */
   async penalize(key: string, units: number, options?: CorrectionOptions): Promise<void> {
     const charges = corrections(this, key, units, options);
@@ -163,8 +167,8 @@ export class Limiter {
   }
 
   /**
-   * Refuses a key for a time from now: milliseconds or a duration such as `'15m'`, at most 1 year. Counted units stay, and
-   * expire meanwhile. A block that is not over yet is replaced. It is no offence, and keeps those that there are.
+   * Refuses a key for a time from now: milliseconds or a duration such as `'15m'`, at most 1 year. Counted units stay, and expire
+   * as usual. It replaces a block that is not over yet. It is not an offence, and keeps earlier offences.
    */
   async block(key: string, duration: Duration, options?: WithinOptions): Promise<void> {
     const counter = ownNamedCounter(this, key, options);
@@ -174,7 +178,7 @@ export class Limiter {
   }
 
   /**
-   * Ends a block, and forgets offences. After a block of `blockFor` the key begins anew; after one of `block` its counted units
+   * Ends a block, and clears offences. After a block of `blockFor` the key starts anew; after one of `block` its counted units
    * stay.
    */
   async unblock(key: string, options?: WithinOptions): Promise<void> {
@@ -184,8 +188,8 @@ export class Limiter {
   }
 
   /**
-   * Forgets all that a key has: counted units, held units, a block, and offences; but not its credits, which `withdraw` takes back.
-   * What it is within keeps its own.
+   * Clears everything about a key: counted units, held units, a block and offences; but not its credits, which `withdraw` takes
+   * back. The limits that this one is within keep theirs.
    */
   async reset(key: string, options?: WithinOptions): Promise<void> {
     const counter = ownNamedCounter(this, key, options);
@@ -195,7 +199,7 @@ export class Limiter {
 
   /**
    * Returns the newest `windows` of a `calendar-window`, or slices of a `sliding-window`, that the store still has: the newest
-   * first, all by default.
+   * first, by default all.
    */
   async history(key: string, windows?: number, options?: WithinOptions): Promise<WindowCount[]> {
     const counter = ownNamedCounter(this, key, options);
@@ -208,22 +212,23 @@ export class Limiter {
   }
 
   /**
-   * Returns the units that a key was charged and not given back, by the days of a limit with the option `usage`: those that overlap
-   * the time from `from` on and before `to`, and are kept. Rejects with `RateLimitArgumentError` for a limit without that option.
+   * Returns the units that a key was charged and not given back, by day, for a limit with the option `usage`: the days that
+   * overlap the time from `from` on and before `to`, and are kept. Rejects with `RateLimitArgumentError` for a limit without that
+   * option.
    *
    * @param key the key of the counter
-   * @param range the days; all that are kept by default
+   * @param range the days; by default all that are kept
    */
   async usage(key: string, range?: UsageRange): Promise<Usage> {
     return usageOf(this.store, namedCounter(this, key), range);
   }
 
   /**
-   * Reads the units of all keys that were charged any, by days, of a limit with the option `usage`: key by key, in no order, the days of
-   * each from the oldest on. It asks the store for a page at a time, and needs no memory for the rest. Its first step rejects with
+   * Reads the units of all keys that were charged any, by day, for a limit with the option `usage`: key by key in no particular
+   * order, the days of each from the oldest on. It reads a page at a time, so memory use is bounded. Its first step rejects with
    * `RateLimitArgumentError` for a limit without that option, any step with `RateLimitStoreError`.
    *
-   * @param options the days, all that are kept by default, and the size of a page
+   * @param options the days, by default all that are kept, and the size of a page
    */
   exportUsage(options?: UsageExportOptions): AsyncIterableIterator<KeyUsage> {
     const { rule } = this;

@@ -1,15 +1,15 @@
 import type { Decision } from '../limits/decision.js';
 
-/** The units of a waiting call do not come in time. */
+/** The units that a call waits for do not come in time. */
 export class RateLimitTimeoutError extends Error {
   /** `'RateLimitTimeoutError'`. */
   override readonly name = 'RateLimitTimeoutError';
 
   /**
-   * Made by `acquire` and `hold`.
+   * Thrown by `acquire` and `hold`.
    *
    * @param message names the limit and the timeout
-   * @param decision the last refusal, if there was one in time: `retryAfterMs` is the wait that was left
+   * @param decision the last refusal, if there was one in time; its `retryAfterMs` is the wait that was left
    */
   constructor(
     message: string,

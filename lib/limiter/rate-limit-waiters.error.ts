@@ -1,4 +1,4 @@
-/** As many calls wait for units as may: the option `maxWaiters` of the module. */
+/** The module's `maxWaiters` calls are already waiting for units. */
 export class RateLimitWaitersError extends Error {
   /** `'RateLimitWaitersError'`. */
   override readonly name = 'RateLimitWaitersError';

@@ -7,8 +7,8 @@ import { settle } from './settlement.js';
 import type { WaitQueues } from './wait-queues.js';
 
 /**
- * Units that were reserved: of a bucket if need be for a time in the future, `delayMs` is the wait until they may be used; of a
- * limit with a `hold` at an estimate, which counts until it is settled.
+ * Reserved units. Those of a bucket may be for a time in the future: `delayMs` is the wait until they may be used. Those of a
+ * limit with a `hold` are an estimate that counts until it is settled.
  */
 export class Reservation implements Decision {
   readonly allowed: boolean;
@@ -19,11 +19,11 @@ export class Reservation implements Decision {
   readonly resetAfterMs: number;
   readonly delayMs: number;
   readonly source: Decision['source'];
-  /** Of a limit with `credits`: those that are left. */
+  /** For a limit with `credits`: the credits left. */
   readonly credits?: number;
-  /** Of a limit that is within others: what each level said. */
+  /** For a limit within others: the decision of each of these limits. */
   readonly levels?: Decision[];
-  /** By which `Limiter.settle` finds the units from any process; absent for refusals, and for limits without a `hold`. */
+  /** Lets `Limiter.settle` find the units from any process; absent for refusals, and for limits without a `hold`. */
   readonly id: string | undefined;
   // Private in the language, too: a reservation can be logged or sent as it is.
   readonly #taken: readonly Refund[];
@@ -51,7 +51,7 @@ export class Reservation implements Decision {
   }
 
   /**
-   * Refunds the units, at any time, except for what later reservations are built on. Does nothing if they were refused,
+   * Refunds the units, at any time, except those that later reservations are built on. Does nothing if they were refused,
    * cancelled or settled before. Rejects with `RateLimitStoreError`.
    */
   async cancel(): Promise<void> {
@@ -59,11 +59,11 @@ export class Reservation implements Decision {
   }
 
   /**
-   * Replaces the reserved units by the actual ones, once they are known: surplus units are refunded, missing ones are charged,
-   * also beyond the limit: up to one quota more than there is, and of a limit with a `hold` all of them. Units that are held are
-   * corrected in the window in which they were reserved, also after their hold has lapsed. Does nothing if they were refused,
-   * cancelled or settled before, by whichever process. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`; held units
-   * can be settled again then.
+   * Replaces the reserved units by the units really used, once they are known: surplus units are refunded, and missing ones are
+   * charged even beyond the limit: up to one quota more than there is, or all of them for a limit with a `hold`. Held units are
+   * corrected in the window in which they were reserved, even after their hold has lapsed. Does nothing if they were refused,
+   * cancelled or settled before, by any process. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`; held units can
+   * be settled again then.
    *
    * @param actual units: a whole number >= 0
    */
@@ -82,7 +82,7 @@ export class Reservation implements Decision {
     for (const refund of refunds) if (isHold(refund)) this.#queues?.wake(refund);
   }
 
-  /** The reserved units, the first time. What is held is settled once by the store itself. */
+  /** The reserved units, for the first call only. The store itself makes sure that held units are settled once. */
   private take(): readonly Refund[] {
     const taken = this.#ended ? this.#taken.filter(isHold) : this.#taken;
     this.#ended = true;

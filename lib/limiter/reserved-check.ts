@@ -12,7 +12,7 @@ import type { WaitQueues } from './wait-queues.js';
 /** Units of several limits that were reserved at once: of all of them, or, if one refused, of none. */
 export class ReservedCheck implements CheckResult {
   readonly allowed: boolean;
-  /** One reservation a limit, in the order of the limits. */
+  /** One reservation for each limit, in the order of the limits. */
   readonly decisions: Reservation[];
   readonly tightest: Reservation;
   readonly delayMs: number;
@@ -35,7 +35,7 @@ export class ReservedCheck implements CheckResult {
   }
 
   /**
-   * Replaces the reserved units by the actual ones, as each reservation does by itself.
+   * Replaces the reserved units by the units really used, as `settle` of each reservation does.
    *
    * @param actual units of each limit, in the order of the limits: whole numbers >= 0
    */

@@ -8,29 +8,29 @@ import type { UsageRecording } from '../limits/usage-terms.js';
 import type { Store } from '../stores/store.js';
 
 /**
- * A moment: a `Date`, milliseconds since the epoch, or an ISO 8601 text. A text without an offset is a time of the limit's usage time
- * zone, a date such as `'2026-11-01'` the beginning of that day.
+ * A moment: a `Date`, milliseconds since the epoch, or an ISO 8601 text. A text without an offset is in the time zone of the
+ * limit's usage; a date such as `'2026-11-01'` is the beginning of that day.
  */
 export type UsageTime = Date | number | string;
 
-/** The days whose usage is asked for: all that overlap the time from `from` on and before `to`, as whole days. */
+/** The days to read: all that overlap the time from `from` on and before `to`, as whole days. */
 export interface UsageRange {
   /**
-   * The beginning.
+   * The start.
    * @default the oldest day that is kept
    */
   from?: UsageTime;
   /**
-   * The end, which is not part of it.
-   * @default none: up to today
+   * The end, exclusive.
+   * @default no end: up to today
    */
   to?: UsageTime;
 }
 
-/** An export of usage. */
+/** Options of an export of usage. */
 export interface UsageExportOptions extends UsageRange {
   /**
-   * How many keys are read at once, about: a whole number from 1 to 10,000.
+   * About how many keys to read at once: a whole number from 1 to 10,000.
    * @default 500
    */
   batch?: number;
@@ -48,13 +48,13 @@ export interface DailyUsage {
 export interface Usage {
   /** The sum of the days. */
   readonly total: number;
-  /** Those with any units, the oldest first. */
+  /** The days with any units, the oldest first. */
   readonly days: readonly DailyUsage[];
 }
 
 /** A row of an export. */
 export interface KeyUsage extends DailyUsage {
-  /** The key as the store knows it: one that is long, or of other characters than `[A-Za-z0-9_.:@-]`, is `#` and its hash. */
+  /** The key as the store has it: a key that is long, or has characters other than `[A-Za-z0-9_.:@-]`, is `#` and its hash. */
   readonly key: string;
 }
 
@@ -63,7 +63,7 @@ const EXPORT = [...RANGE, 'batch'] as const satisfies readonly (keyof UsageExpor
 const DEFAULT_BATCH = 500;
 const MAX_BATCH = 10_000;
 
-/** The usage of a key. Throws `RateLimitArgumentError`. */
+/** Reads the usage of a key. Throws `RateLimitArgumentError`. */
 export async function usageOf(store: Store, counter: Counter, range: UsageRange = {}): Promise<Usage> {
   const recording = recordingOf(counter.limit);
   refuseUnknown(range, RANGE);
@@ -73,7 +73,7 @@ export async function usageOf(store: Store, counter: Counter, range: UsageRange 
   return { total: days.reduce((sum, { units }) => sum + units, 0), days };
 }
 
-/** The usage of all keys, key by key. Throws `RateLimitArgumentError` when it is begun. */
+/** Reads the usage of all keys, key by key. Throws `RateLimitArgumentError` when it starts. */
 export async function* exportOf(
   store: Store,
   limit: CompiledLimit,

@@ -11,8 +11,8 @@ import { assertPriority, type Priority } from './priority.js';
 /** The keys of the limits that a limit is within. */
 export interface WithinOptions {
   /**
-   * The key of each limit that this one is within, by its name: `{ team: 't1', org: 'o1' }`. A limit with the option `within` cannot
-   * do without, and no other takes it.
+   * The key of each limit that this one is within, by its name: `{ team: 't1', org: 'o1' }`. Required for a limit with the option
+   * `within`, and not allowed for others.
    */
   within?: Readonly<Record<string, string>>;
 }
@@ -20,23 +20,24 @@ export interface WithinOptions {
 /** The units that a call asks for, how important it is, and whose they are. */
 export interface ConsumeOptions extends WithinOptions {
   /**
-   * Units: a whole number >= 0. A call of 0 takes nothing: it is decided as by `peek`.
+   * Units: a whole number >= 0. A call of 0 units takes nothing and is decided as by `peek`.
    * @default the limit's own cost, or 1
    */
   cost?: number;
   /**
-   * How important the call is. It matters to limits with `reserveFor`, which keep a share of their quota for important ones.
+   * How important the call is. It matters to limits with `reserveFor`, which keep a share of their quota for important calls.
    * @default the limit's own priority, or 'default'
    */
   priority?: Priority;
   /**
-   * The tenant that asks, where the limit has the option `share`: any string that is not empty. Such a limit cannot do without,
-   * and no other takes it.
+   * The tenant that asks, for a limit with the option `share`: any string that is not empty. Required for such a limit, and not
+   * allowed for others.
    */
   share?: string;
   /**
-   * Where the windows of the key begin, where the limit's `anchor` is a function of the request: a date, or `null` for the calendar's
-   * own windows. Such a limit cannot do without, but to `peek`, which then looks at the window that runs; no other takes it.
+   * Where the windows of the key begin, for a limit whose `anchor` is a function of the request: a date, or `null` for the
+   * calendar's own windows. Required for such a limit, except by `peek`, which then looks at the current window; not allowed for
+   * others.
    */
   anchor?: Anchor | null;
 }

@@ -3,20 +3,20 @@ import type { RateLimitStoreError } from '../errors/errors.js';
 import type { ReservedShares } from './reserve-terms.js';
 import type { UsageTerms } from './usage-terms.js';
 
-/** What happens to a limit while its store fails: it is counted in process, lets pass, or answers 503. */
+/** What happens to a limit while its store fails: it counts in process, lets requests pass, or answers 503. */
 export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
 
-/** What was asked of a limit whose store failed. */
+/** The request to a limit whose store failed. */
 export interface UnansweredCheck {
   /** The limit's name. */
   readonly limit: string;
-  /** Whom it counts, such as `ip:203.0.113.7`. */
+  /** Who it counts, such as `ip:203.0.113.7`. */
   readonly key: string;
   /** Units. */
   readonly cost: number;
 }
 
-/** What happens to a limit while its store fails, or a function that says it for a check. One that fails says `'local'`. */
+/** What happens to a limit while its store fails, or a function that returns it for a check; if the function fails, `'local'`. */
 export type OnStoreError =
   | StoreErrorPolicy
   | ((error: RateLimitStoreError, check: UnansweredCheck) => StoreErrorPolicy);

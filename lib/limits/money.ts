@@ -1,23 +1,24 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { holdMessages } from '../errors/messages/hold.js';
 
-/** Digits behind the point of a micro-unit. */
+/** The decimal places of a micro-unit. */
 const DIGITS = 6;
 const AMOUNT = /^(\d{1,16})(?:\.(\d{1,6})0*)?$/;
-/** From here on numbers lie more than a micro-unit apart, so one with a fraction may stand for several amounts. */
+/** From here on, numbers are more than a micro-unit apart, so one with a fraction may stand for several amounts. */
 const COARSE = 2 ** 33;
 const currencies = new Set(Intl.supportedValuesOf('currency'));
 
 /**
- * An amount of money in micro-units, millionths of the currency's main unit: `money('0.12', 'EUR')` is 120,000. No currency is told
- * apart from another one: a limit counts in one. Throws `RateLimitArgumentError` for what is no whole number of micro-units.
+ * Converts an amount of money to micro-units, millionths of the currency's main unit: `money('0.12', 'EUR')` is 120,000.
+ * Currencies are not distinguished: a limit counts in a single one. Throws `RateLimitArgumentError` if the result is not a whole
+ * number of micro-units.
  *
- * @param amount a decimal number >= 0, as text or as a number, with at most six digits behind the point
+ * @param amount a decimal number >= 0, as text or as a number, with at most six decimal places
  * @param currency an ISO 4217 code, such as `'JPY'`
  */
 export function money(amount: number | string, currency: string): number {
   if (!currencies.has(currency)) throw new RateLimitArgumentError(holdMessages.wrongCurrency(currency));
-  // A number is read as it is written: 0.12 is 0.12, and not the fraction that a computer has for it.
+  // A number is read as it is written: 0.12 is 0.12, not its binary approximation.
   const read = typeof amount === 'number' || typeof amount === 'string' ? AMOUNT.exec(String(amount)) : null;
   const micros = read === null ? NaN : Number(read[1]! + (read[2] ?? '').padEnd(DIGITS, '0'));
   const isVague = typeof amount === 'number' && amount > COARSE && !Number.isInteger(amount);

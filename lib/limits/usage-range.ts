@@ -3,27 +3,27 @@ import type { CalendarWindow } from '../algorithms/calendar.js';
 import { type DayUnits, LONGEST_DAY } from './usage-days.js';
 import type { UsageRecording } from './usage-terms.js';
 
-/** Times whose days are asked for, in microseconds: from the first one on, before the second one. Either may be infinite. */
+/** A range of time in microseconds: from `from` on, and before `to`. Either may be infinite. */
 export interface TimeRange {
-  /** The first of them; -Infinity for none. */
+  /** The start; -Infinity for none. */
   readonly from: number;
-  /** The first that is none of them; Infinity for none. */
+  /** The end, exclusive; Infinity for none. */
   readonly to: number;
 }
 
-/** Units of a day. */
+/** The units of a day. */
 export interface NamedUnits {
-  /** Such as `2026-11-22`, in the time zone of the limit's usage. */
+  /** The day, such as `2026-11-22`, in the time zone of the limit's usage. */
   readonly day: string;
-  /** More than none. */
+  /** The units, more than 0. */
   readonly units: number;
 }
 
-/** The units of a key. */
+/** The units of a key by day. */
 export interface KeyDays {
-  /** As the store knows it. */
+  /** The key as the store has it. */
   readonly key: string;
-  /** Those that have any, the oldest first. */
+  /** The days with any units, the oldest first. */
   readonly days: readonly NamedUnits[];
 }
 

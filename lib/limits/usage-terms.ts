@@ -4,9 +4,9 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { usageMessages } from '../errors/messages/usage.js';
 
-/** How long the units that a limit charged can be read, and by whose days. */
+/** How long the units that a limit has charged can be read, and in which time zone its days are. */
 export interface UsageOptions {
-  /** How long a day can be read after its end: milliseconds or a duration such as `'400d'`, at least 1 day and at most 10 years. */
+  /** How long a day can be read after its end: milliseconds or a duration such as `'400d'`, from 1 day to 10 years. */
   keep: Duration;
   /**
    * The IANA time zone of the days, such as `'Europe/Berlin'`.
@@ -14,8 +14,8 @@ export interface UsageOptions {
    */
   timezone?: string;
   /**
-   * About how many keys are recorded at most. Keys beyond that are charged, but not recorded; an export, and `usage` of such a key, log
-   * it. In process the number is exact. On Redis each slot has its part of it, with room to spare. From 1 to 100,000,000.
+   * The most keys to record, approximately. Further keys are charged but not recorded; an export, and `usage` of such a key, log
+   * that. In process the number is exact; on Redis each slot has its part of it, with room to spare. From 1 to 100,000,000.
    * @default no bound
    */
   maxKeys?: number;

@@ -28,13 +28,13 @@ class LastGuard implements CanActivate {
 const lastGuard = new LastGuard();
 
 /**
- * Sees to it that every check of the guards is followed by the interceptor's part, in time:
+ * Makes sure that every check of the guards is followed by the interceptor's part, in time:
  *
- * - where `@UseGuards(RateLimitGuard)` stands on a gateway or on handlers of messages, the interceptor comes with it. Nest's global
- *   interceptors do not reach them in every version and every hybrid app, and then nothing would be released there;
- * - Nest sends the headers of `@Sse` while interceptors are at work, and then it is too late for a refusal or a header. So there the
- *   check after the guards is made by a last guard;
- * - where Nest stops listening when a client leaves, and on routes if an interceptor of ours sees their requests, handlers report
+ * - Where `@UseGuards(RateLimitGuard)` is on a gateway or on message handlers, the interceptor is bound as well. Nest's global
+ *   interceptors do not reach them in every version and every hybrid app, and then nothing would be released.
+ * - For `@Sse`, Nest sends the headers while interceptors run, too late for a refusal or a header. There, a last guard makes the
+ *   check that comes after the guards.
+ * - Where Nest unsubscribes when a client leaves, and on routes if one of our interceptors sees their requests, handlers report
  *   their promises.
  */
 export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean): void {

@@ -16,9 +16,9 @@ type Handle = Parameters<Intercept>[4];
 let follows = false;
 
 /**
- * Follows what Nest does for calls whose end matters: when their guards are done, their interceptors, their pipes and their handler. On
- * every transport Nest leads calls through the same two methods, and nothing else knows when a guard is done whose client has left, or
- * a pipe whose answer nobody waits for.
+ * Tracks when Nest is done with the guards, interceptors, pipes and handler of a call whose end matters. On every transport, Nest
+ * runs calls through the same two methods. Nothing else reports when a guard ends whose client has left, or a pipe whose answer
+ * nobody awaits.
  */
 export function followCalls(): void {
   if (follows) return;

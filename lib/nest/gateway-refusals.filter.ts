@@ -23,10 +23,7 @@ class GatewayRefusalsFilter implements ExceptionFilter<RateLimitExceededExceptio
 }
 const filter = new GatewayRefusalsFilter();
 
-/**
- * Binds the filter to all gateways, which no global filter reaches. Nest uses the last match, so the app's own filters come
- * first.
- */
+/** Binds the filter to all gateways, which no global filter reaches. The last match wins, so the app's own come first. */
 export function bindGatewayFilters(modules: ModulesContainer): void {
   for (const { providers } of modules.values()) {
     for (const { metatype } of providers.values()) {

@@ -154,11 +154,11 @@ export class LimiterService {
 
   /**
    * Changes the rate of a limit while the app runs: of one in `define` or `forFeature`, or of the module's with a `name`. The
-   * patch replaces the configured options, and any former change. With a `key` it changes the rate of one identity, or of all
-   * whose keys begin alike (`'tenant:*'`); of several that match, the most specific one holds. When the promise resolves, this instance decides by the new
-   * rate, and all others with the same Redis and `prefix` do within 100 ms. Without `redis` the change is of this process.
-   * Rejects with `RateLimitConfigError` if the name, the patch or an option is wrong, and then changes nothing; with
-   * `RateLimitStoreError` if Redis did not answer in time: a late change may still come into force.
+   * patch replaces the configured options, and any earlier change. With a `key` it changes the rate of one identity, or of all
+   * whose keys begin with a prefix (`'tenant:*'`); if several match, the most specific one applies. When the promise resolves,
+   * this instance uses the new rate; all others with the same Redis and `prefix` do so within 100 ms. Without `redis` the change
+   * affects this process only. Rejects with `RateLimitConfigError` if the name, the patch or an option is wrong, and changes
+   * nothing then; with `RateLimitStoreError` if Redis did not answer in time, when the change may still take effect later.
    */
   async setRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<void> {
     await this.overrides.setRate('set', name, patch, options, 'setRate');
@@ -218,22 +218,22 @@ export class LimiterService {
   }
 
   /**
-   * Exempts addresses, an identity, or all whose keys begin alike, from one limit or from all: they are not asked of it, and not
-   * charged. An entry that is on the other list moves. When the promise resolves, this instance decides by it, and all others with
-   * the same Redis and `prefix` do within 100 ms. Rejects as `setRate` does.
+   * Exempts addresses, an identity, or all whose keys begin with a prefix from one limit or from all: the limit does not check or
+   * charge them. An entry on the other list is moved. When the promise resolves, this instance uses the entry; all others with
+   * the same Redis and `prefix` do so within 100 ms. Rejects as `setRate` does.
    */
   async allow(entry: ListEntry, options: ListOptions = {}): Promise<void> {
     await this.overrides.lists.put('allow', entry, options);
   }
 
-  /** Refuses addresses, an identity, or all whose keys begin alike, without a call of Redis. All else is as with `allow`. */
+  /** Refuses addresses, an identity, or all whose keys begin with a prefix, without a call to Redis. Otherwise like `allow`. */
   async deny(entry: ListEntry, options: ListOptions = {}): Promise<void> {
     await this.overrides.lists.put('deny', entry, options);
   }
 
   /**
-   * Takes an entry off the list that `allow` or `deny` put it on; one of the module's options holds again. Resolves to whether there
-   * was one. Rejects as `setRate` does.
+   * Removes an entry that `allow` or `deny` added; an entry of the module's options is then in force again. Resolves to whether
+   * there was one. Rejects as `setRate` does.
    */
   async unlist(entry: ListEntry, options: UnlistOptions = {}): Promise<boolean> {
     return this.overrides.lists.end(entry, options);
@@ -244,9 +244,7 @@ export class LimiterService {
     return this.overrides.lists.find(query);
   }
 
-  /**
-   * Returns the entries of lists, one page of them, including those of the module's options. Reads them as `getRate` does rates.
-   */
+  /** Returns the entries of lists, a page at a time, including those of the module's options. Reads them as `getRate` does. */
   async lists(options: ListPageOptions = {}): Promise<ListPage> {
     return this.overrides.lists.page(options);
   }

@@ -6,8 +6,8 @@ import { ThrownRefusals } from '../request/thrown-refusals.js';
 import { refusalData } from '../transports/refusal.js';
 
 /**
- * Answers refusals that code of the app throws. It stands before all other global filters, and Nest asks the last one that matches: so a
- * filter of the app's own goes first, and answers what it catches by itself. Global filters do not reach gateways.
+ * Answers refusals that code of the app throws. It is bound before all other global filters, and Nest uses the last one that
+ * matches: so the app's own filters have precedence. Global filters do not reach gateways.
  */
 @Injectable()
 @Catch(RateLimitExceededException)

@@ -1,71 +1,71 @@
-/** What an upstream said of the limit that a counter follows, and what its calls in flight are. */
+/** What an upstream reported about the limit that a counter follows, and what is in flight to it. */
 export interface Lesson {
   /**
    * The units that the upstream has left.
-   * @default nothing is known of them
+   * @default unknown
    */
   readonly remaining?: number | undefined;
   /**
-   * Milliseconds from now until all of them are there again.
-   * @default it is not known
+   * Milliseconds from now until all units are back.
+   * @default unknown
    */
   readonly resetAfterMs?: number | undefined;
-  /** Milliseconds since the call was sent to which this is the answer. */
+  /** Milliseconds since the call was sent whose answer this is. */
   readonly ageMs: number;
   /**
-   * Tells the windows of the upstream's limits apart: a whole number >= 0.
-   * @default there is no window, units come back little by little
+   * Distinguishes the windows of the upstream's limits: a whole number >= 0.
+   * @default there is no window: units come back gradually
    */
   readonly window?: number | undefined;
-  /** The units that this instance has in flight: they were charged, and the upstream has not answered yet. */
+  /** The units that this instance has in flight: charged, but not yet answered by the upstream. */
   readonly inFlight: number;
   /**
-   * The units that this instance asks for next: for the others they are in flight already.
+   * The units that this instance asks for next; others already count them as in flight.
    * @default 0
    */
   readonly asking?: number | undefined;
-  /** The number of this instance: a whole number >= 0 that no other has. */
+  /** A number that identifies this instance: a whole number >= 0. */
   readonly instance: number;
   /**
-   * Milliseconds from now until which the upstream refuses all calls.
-   * @default it does not
+   * Milliseconds from now for which the upstream refuses all calls.
+   * @default it does not refuse them
    */
   readonly blockMs?: number | undefined;
   /**
-   * What tells the rate of a limit that has none of its own; then the rate is answered.
+   * What was learnt of the rate, for a limit that has none of its own; `learn` then returns the rate.
    * @default the limit has a rate
    */
   readonly rate?: RateLesson | undefined;
 }
 
-/** What was found out of the rate that an upstream allows. */
+/** What was learnt about the rate that an upstream allows. */
 export interface RateLesson {
   /**
    * The upstream's quota, a whole number >= 1.
-   * @default it is not known
+   * @default unknown
    */
   readonly quota?: number | undefined;
   /**
-   * Milliseconds of the upstream's window.
-   * @default it is not known
+   * The length of the upstream's window in milliseconds.
+   * @default unknown
    */
   readonly windowMs?: number | undefined;
-  /** The units of a call that was answered, and not refused. */
+  /** The units of a call that was answered and not refused. */
   readonly accepted: number;
   /** Whether a call was refused. */
   readonly refused: boolean;
-  /** The largest cost of a call, as far as this instance knows: a whole number >= 1. */
+  /** The largest cost of a call that this instance knows of: a whole number >= 1. */
   readonly largest: number;
-  /** The longest milliseconds between two calls of the largest cost, however slow the upstream seems. */
+  /** The longest time in milliseconds between two calls of the largest cost, however slow the upstream seems. */
   readonly slowestMs: number;
 }
 
-/** The rate at which units may go out, as far as it was learnt. */
+/** The rate at which units may be sent, as far as it is known. */
 export interface LearntRate {
-  /** The units of an interval: a whole number >= 1. */
+  /** The units per interval: a whole number >= 1. */
   readonly rate: number;
-  /** Milliseconds: a whole number >= 1. */
+  /** The interval in milliseconds: a whole number >= 1. */
   readonly intervalMs: number;
-  /** The units that may go out at once: a whole number >= 1. */
+  /** The units that may be sent at once: a whole number >= 1. */
   readonly burst: number;
 }

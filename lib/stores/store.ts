@@ -5,23 +5,23 @@ import type { Lesson, LearntRate } from './lesson.js';
 import type { Decision } from '../limits/decision.js';
 import type { KeyDays, NamedUnits, TimeRange } from '../limits/usage-range.js';
 
-/** Units to be taken as soon as may be: from the future, if the algorithm can say when they will be there. */
+/** Units to take as early as possible: from the future, if the algorithm can say when they will be available. */
 export interface ReserveEntry extends CheckEntry {
-  /** The longest wait in milliseconds; if it would take longer, nothing is taken. */
+  /** The longest wait in milliseconds; if it would be longer, nothing is taken. */
   readonly maxWaitMs: number;
-  /** For units that are taken once, however often they are asked for. */
+  /** A claim, so that the units are taken once, however often they are asked for. */
   readonly claim?: Claim;
-  /** Of the counter of starts beside: it is a part of a decision that has been told of. */
+  /** Whether it uses the counter of starts beside: it is part of a decision that has already been reported. */
   readonly ofStarts?: boolean;
 }
 
-/** Somebody's right to units that are reserved: who asks for them again is told when they can be used, and charged nothing. */
+/** A claim to reserved units: asking for them again returns when they can be used, and charges nothing. */
 export interface Claim {
-  /** Who asks: alike for all that it asks of the counter. */
+  /** Who claims: the same for everything it asks of the counter. */
   readonly id: string;
-  /** How long they are known once they can be used, in milliseconds. */
+  /** How long the claim is remembered once its units can be used, in milliseconds. */
   readonly keepMs: number;
-  /** Only look, and take nothing: tells when claimed units can be used, or as `peek` does. */
+  /** Only look, and take nothing: returns when claimed units can be used, or what `peek` returns. */
   readonly looks?: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface Claim {
 export interface ClaimEnd {
   /** Who claimed. */
   readonly id: string;
-  /** Whether its units were used, and nothing comes back. */
+  /** Whether its units were used, so that nothing comes back. */
   readonly isSpent: boolean;
 }
 
@@ -39,13 +39,13 @@ export interface Check {
   readonly entries: readonly CheckEntry[];
   /** Only look: decide, but charge and write nothing. */
   readonly peek?: boolean;
-  /** Fail with the store, whatever `onStoreError` of the limits says. */
+  /** Fail if the store fails, whatever `onStoreError` of the limits says. */
   readonly strict?: boolean;
-  /** What it charges may be given back later: the decisions say when it was charged (`chargedAt`). */
+  /** What it charges may be given back later: decisions then have `chargedAt`. */
   readonly refundable?: boolean;
-  /** Units of limits with a `hold` are held until they are settled; decisions say by which ticket. What is refused begins no block. */
+  /** Holds units of limits with a `hold` until they are settled; decisions have a ticket. Refusals begin no block. */
   readonly hold?: boolean;
-  /** The address of the client who asks, for lists of addresses. */
+  /** The address of the client, for lists of addresses. */
   readonly address?: string | undefined;
   /** When it was asked, if it has waited since: milliseconds of the process's clock. Its deadline counts from then. */
   readonly since?: number;
@@ -56,15 +56,15 @@ export interface Check {
   readonly reserving?: true;
 }
 
-/** A decision as stores make it: with what is needed to give back what it took. */
+/** A decision as stores make it: with what is needed to give back the units. */
 export interface StoreDecision extends Decision {
-  /** The number of a reservation or of a departure slot, a time on the store's clock; or of a lease of `concurrency`, or of a hold. */
+  /** The number of a reservation or departure slot (a time by the store's clock), of a `concurrency` lease, or of a hold. */
   ticket?: number;
-  /** When it was charged, in microseconds on the store's clock, if that was asked for. */
+  /** When it was charged, in microseconds by the store's clock, if that was asked for. */
   chargedAt?: number;
-  /** The units were claimed before. */
+  /** The units had been claimed before. */
   wasClaimed?: boolean;
-  /** What the limit's candidate said, if it has one. */
+  /** The decision of the limit's candidate, if it has one. */
   candidate?: StoreDecision;
 }
 
@@ -72,33 +72,33 @@ export interface StoreDecision extends Decision {
 export interface Charge extends Counter {
   /** How many: a whole number >= 1. */
   readonly units: number;
-  /** The source of the decision that it belongs to, if it belongs to one. */
+  /** The source of the decision that it belongs to, if any. */
   readonly source?: Decision['source'] | undefined;
-  /** Fail with the store, whatever `onStoreError` of the limit says. */
+  /** Fail if the store fails, whatever `onStoreError` of the limit says. */
   readonly strict?: boolean | undefined;
-  /** What the limit's candidate said in that decision, and was charged. */
+  /** What the limit's candidate decided then, and was charged. */
   readonly candidate?: Pick<StoreDecision, 'allowed' | 'ticket' | 'chargedAt'> | undefined;
 }
 
-/** Units to give back, or to settle; 0 units only bring the counter under the limit's parameters. */
+/** Units to give back or to settle; 0 units only bring the counter under the limit's parameters. */
 export interface Refund extends Charge {
   /** The ticket of the decision. */
   readonly ticket?: number | undefined;
-  /** The `chargedAt` of the decision: units that count no longer by now are not given back once more. */
+  /** The `chargedAt` of the decision: units that no longer count are not given back again. */
   readonly chargedAt?: number | undefined;
   /**
-   * The claim by which they were taken. It ends; its units, whatever they are, come back unless they are spent, or could be used when
-   * they were last asked for.
+   * The claim by which they were taken. It ends. Its units, whatever their number, come back unless they are spent, or could
+   * already be used when they were last asked for.
    */
   readonly claim?: ClaimEnd;
   /**
-   * What was really used of units that are held, which they are replaced by, once: more than that may be charged.
+   * The units really used, which replace those that are held, once; more may be charged.
    * @default nothing
    */
   readonly actual?: number | undefined;
-  /** How what was held for it ended; nothing if it was taken back. */
+  /** How the work that held them ended; absent if it was cancelled. */
   readonly end?: LeaseEnd | undefined;
-  /** Of the counter of starts beside. */
+  /** Whether it is for the counter of starts beside. */
   readonly ofStarts?: boolean;
 }
 
@@ -108,36 +108,36 @@ export interface HeldLease extends Charge {
   readonly ticket: number;
 }
 
-/** Counts answers before those who wait for them are told. */
+/** Counts answers before they reach those who wait for them. */
 export interface AnswerTap {
-  /** A check was answered, after so many milliseconds; less than 0 if it was not timed. */
+  /** A check was answered in `latencyMs` milliseconds, or in an unknown time if that is less than 0. */
   decided(entries: readonly CheckEntry[], decisions: readonly StoreDecision[], latencyMs: number): void;
   /** A check was not answered. */
   failed(): void;
 }
 
-/** Prepaid units that are added to a counter, or taken back. */
+/** Prepaid units to add to a counter, or to take back. */
 export interface Credit extends Counter {
-  /** How many; less than none takes back what is left of so many. */
+  /** How many. A negative number takes back that many, or what is left. */
   readonly units: number;
-  /** What it is of, such as a payment: of all credits of one, only the first counts. */
+  /** What it is for, such as a payment: of all credits with the same id, only the first counts. */
   readonly id?: string | undefined;
 }
 
-/** For how long the identifier of a credit is known, in microseconds: longer than a month of retries. */
+/** How long the id of a credit is remembered, in microseconds: longer than a month of retries. */
 export const CREDIT_KNOWN_FOR = 35 * 86_400e6;
 
-/** Takes the answer to a check: one of its methods is called, once. If `decided` throws, `failed` is called, too. */
+/** Receives the answer to a check: one of its methods is called once. If `decided` throws, `failed` is called, too. */
 export interface CheckAnswer {
-  /** The check was decided: one decision an entry, in their order. */
+  /** The check was decided: one decision for each entry, in their order. */
   decided(decisions: StoreDecision[]): void;
-  /** It was not: the store failed, or was asked for what it cannot do. */
+  /** The check was not decided: the store failed, or does not support the request. */
   failed(error: unknown): void;
-  /** Has what it is told counted first, untimed. Those that cannot do that are told by another answer in front of them. */
+  /** Counts the answer first, untimed. An answer that cannot do that is wrapped in one that can. */
   countBy?(tap: AnswerTap, entries: readonly CheckEntry[]): void;
 }
 
-/** What is said of the time of an answer that was not timed. */
+/** The latency of an answer that was not timed. */
 export const UNTIMED = -1;
 
 /** Where counters live. */
@@ -145,31 +145,31 @@ export interface Store {
   /** Decides each check atomically: allowed by all of its limits, or charged to none. Rejects with `RateLimitStoreError`. */
   check(checks: readonly Check[]): Promise<StoreDecision[][]>;
   /**
-   * Takes units, if need be from the future: `delayMs` says when they are there. If they are refused, `retryAfterMs` is how long
-   * they would have to be waited for. A limit's candidate takes them along, and says so in `candidate`.
+   * Takes units, from the future if necessary: `delayMs` is the wait until they are available. If they are refused,
+   * `retryAfterMs` is how long the wait would be. Also takes units of a limit's candidate, and reports them in `candidate`.
    */
   reserve(reservation: ReserveEntry): Promise<StoreDecision>;
-  /** Gives units back, never more than were taken. */
+  /** Gives units back, at most those that were taken. */
   refund(refunds: readonly Refund[]): Promise<void>;
-  /** Charges units whether they fit or not, but never more than one quota beyond the quota. */
+  /** Charges units whether they fit or not, but at most one quota beyond the quota. */
   penalize(charge: Charge): Promise<void>;
-  /** Refuses a counter for so many milliseconds from now, which is no offence; 0 refuses it no longer, and forgets offences. */
+  /** Refuses a counter for `durationMs` milliseconds from now, which is no offence; 0 ends a block, and clears offences. */
   block(counter: Counter, durationMs: number): Promise<void>;
-  /** Holds anew what is held; says whether it still was. */
+  /** Renews a lease; returns whether it was still held. */
   renew(lease: HeldLease): Promise<boolean>;
-  /** Forgets counters, that they are blocked, and their offences. */
+  /** Clears counters, their blocks and their offences. */
   reset(counters: readonly Counter[]): Promise<void>;
-  /** The windows of a `calendar-window` that can still be read, or the slices of a `sliding-window`; the newest first. */
+  /** The windows of a `calendar-window`, or slices of a `sliding-window`, that can still be read; the newest first. */
   history(counter: Counter): Promise<WindowCount[]>;
   /**
-   * The units that a counter of a limit with `usage` was charged, by the days that overlap a range and are kept: those that have any,
-   * the oldest first.
+   * The units that a counter of a limit with `usage` was charged, by the days that overlap the range and are kept: only days with
+   * units, the oldest first.
    * @default nothing is recorded
    */
   usage?(counter: Counter, range: TimeRange): Promise<NamedUnits[]>;
   /**
-   * The same of all keys of such a limit that have any, in pages of about `batch` keys. No key comes twice. `limitFor` tells the limit
-   * of a key that has another rate.
+   * The same for all keys of such a limit with any units, in pages of about `batch` keys. No key comes twice. `limitFor` returns
+   * the limit of a key that has another rate.
    * @default nothing is recorded
    */
   usageOf?(
@@ -179,39 +179,39 @@ export interface Store {
     limitFor?: (identity: string) => CompiledLimit,
   ): AsyncIterable<KeyDays[]>;
   /**
-   * Learns what an upstream said of the limit that a counter follows. It only ever tightens: the counter has no more left than the
-   * upstream, without the units that all instances have in flight, and is blocked no shorter than before. Says the rate if the lesson
-   * asks for it.
+   * Learns what an upstream reported about the limit that a counter follows. It only ever tightens the counter: it has no more
+   * left than the upstream, minus the units that all instances have in flight, and its block never gets shorter. Returns the rate
+   * if the lesson asks for it.
    * @default nothing is learnt
    */
   learn?(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined>;
   /**
-   * Adds prepaid units to a counter of a limit with `credits`, and says how many are left.
-   * @default it keeps none
+   * Adds prepaid units to a counter of a limit with `credits`, and returns how many are left.
+   * @default the store keeps none
    */
   credit?(credit: Credit): Promise<number>;
   /**
    * Milliseconds for which a counter is still blocked, 0 if it is not; writes nothing.
-   * @default it is not known
+   * @default unknown
    */
   blockedFor?(counter: Counter): Promise<number>;
   /**
-   * The server that has a counter, where there are several: one that fails is left alone, and the others are asked.
-   * @default all counters are on one
+   * The server of a counter, if there are several: one that fails is left alone, while the others are still asked.
+   * @default all counters are on one server
    */
   nodeOf?(counter: Counter): string;
   /**
-   * The part of a server that can move to another one by itself, as a slot of a Cluster: while it does, it can fail alone.
+   * The part of a server that can move to another one, such as a slot of a Cluster: while it moves, it can fail alone.
    * @default a server moves and fails as a whole
    */
   slotOf?(counter: Counter): number;
   /**
-   * Whether a server still has counters: one that does not is never asked again, so that nothing is known of it any more.
+   * Whether a server still has counters; one that does not is never asked again, so its state can be forgotten.
    * @default it has
    */
   hasNode?(node: string): boolean;
-  /** Resolves when the store is ready to be asked, or has reported that it is not. */
+  /** Resolves when the store is ready, or has reported that it is not. */
   open?(): Promise<void>;
-  /** Ends connections and timers that the store made itself. */
+  /** Ends connections and timers that the store has made itself. */
   close(): Promise<void>;
 }

@@ -26,11 +26,11 @@ export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator
 }
 
 /**
- * Names the namespace of the counters of a controller's limits, or of a route's: 1 to 128 printable ASCII characters, of which
- * `@` is not the first. By default it is the path, the version and the host of the controller, and the method and path of the
- * route; of a gateway its namespace and messages, of other handlers their patterns or fields. So a class can be renamed. A name is
- * required where two of these are equal, and keeps the counters when a path changes. Routes of a named controller have its name and
- * that of their method.
+ * Sets the namespace of the counters of a controller's or a route's limits: 1 to 128 printable ASCII characters, not starting
+ * with `@`. By default it is made of the path, version and host of the controller, and the method and path of the route; for a
+ * gateway, of its namespace and messages; for other handlers, of their patterns or fields. So classes can be renamed. A namespace
+ * is required if two of these are equal, and keeps the counters when a path changes. Routes of a controller with a namespace use
+ * it and the name of their method.
  *
  * @example
  * ```ts

@@ -1,8 +1,8 @@
 import { declare } from '../../rules/declared-metadata.js';
 
 /**
- * Exempts a route, or a controller, from limits that are declared farther out: from those with the names, or from all without
- * names. Limits that the same place or a nearer one declares with `@RateLimit` apply nevertheless.
+ * Exempts a route or a controller from limits that are declared farther out: from those with the given names, or from all. Limits
+ * that the same place or a nearer one declares with `@RateLimit` still apply.
  *
  * @example
  * ```ts

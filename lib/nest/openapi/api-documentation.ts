@@ -7,9 +7,7 @@ import { refusalResponse } from './refusal-response.js';
 
 type Responses = Record<string, object>;
 
-/**
- * The metadata key under which `@nestjs/swagger` keeps responses of a controller or route; using it avoids loading the package.
- */
+/** Where `@nestjs/swagger` keeps the responses of a controller or a route. Using the key avoids loading the package. */
 const RESPONSES = 'swagger/apiResponse';
 /** The property in which its compiler plugin keeps the types of a controller's methods. */
 const FOUND = '_OPENAPI_METADATA_FACTORY';

@@ -34,16 +34,16 @@ import { noteCorrection } from './usage-corrections.js';
 import { releaseAllLapsed, UsageReader } from './usage-reader.js';
 import { UsageRecords } from './usage-records.js';
 
-/** How a `MemoryStore` counts. */
+/** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * How many counters are kept at most; the least recently used goes first, those that are blocked, have offences or hold leases last.
-   * Blocks and offences of counters that had to go are kept without them, as many as there may be counters.
+   * The most counters to keep. The least recently used are evicted first, and those that are blocked, have offences or hold
+   * leases last. Blocks and offences of evicted counters are kept separately, at most as many as there may be counters.
    * @default 100_000
    */
   maxKeys?: number;
   /**
-   * How many bytes they take at most, as far as that can be estimated.
+   * The most bytes that they may take, by estimate.
    * @default 1_000 for each of `maxKeys`, and at least 16_000_000
    */
   maxBytes?: number | undefined;
@@ -65,7 +65,7 @@ export interface MemoryStoreOptions {
   load?: ProcessLoad | undefined;
 }
 
-/** Counts in this process: the same algorithms as on Redis, bounded, with one timer for all counters. */
+/** Counts in this process: the same algorithms as on Redis, with bounded memory and one timer for all counters. */
 export class MemoryStore extends DirectStore implements Store {
   private readonly table: CounterTable;
   private readonly counters: Counters;
@@ -79,7 +79,7 @@ export class MemoryStore extends DirectStore implements Store {
   readonly clock: () => number;
 
   /**
-   * Counts nothing yet, and has no timer until it does.
+   * Makes an empty store. It starts its timer with the first counter.
    *
    * @param options how it counts
    */
@@ -100,12 +100,12 @@ export class MemoryStore extends DirectStore implements Store {
     this.usageReader = new UsageReader(this.table, this.counters, this.records, clock);
   }
 
-  /** How many counters are kept. */
+  /** The number of counters. */
   get size(): number {
     return this.table.size;
   }
 
-  /** How many bytes they take, roughly. */
+  /** The bytes that they take, by estimate. */
   get bytes(): number {
     return this.table.bytes;
   }

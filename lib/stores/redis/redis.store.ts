@@ -44,15 +44,15 @@ const LEAVING_WORK = 12;
 /** What only looks needs no more, and changes nothing. */
 const LOOKS = [0, 0, true] as const;
 
-/** How a `RedisStore` counts. */
+/** Options of a `RedisStore`. */
 export interface RedisStoreOptions {
   /**
-   * What every key begins with; no braces.
+   * The prefix of every key, without braces.
    * @default 'sluice'
    */
   prefix?: string;
   /**
-   * How long a check may take, in milliseconds, with all that it waits for.
+   * How long a check may take in total, in milliseconds.
    * @default 250
    */
   timeoutMs?: number;
@@ -61,7 +61,7 @@ export interface RedisStoreOptions {
    * @default false
    */
   ownsClient?: boolean;
-  /** @internal Is called when the connection is used no longer. */
+  /** @internal Called when the connection is no longer used. */
   release?: () => void;
   /** @internal */
   clock?: TestClock;
@@ -73,7 +73,7 @@ export interface RedisStoreOptions {
   script?: string;
 }
 
-/** Counts on Redis: all checks that are made in one turn of the event loop travel in one call of one script. */
+/** Counts on Redis: all checks made in one turn of the event loop travel in one call of one script. */
 export class RedisStore extends DirectStore implements Store {
   private readonly prefix: string;
   private readonly timeoutMs: number;
@@ -95,9 +95,9 @@ export class RedisStore extends DirectStore implements Store {
   readonly hasNode?: (node: string) => boolean;
 
   /**
-   * Asks Redis.
+   * Makes a store on Redis.
    *
-   * @param client the connection, which need not be up yet
+   * @param client the connection, which need not be ready yet
    * @param options how it counts
    */
   constructor(
