@@ -53,7 +53,7 @@ export function ofTenant(
   const plan = rule.settings.share;
   if (plan === undefined || share === undefined) return { limit };
   try {
-    return { limit: limit.forTenant(plan.tenant(share, rule.name)) };
+    return { limit: limit.meet({ tenant: plan.tenant(share, rule.name) }) };
   } catch (error) {
     return { limit, failure: reasons.functionFailed('share.weight', error) };
   }

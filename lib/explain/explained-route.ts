@@ -21,7 +21,7 @@ export function askedOfRoute(
   const isKnown = [rule, ...rule.ancestors].every((level) => identities.of(level) !== undefined);
   const identity = isKnown ? rule.identityAmong((level) => identities.of(level)?.identity) : undefined;
   const whole = identity === undefined ? rule.limit : rule.limitFor(identity);
-  const { limit, failure } = ofTenant(rule, whole.forPriority(rule.fixedPriority), share);
+  const { limit, failure } = ofTenant(rule, whole.meet(rule.usual), share);
   const cost = costOfRoute(rule, identities, given, rules);
   const known = { limit, identity, note, cost, priority: rule.fixedPriority };
   if (limit.off) return { status: 'off', ...known, reason: reasons.isOff() };

@@ -38,7 +38,7 @@ export function namedCounter(limit: CalledLimit, key: string): Counter {
 /** The counter of a key, as calls of a priority, or for a tenant, meet it. */
 export function metCounter({ rule }: CalledLimit, key: string, asked: Asked): Counter {
   assertKey(key);
-  return { limit: rule.limitForCall(key, asked).forPriority(asked.priority), identity: key };
+  return { limit: rule.limitForCall(key, asked), identity: key };
 }
 
 /** The counter of the limit itself, for what is done to it alone. */

@@ -22,7 +22,7 @@ export function consume(
     const asked = askedOf(given, rule);
     const { cost, priority } = asked;
     if (isNested(limit, asked.within)) return consumeLevels(limit, key, asked, peek);
-    const met = rule.limitForCall(key, asked, peek).forPriority(priority);
+    const met = rule.limitForCall(key, asked, peek);
     const entry = { limit: met, identity: key, cost, priority };
     const answer = new CallerAnswer(entry, peek, store, queues);
     if (met.off) answer.decided([openDecision(met)]);

@@ -73,8 +73,8 @@ function entryOf(
   asked: Pick<Asked, 'priority' | 'share' | 'anchor'>,
 ): CheckEntry {
   const rank = asked.priority ?? rule.fixedPriority;
-  const limit = rule.isNested ? rule.limitFor(identity) : rule.limitForCall(identity, asked);
-  return { limit: limit.forPriority(rank), identity, cost, priority: rank };
+  const limit = rule.isNested ? rule.limitFor(identity).meet({ priority: rank }) : rule.limitForCall(identity, asked);
+  return { limit, identity, cost, priority: rank };
 }
 
 /** What one counter is asked by a check of several limits. */

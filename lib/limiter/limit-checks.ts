@@ -78,7 +78,7 @@ function entryOf(check: LimitCheck, rule: Rule): CheckEntry {
   if (priority !== undefined) assertPriority(priority);
   const rank = priority ?? rule.fixedPriority;
   const identity = rule.isNested || within !== undefined ? levelsOf(rule, key, within)[0]!.identity : key;
-  const limit = rule.limitForCall(identity, check).forPriority(rank);
+  const limit = rule.limitForCall(identity, check);
   return { limit, identity, cost: units, priority: rank };
 }
 

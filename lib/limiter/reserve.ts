@@ -52,7 +52,7 @@ async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, max
   const { limit, identity, cost: units } = entry;
   const { algorithm } = limit;
   if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name));
-  if (limit.isShared) throw new RateLimitArgumentError(shareMessages.notReservable(name));
+  if (limit.hasTenants) throw new RateLimitArgumentError(shareMessages.notReservable(name));
   if (algorithm.reservation === undefined && algorithm.queue === undefined) {
     throw new RateLimitArgumentError(
       messages.notReservable(name, algorithm.name, algorithms.withAny('reservation', 'queue', 'holds')),

@@ -126,12 +126,12 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   /** Those of all priorities, or of all tenants that share the counter. Mostly nobody waits for a counter. */
   private queuesOf({ limit, identity }: Counter): readonly WaitQueue[] {
     if (this.queues.size === 0) return NO_QUEUES;
-    if (limit.isShared) {
+    if (limit.hasTenants) {
       const id = `${lineageId(limit, identity)}\t`;
       return [...this.queues].flatMap(([key, queue]) => (key.startsWith(id) ? queue : []));
     }
     const asked = limit.keepsUnits || limit.adapts ? PRIORITIES : [undefined];
-    const ids = asked.map((priority) => queueId(limit.forPriority(priority), identity, priority));
+    const ids = asked.map((priority) => queueId(limit.meet({ priority }), identity, priority));
     return [...new Set(ids)].flatMap((id) => this.queues.get(id) ?? []);
   }
 
@@ -196,8 +196,7 @@ function limitOf(rule: Rule, identity: string, { priority, tenant, anchor }: Wai
     const current = rule.limitFor(identity);
     if (current === whole) return met;
     whole = current;
-    const own = anchor === undefined ? current : current.forAnchor(anchor);
-    met = own.forTenant(tenant).forPriority(priority);
+    met = current.meet({ priority, tenant, anchor });
     return met;
   };
 }

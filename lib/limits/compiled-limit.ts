@@ -20,25 +20,42 @@ export {
   type UnansweredCheck,
 } from './limit-settings.js';
 
-/** A limit whose options have been read: what stores work with. It is met by each priority, tenant or anchor as a version of its own. */
+/** What a request says of itself by which it meets a limit. */
+export interface MetBy {
+  /** @default 'default' */
+  readonly priority?: Priority | undefined;
+  /** Who asks, if the units are shared among tenants. */
+  readonly tenant?: Tenant | undefined;
+  /** Where the windows begin, if the limit leaves that to the request: any `Anchor`, or `null` for where the calendar's do. */
+  readonly anchor?: unknown;
+}
+
+const BY_ANYBODY: MetBy = {};
+
+/**
+ * A limit whose options have been read: what stores work with. Requests that say different things of themselves may `meet` different
+ * versions of it. `whole` says where each is counted, and `quota` how much it may have.
+ */
 export class CompiledLimit extends LimitTerms {
   /** A second version of it, which is counted beside it in the same call, with counters of its own, and never refuses. */
   readonly candidate: CompiledLimit | undefined;
+  /** What the requests say of themselves that meet this version. */
+  readonly metBy: MetBy;
   /** Who meets it, if its units are shared and that is known. */
   readonly tenant: Tenant | undefined;
-  /** The limit as no tenant meets it; itself unless one does. */
-  readonly ofAllTenants: CompiledLimit = this;
-  /** The same limit as each tenant meets it, if its units are shared. */
-  private readonly tenants: RecentMap<CompiledLimit> | undefined;
-  /** The same limit as requests of each anchor meet it, if a function says by the request where its windows begin. */
-  private readonly anchored: RecentMap<CompiledLimit> | undefined;
-  /** Where the windows begin of the requests that meet it: milliseconds, or `null` for the calendar's; nothing if that is known of all. */
-  private anchor: number | null | undefined;
-  /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
-  readonly whole: CompiledLimit;
   /** The priority of the requests that meet it, if a part of the quota is kept from them. */
   readonly priority: Priority | undefined;
-  /** The same limit as requests of each priority meet it, if it keeps something from any. */
+  /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
+  readonly whole: CompiledLimit;
+  /** The version of which this one is for a tenant or a priority; else itself. */
+  readonly unmet: CompiledLimit;
+  /** Whether all requests meet it alike. */
+  private readonly isAlike: boolean;
+  /** The versions that tenants meet, if its units are shared. */
+  private readonly tenants: RecentMap<CompiledLimit> | undefined;
+  /** The versions that requests of each anchor meet, if a function says by the request where its windows begin. */
+  private readonly anchored: RecentMap<CompiledLimit> | undefined;
+  /** The versions that requests of each priority meet, if it keeps something from any. */
   private readonly byPriority: ReadonlyMap<Priority, CompiledLimit> | undefined;
 
   /**
@@ -46,23 +63,28 @@ export class CompiledLimit extends LimitTerms {
    *
    * @param options those of the algorithm
    * @param settings all others
-   * @param part the limit with all of its quota, the priority of the requests that meet this one, and the units that are kept from them
+   * @param metBy what the requests say of themselves that meet it
+   * @param part the limit with all of its quota, and the units that are kept from these requests
    */
   constructor(
     options: AlgorithmOptions,
     settings: LimitSettings,
-    part?: { readonly whole: CompiledLimit; readonly priority: Priority; readonly kept: number },
+    metBy: MetBy = BY_ANYBODY,
+    part?: { readonly whole: CompiledLimit; readonly kept: number },
   ) {
     super(options, settings, part);
     if (this.asksForAnchor) this.anchored = new RecentMap();
     if (settings.shared !== undefined) this.tenants = new RecentMap();
-    this.whole = part?.whole ?? this;
-    this.priority = part?.priority;
-    this.candidate =
-      part === undefined
-        ? settings.candidate && candidateOf(settings.candidate, { ...settings, name: this.name })
-        : part.whole.candidate?.forPriority(part.priority);
-    if (part === undefined && settings.reserveFor !== undefined) this.byPriority = this.parts(settings.reserveFor);
+    this.unmet = this.whole = part?.whole ?? this;
+    // The most important requests meet all of it.
+    this.metBy =
+      part !== undefined || settings.reserveFor === undefined ? metBy : { ...metBy, priority: PRIORITIES[0] };
+    this.priority = part && metBy.priority;
+    if (part === undefined) {
+      this.candidate = settings.candidate && candidateOf(settings.candidate, { ...settings, name: this.name });
+      if (settings.reserveFor !== undefined) this.byPriority = this.parts(settings.reserveFor);
+    } else this.candidate = part.whole.candidate?.meet(metBy);
+    this.isAlike = (part ?? this.tenants ?? this.anchored ?? this.byPriority) === undefined;
   }
 
   /** Whether it keeps a part of its quota from requests of some priority. */
@@ -70,32 +92,41 @@ export class CompiledLimit extends LimitTerms {
     return this.whole.byPriority !== undefined;
   }
 
-  /** The limit as requests of a priority meet it: without what is kept for more important ones. */
-  forPriority(priority: Priority = DEFAULT_PRIORITY): CompiledLimit {
-    const { byPriority } = this.whole;
-    return byPriority === undefined ? this : byPriority.get(priority)!;
-  }
-
-  /** The same limit as those meet it who have met another version of it so. */
-  asMet({ priority, tenant, whole: { anchor } }: CompiledLimit): CompiledLimit {
-    if (tenant !== undefined) return this.forTenant(tenant);
-    const met = anchor === undefined ? this.whole : this.whole.forAnchor(anchor);
-    return priority === undefined ? met : met.forPriority(priority);
+  /** Whether its units are shared among tenants. */
+  get hasTenants(): boolean {
+    return this.tenants !== undefined;
   }
 
   /**
-   * The limit as requests meet it whose windows begin at an anchor; with none, where the calendar's do. Before `forPriority`. Throws
-   * `RateLimitArgumentError`.
+   * The version of it that requests meet which say this of themselves; itself, if all meet it alike. Throws `RateLimitArgumentError` for
+   * a wrong anchor.
    */
-  forAnchor(given: unknown): CompiledLimit {
-    const { anchored, options, settings } = this.whole;
-    if (anchored === undefined) return this;
+  meet(by: MetBy): CompiledLimit {
+    return this.isAlike ? this : this.versionFor(by);
+  }
+
+  private versionFor({ priority = DEFAULT_PRIORITY, tenant, anchor }: MetBy): CompiledLimit {
+    const { whole } = this;
+    if (anchor !== undefined && whole.anchored !== undefined) return whole.anchoredAt(anchor).meet({ priority });
+    if (tenant !== undefined && this.tenants !== undefined) return this.unmet.ofTenant(tenant);
+    return whole.byPriority?.get(priority) ?? this;
+  }
+
+  private anchoredAt(given: unknown): CompiledLimit {
+    const { options, settings } = this;
     const anchor = givenAnchor(given, (options as { timezone?: string }).timezone ?? 'UTC', this.name);
-    return anchored.of(String(anchor), () => {
+    return this.anchored!.of(String(anchor), () => {
       const candidate = settings.candidate && withAnchor(settings.candidate, anchor);
-      const limit = new CompiledLimit(withAnchor(options, anchor), { ...settings, name: this.name, candidate });
-      limit.anchor = anchor;
-      return limit;
+      const own = { ...settings, name: this.name, candidate };
+      return new CompiledLimit(withAnchor(options, anchor), own, { anchor });
+    })!;
+  }
+
+  private ofTenant(tenant: Tenant): CompiledLimit {
+    return this.tenants!.of(`${tenant.weight} ${tenant.id}`, () => {
+      const parameters: ShareParameters = { ...(this.parameters as ShareParameters), tenant };
+      const own = Object.create(this) as CompiledLimit;
+      return Object.assign(own, { parameters, tenant, whole: own, metBy: { tenant } });
     })!;
   }
 
@@ -106,34 +137,18 @@ export class CompiledLimit extends LimitTerms {
       // Others are left one unit at least.
       const kept = Math.min(quota - 1, unitsOf(shareKeptFrom(priority, reserved), quota));
       const own = { ...settings, name: this.name };
-      parts.set(priority, kept === 0 ? this : new CompiledLimit(options, own, { whole: this, priority, kept }));
+      const metBy = { ...this.metBy, priority };
+      parts.set(priority, kept === 0 ? this : new CompiledLimit(options, own, metBy, { whole: this, kept }));
     }
     return parts;
-  }
-
-  /** Whether its units are shared among tenants. */
-  get isShared(): boolean {
-    return this.tenants !== undefined;
-  }
-
-  /** The limit as requests of a tenant meet it, if its units are shared. */
-  forTenant(tenant: Tenant | undefined): CompiledLimit {
-    const { tenants } = this;
-    if (tenants === undefined || tenant === undefined) return this;
-    return tenants.of(`${tenant.weight} ${tenant.id}`, () => {
-      const parameters: ShareParameters = { ...(this.parameters as ShareParameters), tenant };
-      const own = Object.create(this) as CompiledLimit;
-      return Object.assign(own, { parameters, tenant, whole: own, ofAllTenants: this });
-    })!;
   }
 
   /**
    * The same limit with a part of its rate and quota, at least one unit, and no prefetched units: what one of several instances
    * may allow by itself, and does not record.
    */
-  share(part: number): CompiledLimit {
-    if (this.tenant !== undefined) return this.ofAllTenants.share(part).forTenant(this.tenant);
-    if (this.whole !== this) return this.whole.share(part).forPriority(this.priority);
+  partOf(part: number): CompiledLimit {
+    if (this.unmet !== this) return this.unmet.partOf(part).meet(this.metBy);
     const { prefetch: _, carry: _none, usage: _nor, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const { ceiling } = settings;
@@ -150,14 +165,48 @@ export class CompiledLimit extends LimitTerms {
 
   /** The same limit with counters of its own. */
   within(namespace: string): CompiledLimit {
-    if (this.tenant !== undefined) return this.ofAllTenants.within(namespace).forTenant(this.tenant);
-    if (this.whole !== this) return this.whole.within(namespace).forPriority(this.priority);
+    if (this.unmet !== this) return this.unmet.within(namespace).meet(this.metBy);
     return new CompiledLimit(this.options, { ...this.settings, namespace });
   }
 
   /** The same limit with other options of its algorithm. */
   withOptions(options: AlgorithmOptions): CompiledLimit {
     return new CompiledLimit(options, { ...this.settings, name: this.name });
+  }
+
+  /** @deprecated Say `meet({ priority })`. */
+  forPriority(priority?: Priority): CompiledLimit {
+    return this.meet({ priority });
+  }
+
+  /** @deprecated Say `meet({ tenant })`. */
+  forTenant(tenant: Tenant | undefined): CompiledLimit {
+    return this.meet({ tenant });
+  }
+
+  /** @deprecated Say `meet({ anchor })`. */
+  forAnchor(anchor: unknown): CompiledLimit {
+    return this.meet({ anchor: anchor ?? null });
+  }
+
+  /** @deprecated Say `meet(other.metBy)`. */
+  asMet(other: CompiledLimit): CompiledLimit {
+    return this.meet(other.metBy);
+  }
+
+  /** @deprecated Say `partOf(part)`. */
+  share(part: number): CompiledLimit {
+    return this.partOf(part);
+  }
+
+  /** @deprecated Say `hasTenants`. */
+  get isShared(): boolean {
+    return this.hasTenants;
+  }
+
+  /** @deprecated Say `unmet`. */
+  get ofAllTenants(): CompiledLimit {
+    return this.tenant === undefined ? this : this.unmet;
   }
 }
 

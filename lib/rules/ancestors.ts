@@ -38,7 +38,7 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
   if (parent.adapts) {
     throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name));
   }
-  if (parent.isShared) throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'share'));
+  if (parent.hasTenants) throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'share'));
   if (settings.prefetches === true) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'prefetch'));
   }

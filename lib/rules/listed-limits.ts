@@ -18,7 +18,7 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
  * requests say: nobody would say whose they are, or where. Throws `RateLimitConfigError`.
  */
 export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
-  const shared = rules.find(({ limit }) => limit.isShared);
+  const shared = rules.find(({ limit }) => limit.hasTenants);
   if (shared !== undefined) throw new RateLimitConfigError(shareMessages.noTenantHere(location, shared.name));
   const nested = rules.find(({ limit }) => limit.parent !== undefined);
   if (nested !== undefined) throw new RateLimitConfigError(withinMessages.notHere(location, nested.name));

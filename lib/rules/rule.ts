@@ -1,11 +1,12 @@
 import type { Anchor } from '../algorithms/anchor.js';
+import type { Tenant } from '../algorithms/fair-share.js';
 import type { Outcome, Phase } from '../config/common-limit-options.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { planMessages } from '../errors/messages/plan.js';
 import { shareMessages } from '../errors/messages/share.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { Identify } from '../key-resolvers/key-resolver.js';
-import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { CompiledLimit, MetBy } from '../limits/compiled-limit.js';
 import { identityWithin, NOBODY, ownIdentity } from '../limits/hierarchy.js';
 import type { Priority } from '../limits/priority.js';
 import type { Awaitable } from '../util/awaitable.js';
@@ -15,6 +16,7 @@ export type { KeyedLimits, RuleSettings } from './rule-settings.js';
 
 /** What a call from code says of itself. */
 interface Call {
+  readonly priority?: Priority | undefined;
   readonly share?: string | undefined;
   readonly anchor?: Anchor | null | undefined;
 }
@@ -29,6 +31,8 @@ export class Rule {
   readonly fixedCost: number;
   /** The priority of a call from code, unless it says otherwise. */
   readonly fixedPriority: Priority | undefined;
+  /** @internal What requests and calls say of themselves, unless they say otherwise. */
+  readonly usual: MetBy;
   /** @internal Finds the rules of all limits that its own is within. Set where it is within any. */
   findAncestors: (() => readonly Rule[]) | undefined;
   /** @internal Whether a route names it. Of those of the module and of routes themselves it is known without. */
@@ -45,6 +49,7 @@ export class Rule {
     const { cost, priority } = settings;
     this.fixedCost = typeof cost === 'number' ? cost : 1;
     this.fixedPriority = typeof priority === 'function' ? undefined : priority;
+    this.usual = { priority: this.fixedPriority };
   }
 
   /** The limit that decides now for all identities without overrides of their own. */
@@ -104,7 +109,7 @@ export class Rule {
 
   /** The limit as calls for an identity meet it that say nothing of their priority. */
   usualLimit(identity: string): CompiledLimit {
-    return this.limitFor(identity).forPriority(this.fixedPriority);
+    return this.limitFor(identity).meet(this.usual);
   }
 
   /** Lets another limit of the same name decide from now on, and others for some identities. */
@@ -170,7 +175,7 @@ export class Rule {
    * The limit as a call from code meets it, which says whose units it asks for where these are shared, and where its windows begin
    * where a function says so of requests. One that only looks need not.
    */
-  limitForCall(identity: string, { share: tenant, anchor }: Call, looks = false): CompiledLimit {
+  limitForCall(identity: string, { priority = this.fixedPriority, share, anchor }: Call, looks = false): CompiledLimit {
     const limit = this.limitFor(identity);
     if (limit.asksForAnchor) {
       if (anchor === undefined && !looks) throw new RateLimitArgumentError(planMessages.noAnchor(this.name));
@@ -178,22 +183,22 @@ export class Rule {
       // While a changed rate has a fixed one, callers need not know.
       throw new RateLimitArgumentError(planMessages.notAnchored(this.name));
     }
-    return this.limitOfTenant(anchor === undefined ? limit : limit.forAnchor(anchor), tenant);
+    return limit.meet({ priority, tenant: this.tenantOf(share), anchor });
   }
 
   /** The limit as a tenant meets it, wherever its windows begin. */
   limitForTenant(identity: string, tenant: string): CompiledLimit {
-    return this.limitOfTenant(this.limitFor(identity), tenant);
+    return this.limitFor(identity).meet({ tenant: this.tenantOf(tenant) });
   }
 
-  private limitOfTenant(limit: CompiledLimit, tenant: string | undefined): CompiledLimit {
+  private tenantOf(name: string | undefined): Tenant | undefined {
     const { share } = this.settings;
     if (share === undefined) {
-      if (tenant !== undefined) throw new RateLimitArgumentError(shareMessages.notShared(this.name));
-      return limit;
+      if (name !== undefined) throw new RateLimitArgumentError(shareMessages.notShared(this.name));
+      return undefined;
     }
-    if (tenant === undefined) throw new RateLimitArgumentError(shareMessages.noTenant(this.name));
-    return limit.forTenant(share.tenant(tenant, this.name));
+    if (name === undefined) throw new RateLimitArgumentError(shareMessages.noTenant(this.name));
+    return share.tenant(name, this.name);
   }
 }
 

@@ -281,7 +281,7 @@ describe('the window of a limit', () => {
 
 describe('what one of several instances may allow', () => {
   const share = (algo: Algo, part: number, others: Record<string, unknown> = {}) =>
-    compile(options(algo, others)).share(part).options as unknown as Record<string, unknown>;
+    compile(options(algo, others)).partOf(part).options as unknown as Record<string, unknown>;
 
   it.each<[Algo, Record<string, unknown>]>([
     ['fixed-window', { rate: 25 }],

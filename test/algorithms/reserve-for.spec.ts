@@ -77,7 +77,7 @@ async function play(
   const answers: unknown[] = [];
   for (const { clock: share, kind, priority, cost: part } of steps) {
     clock.advanceMs(share * limit.windowMs(clock.now() / 1000));
-    const met = limit.forPriority(priority);
+    const met = limit.meet({ priority });
     const cost = costOf(part, limit.quota);
     await look(met, cost);
     const last = taken.at(-1);
@@ -158,7 +158,7 @@ describe('what is kept for the important', () => {
           const others = steps
             .filter((each) => each.kind !== 'penalize')
             .map((each) => ({ ...each, clock: Math.abs(each.clock), priority: 'sheddable' as const }));
-          const units = limit.quota - limit.forPriority('sheddable').quota;
+          const units = limit.quota - limit.meet({ priority: 'sheddable' }).quota;
           try {
             await play({ limit, store, clock, steps: others }, async () => {
               if (units === 0) return;
@@ -215,7 +215,7 @@ describe.each(Object.entries(storeKinds))('%s, by example', (_, make) => {
   it('lets each priority take its part, and no more', async () => {
     const clock = new ManualClock();
     const store = make(clock, redis);
-    const as = (priority: Priority, cost: number) => ask(store, limit.forPriority(priority), { cost });
+    const as = (priority: Priority, cost: number) => ask(store, limit.meet({ priority }), { cost });
     expect(await as('sheddable', 7)).toMatchObject({ allowed: true, quota: 7, remaining: 0 });
     expect(await as('sheddable', 1)).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 10_000 });
     expect(await as('default', 2)).toMatchObject({ allowed: false, quota: 8, remaining: 1, retryAfterMs: 10_000 });
@@ -230,9 +230,9 @@ describe.each(Object.entries(storeKinds))('%s, by example', (_, make) => {
     const clock = new ManualClock();
     const store = make(clock, redis);
     const most = compile({ algo: 'token-bucket', rate: 10, interval: '10s' }, { reserveFor: { critical: 0.8 } });
-    await ask(store, most.forPriority('default'));
-    await ask(store, most.forPriority('critical'), { cost: 6 });
-    await store.penalize({ limit: most.forPriority('default'), identity, units: 3 });
+    await ask(store, most.meet({ priority: 'default' }));
+    await ask(store, most.meet({ priority: 'critical' }), { cost: 6 });
+    await store.penalize({ limit: most.meet({ priority: 'default' }), identity, units: 3 });
     expect(await ask(store, most, { peek: true })).toMatchObject({ allowed: false, remaining: 0 });
     await store.close();
   });
@@ -252,7 +252,7 @@ describe.each(Object.entries(storeKinds))('%s, by example', (_, make) => {
     ];
     for (const [second, cost, priority, allowed, retryAfterMs] of steps) {
       clock.micros = start + second * 1_000_000;
-      const decision = await ask(store, gcra.forPriority(priority), { cost });
+      const decision = await ask(store, gcra.meet({ priority }), { cost });
       expect(decision).toMatchObject({ allowed, retryAfterMs, remaining: 0 });
     }
     await store.close();
@@ -264,7 +264,7 @@ describe.each(Object.entries(storeKinds))('%s, by example', (_, make) => {
       const store = make(clock, redis);
       const kept = compile({ algo, rate: 10, interval: '10s' }, { reserveFor: { critical: 0.2 } });
       const as = (priority: Priority, cost: number, maxWaitMs = 60_000) =>
-        store.reserve({ limit: kept.forPriority(priority), identity, cost, priority, maxWaitMs });
+        store.reserve({ limit: kept.meet({ priority }), identity, cost, priority, maxWaitMs });
       expect(await as('default', 6)).toMatchObject({ allowed: true, delayMs: 0, remaining: 2 });
       expect(await as('sheddable', 4)).toMatchObject({ allowed: false, remaining: 2, retryAfterMs: 2000 });
       expect(await as('default', 9)).toMatchObject({ allowed: false, retryAfterMs: Infinity });
@@ -275,7 +275,7 @@ describe.each(Object.entries(storeKinds))('%s, by example', (_, make) => {
       expect(await as('default', 1)).toMatchObject({ allowed: false, retryAfterMs: 6000 });
       // A claim is a place in a line, which has an end for everybody.
       const claim = { id: 'job', keepMs: 60_000 };
-      const limit = kept.forPriority('default');
+      const limit = kept.meet({ priority: 'default' });
       const claimed = { limit, identity, cost: 1, maxWaitMs: 60_000, claim };
       expect(await store.reserve(claimed)).toMatchObject({ allowed: true, delayMs: 6000 });
       await store.close();
@@ -287,7 +287,7 @@ describe.each(Object.entries(storeKinds))('%s, by example', (_, make) => {
     const store = make(clock, redis);
     const bucket = compile({ algo: 'token-bucket', rate: 5, interval: '1s' }, { reserveFor: { critical: 0.4 } });
     const entries = (priority: Priority, cost: number) =>
-      [limit, bucket].map((each) => ({ limit: each.forPriority(priority), identity, cost }));
+      [limit, bucket].map((each) => ({ limit: each.meet({ priority }), identity, cost }));
     const decided = await store.check([
       { entries: entries('default', 3) },
       { entries: entries('default', 1) },

@@ -74,7 +74,7 @@ function definitionsOf(options: fc.Arbitrary<unknown>): Definitions {
 /** Tenants share the units of these. */
 const shared = fc
   .tuple(optionsOf['sliding-window'], optionsOf['sliding-window'])
-  .map((all) => all.map((options) => sharedLimit(options, { floor: 0.05 }).forTenant({ id: 'a', weight: 1 })));
+  .map((all) => all.map((options) => sharedLimit(options, { floor: 0.05 }).meet({ tenant: { id: 'a', weight: 1 } })));
 
 const plans = fc.record(
   {

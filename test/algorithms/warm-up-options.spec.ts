@@ -57,7 +57,7 @@ describe('warmUp', () => {
 
   it('stays with a part of the limit, and has counters of its own', () => {
     const limit = compile(options({ warmUp: { for: '5m', from: 0.3 } }), 'one');
-    expect(limit.share(0.5).options).toMatchObject({ rate: 1, burst: 1, warmUp: { for: '5m', from: 0.3 } });
+    expect(limit.partOf(0.5).options).toMatchObject({ rate: 1, burst: 1, warmUp: { for: '5m', from: 0.3 } });
     expect(limit.id).not.toBe(compile(bucket, 'one').id);
     expect(limit.algorithm.name).toBe('token-bucket');
   });

@@ -144,8 +144,8 @@ describe('a compiled candidate', () => {
   });
 
   it('is shared as its limit is', () => {
-    const share = limit.share(0.5);
+    const share = limit.partOf(0.5);
     expect([share.quota, share.candidate!.quota]).toEqual([20, 5]);
-    expect(limit.candidate!.share(0.5)).toMatchObject({ id: '@module:api:tdc.3', quota: 5, isCandidate: true });
+    expect(limit.candidate!.partOf(0.5)).toMatchObject({ id: '@module:api:tdc.3', quota: 5, isCandidate: true });
   });
 });

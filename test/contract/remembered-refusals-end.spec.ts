@@ -125,7 +125,7 @@ describe('a refusal that is remembered', () => {
 
   it('is one for each priority', async () => {
     const kept = limitOf('kept', { reserveFor: { critical: 0.2, default: 0.2 } });
-    const versions = PRIORITIES.map((priority) => kept.forPriority(priority));
+    const versions = PRIORITIES.map((priority) => kept.meet({ priority }));
     await shared.check([{ entries: entriesOf([kept], 10) }]);
     for (const asked of [true, false, false]) {
       for (const version of versions) expect(await isAsked(version)).toBe(asked);

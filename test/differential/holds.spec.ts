@@ -103,7 +103,7 @@ describe('the stores hold alike, field by field, on any history', () => {
     try {
       for (const { clock: share, kind, limits: numbers, cost, actual, which, priority } of history) {
         clock.advanceMs(share * limits[0]!.windowMs(clock.now() / 1000));
-        const chosen = numbers.map((number) => limits[number]!.forPriority(priority));
+        const chosen = numbers.map((number) => limits[number]!.meet({ priority }));
         const entries = (isShared ? chosen.slice(0, 1) : chosen).map((limit) => ({
           limit,
           identity: 'id',

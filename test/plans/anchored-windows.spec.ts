@@ -27,7 +27,7 @@ it('are told once, where an instance of an older release lists one again', async
   const prefix = freshPrefix();
   const store = storeKinds['RedisStore']!(clock, redis, prefix);
   const limit = byRequest({ rate: 10, rollover: 1, retain: '90d' });
-  const anchored = limit.forAnchor('2026-01-15');
+  const anchored = limit.meet({ anchor: '2026-01-15' });
   clock.micros = Date.parse('2026-09-20') * 1000;
   await ask(store, anchored, { cost: 4 });
   clock.micros = Date.parse('2026-10-20') * 1000;
@@ -68,12 +68,12 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
     const { store, at } = stage();
     const limit = byRequest({ retain: '90d' });
     at('2026-09-21T10:00Z');
-    const byTheTenth = limit.forAnchor(new Date('2026-01-10'));
+    const byTheTenth = limit.meet({ anchor: new Date('2026-01-10') });
     expect(await ask(store, byTheTenth, { cost: 2 })).toMatchObject({ remaining: 1 });
     expect(await ask(store, byTheTenth, { peek: true })).toMatchObject({
       resetAfterMs: Date.parse('2026-10-10') - Date.parse('2026-09-21T10:00Z'),
     });
-    const byTheFifteenth = limit.forAnchor('2026-01-15');
+    const byTheFifteenth = limit.meet({ anchor: '2026-01-15' });
     expect(await ask(store, byTheFifteenth)).toMatchObject({
       remaining: 0,
       resetAfterMs: Date.parse('2026-10-15') - Date.parse('2026-09-21T10:00Z'),
@@ -92,7 +92,7 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
   it('give nothing back that was charged before them', async () => {
     const { store, at } = stage();
     const limit = byRequest();
-    const [before, after] = [limit.forAnchor('2026-01-01'), limit.forAnchor('2026-01-15')];
+    const [before, after] = [limit.meet({ anchor: '2026-01-01' }), limit.meet({ anchor: '2026-01-15' })];
     at('2026-01-20');
     const charged = { limit: before, identity, units: 2, chargedAt: Date.parse('2026-01-20') * 1000 };
     await ask(store, before, { cost: 2 });
@@ -108,7 +108,7 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
     const limit = byRequest();
     at('2026-09-21T10:00Z');
     expect(await ask(store, limit, { peek: true })).toMatchObject({ remaining: 3, resetAfterMs: 0 });
-    const anchored = limit.forAnchor('2026-01-15');
+    const anchored = limit.meet({ anchor: '2026-01-15' });
     await ask(store, anchored, { cost: 3 });
     const resetAfterMs = Date.parse('2026-10-15') - Date.parse('2026-09-21T10:00Z');
     expect(await ask(store, limit, { peek: true })).toMatchObject({ remaining: 0, resetAfterMs });
@@ -124,7 +124,7 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
     const { store, at } = stage();
     const limit = byRequest({ algo: 'budget', limit: 10, rate: undefined, hold: '1d', onLapse: 'release' });
     at('2026-09-21T10:00Z');
-    const anchored = limit.forAnchor('2026-01-15');
+    const anchored = limit.meet({ anchor: '2026-01-15' });
     const [decisions] = await store.check([
       { entries: [{ limit: anchored, identity, cost: 6 }], hold: true, refundable: true },
     ]);
@@ -137,7 +137,7 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
     for (const onLapse of ['charge', 'release'] as const) {
       const { store, at } = stage();
       const limit = byRequest({ algo: 'budget', limit: 10, rate: undefined, retain: '90d', hold: '2d', onLapse });
-      const anchored = limit.forAnchor('2026-01-15');
+      const anchored = limit.meet({ anchor: '2026-01-15' });
       at('2026-10-14T10:00Z');
       const entries = [{ limit: anchored, identity, cost: 6 }];
       const [decisions] = await store.check([{ entries, hold: true, refundable: true }]);
@@ -157,7 +157,7 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
       hold: '1d',
       onLapse: 'release',
     });
-    const anchored = monthly.forAnchor('2026-01-15');
+    const anchored = monthly.meet({ anchor: '2026-01-15' });
     const counter = { limit: monthly, identity };
 
     /** What is done without an anchor, in a month in which nobody asked. */
@@ -210,14 +210,14 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
       },
     );
     at('2026-09-21T10:00Z');
-    const anchored = limit.forAnchor('2026-01-15');
-    expect(anchored.forPriority('default').quota).toBe(2);
+    const anchored = limit.meet({ anchor: '2026-01-15' });
+    expect(anchored.meet({ priority: 'default' }).quota).toBe(2);
     expect(anchored.candidate!.windowMs(Date.parse('2026-09-21'))).toBe(30 * DAY);
-    expect(await ask(store, anchored.forPriority('default'), { cost: 2 })).toMatchObject({ remaining: 0 });
-    expect(await ask(store, anchored.forPriority('default'))).toMatchObject({ allowed: false });
-    expect(await ask(store, anchored.forPriority('critical'))).toMatchObject({ allowed: true, remaining: 0 });
-    const met = limit.asMet(anchored.forPriority('default'));
-    expect([met, limit.forAnchor(null).asksForAnchor]).toEqual([anchored.forPriority('default'), false]);
+    expect(await ask(store, anchored.meet({ priority: 'default' }), { cost: 2 })).toMatchObject({ remaining: 0 });
+    expect(await ask(store, anchored.meet({ priority: 'default' }))).toMatchObject({ allowed: false });
+    expect(await ask(store, anchored.meet({ priority: 'critical' }))).toMatchObject({ allowed: true, remaining: 0 });
+    const met = limit.meet(anchored.meet({ priority: 'default' }).metBy);
+    expect([met, limit.meet({ anchor: null }).asksForAnchor]).toEqual([anchored.meet({ priority: 'default' }), false]);
   });
 });
 
@@ -277,7 +277,7 @@ describe('windows whose anchor changes', () => {
       for (const { clock: hours, anchor, cost, operation } of history) {
         clock.advanceMs(hours * 3_600_000);
         const given = anchors[anchor];
-        const met = given === undefined ? limit : limit.forAnchor(given);
+        const met = given === undefined ? limit : limit.meet({ anchor: given });
         const entries = [{ limit: met, identity, cost }];
         const chargedAt = clock.micros - (operation === 'late refund' ? 20 * DAY * 1000 : 0);
         const checked = (more: object) => async (store: Store) => {
@@ -312,7 +312,7 @@ describe('windows whose anchor changes', () => {
       for (const { clock: hours, anchor, cost } of history) {
         clock.advanceMs(Math.abs(hours) * 3_600_000);
         const given = ats[anchor % ats.length]!;
-        const met = limit.forAnchor(given);
+        const met = limit.meet({ anchor: given });
         const { calendar } = met.parameters as unknown as { calendar: AnchoredCalendar };
         const { end } = calendar.windowAt(clock.micros);
         if (last !== undefined && clock.micros >= last.end) turns++;

@@ -92,7 +92,7 @@ export class PlanStage {
 
   private asked(): CompiledLimit {
     const { anchorHour } = this.kind;
-    return anchorHour === undefined ? this.limit() : this.limit().forAnchor(Date.UTC(2026, 0, 5, anchorHour));
+    return anchorHour === undefined ? this.limit() : this.limit().meet({ anchor: Date.UTC(2026, 0, 5, anchorHour) });
   }
 
   private made(rate: number, releases: boolean): CompiledLimit {

@@ -140,10 +140,10 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
   it('keeps shares of the quota, and remembers finished windows', async () => {
     const { store, consume, days } = stage();
     const limit = plan({ retain: '7d' }, { reserveFor: { critical: 0.2 } });
-    await consume(limit.forPriority('default'), 4);
+    await consume(limit.meet({ priority: 'default' }), 4);
     days(1);
-    expect(await consume(limit.forPriority('default'), 11)).toMatchObject({ quota: 11, remaining: 0 });
-    expect(await consume(limit.forPriority('critical'), 2)).toMatchObject({ quota: 13, remaining: 0 });
+    expect(await consume(limit.meet({ priority: 'default' }), 11)).toMatchObject({ quota: 11, remaining: 0 });
+    expect(await consume(limit.meet({ priority: 'critical' }), 2)).toMatchObject({ quota: 13, remaining: 0 });
     expect((await store.history({ limit, identity })).map(({ count }) => count)).toEqual([13, 4]);
   });
 
@@ -365,7 +365,7 @@ describe('plans', () => {
           clock.advanceMs(hours * 3_600_000);
           const base = limits[other ? 1 : 0]!;
           const given = anchors[anchor];
-          const limit = (given === undefined ? base : base.forAnchor(given)).forPriority(priority);
+          const limit = base.meet({ anchor: given, priority });
           const counter = { limit, identity };
           const chargedAt = clock.micros - (operation === 'late refund' ? DAY * 1000 : 0);
           const checked = (more: object) => async (store: Store) => {

@@ -528,11 +528,12 @@ describe('the share of an instance', () => {
     const asked = new Set<CompiledLimit>();
     const check = local.decide.bind(local);
     local.decide = (asking, answer) => {
-      for (const entry of asking.entries) asked.add(entry.limit.ofAllTenants);
+      for (const entry of asking.entries) asked.add(entry.limit.unmet);
       check(asking, answer);
     };
     const decisions = [];
-    for (let i = 0; i < 9; i++) decisions.push(await ask(store, limit.forTenant({ id: `t${i % 3}`, weight: 1 })));
+    for (let i = 0; i < 9; i++)
+      decisions.push(await ask(store, limit.meet({ tenant: { id: `t${i % 3}`, weight: 1 } })));
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(6);
     expect(decisions.at(-1)).toMatchObject({ quota: 6, source: 'fallback' });
     expect(asked.size).toBe(1);
@@ -556,7 +557,7 @@ describe('the share of an instance', () => {
   });
 
   it('keeps the rate where less than a unit an interval is left of it', () => {
-    const limit = new CompiledLimit({ algo: 'gcra', rate: 2, interval: '1s' }, { location: 'test' }).share(0.1);
+    const limit = new CompiledLimit({ algo: 'gcra', rate: 2, interval: '1s' }, { location: 'test' }).partOf(0.1);
     expect([limit.quota, limit.windowMs(0)]).toEqual([1, 5000]);
   });
 });

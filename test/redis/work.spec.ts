@@ -255,7 +255,10 @@ describe('calls are cut by their work', () => {
     });
     const shared = new CompiledLimit(options, { location: 'test', name: 'shared', shared: { floor: 0 } });
     const counts = [];
-    for (const limitOf of [() => recorded, (number: number) => shared.forTenant({ id: `t${number}`, weight: 1 })]) {
+    for (const limitOf of [
+      () => recorded,
+      (number: number) => shared.meet({ tenant: { id: `t${number}`, weight: 1 } }),
+    ]) {
       await redis.config('RESETSTAT');
       await store.check(checksOf(limitOf));
       counts.push((await calls()).count);

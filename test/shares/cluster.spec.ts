@@ -9,7 +9,7 @@ import { sharedLimit } from './simulation.js';
 const identity = 'global';
 const SLOT = calculateSlot(identity);
 const limit = sharedLimit({ algo: 'token-bucket', rate: 60, interval: '1m' });
-const of = (id: string, weight = 1) => limit.forTenant({ id, weight });
+const of = (id: string, weight = 1) => limit.meet({ tenant: { id, weight } });
 
 const addressOf = (node: Redis): string => `${node.options.host}:${node.options.port}`;
 

@@ -27,7 +27,7 @@ async function simulate(options: AlgorithmOptions, demands: readonly Demand[], {
   const store = new MemoryStore({ clock: clock.now });
   const length = { intervals: 6, warmUp: 2 };
   const limit = sharedLimit(options);
-  const own = shared ? limit : Object.create(limit, { forTenant: { value: () => limit } });
+  const own = shared ? limit : Object.create(limit, { meet: { value: () => limit } });
   const got = [...(await allocate(store, clock, own as typeof limit, demands, { ...length, stepMs: 1000 })).values()];
   const each = got.map((units) => units / (length.intervals - length.warmUp));
   const fair = maxMin(demands, RATE);
@@ -69,7 +69,7 @@ it('is taken by the greedy one where nothing is shared', async () => {
 
 describe('a shared limit', () => {
   const limit = sharedLimit({ algo: 'sliding-window', rate: 100, interval: '1m' });
-  const of = (id: string, weight = 1, shared = limit) => shared.forTenant({ id, weight });
+  const of = (id: string, weight = 1, shared = limit) => shared.meet({ tenant: { id, weight } });
 
   function started() {
     const clock = new ManualClock();
@@ -132,11 +132,11 @@ describe('a shared limit', () => {
   });
 
   it('is of the same tenant as a part of it, and elsewhere', () => {
-    const half = of('a', 3).share(0.5);
+    const half = of('a', 3).partOf(0.5);
     expect([half.quota, half.tenant, half.algorithm]).toEqual([50, { id: 'a', weight: 3 }, limit.algorithm]);
     expect(of('a', 3).within('elsewhere')).toMatchObject({ namespace: 'elsewhere', tenant: { id: 'a', weight: 3 } });
     expect(of('a', 3)).toBe(of('a', 3));
-    expect(limit.forTenant(undefined)).toBe(limit);
+    expect(limit.meet({ tenant: undefined })).toBe(limit);
   });
 
   it('looks without a trace', async () => {
@@ -170,7 +170,7 @@ describe('a client that makes up a name for each request', () => {
       const asking = [['flood', true], ...Object.keys(weight).map((name, at) => [name, step % 15 === at])];
       for (const [who] of asking.filter(([, asks]) => asks) as [string][]) {
         const name = who === 'flood' ? `user:${step}` : who;
-        const decision = await ask(store, limit.forTenant(plan.tenant(name, 'gpu')), { identity: 'global' });
+        const decision = await ask(store, limit.meet({ tenant: plan.tenant(name, 'gpu') }), { identity: 'global' });
         if (decision.allowed && step >= 2400) got[who]! += 1 / 6;
       }
       clock.advanceMs(100);

@@ -40,7 +40,7 @@ function world(limit: CompiledLimit) {
   const clock = new ManualClock();
   const store = new MemoryStore({ clock: clock.now });
   const identity = 'global';
-  const of = (tenant: string) => limit.forTenant({ id: tenant, weight: weights[tenant]! });
+  const of = (tenant: string) => limit.meet({ tenant: { id: tenant, weight: weights[tenant]! } });
   return {
     clock,
     store,

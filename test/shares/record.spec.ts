@@ -13,7 +13,7 @@ interface Known extends State {
 }
 
 function take(stored: State | undefined, tenant: string, now: number, weight = 1): Known {
-  const { algorithm, parameters } = limit.forTenant({ id: tenant, weight });
+  const { algorithm, parameters } = limit.meet({ tenant: { id: tenant, weight } });
   const state = algorithm.open(parameters, stored, now);
   algorithm.take(parameters, state, 1);
   return algorithm.save(parameters, state) as Known;

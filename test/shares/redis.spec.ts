@@ -7,7 +7,7 @@ import { sharedLimit } from './simulation.js';
 
 const limit = sharedLimit({ algo: 'token-bucket', rate: 110, interval: '1m', burst: 20 });
 const identity = 'global';
-const of = (id: string) => limit.forTenant({ id, weight: 1 });
+const of = (id: string) => limit.meet({ tenant: { id, weight: 1 } });
 
 let redis: Redis;
 beforeAll(async () => {
@@ -103,7 +103,7 @@ it('never pass more in total than the limit, whatever instances make of its tena
     Array.from({ length: count }, (_, index) => {
       const each = index % limits.length;
       const tenant = { id: `t${index % 7}`, weight: each === 0 ? 1 : 1_000_000 };
-      return ask(stores[each]!, limits[each]!.forTenant(tenant), { identity });
+      return ask(stores[each]!, limits[each]!.meet({ tenant }), { identity });
     }),
   );
   expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100);
@@ -131,7 +131,7 @@ it('tells tenants apart whatever they are called, and takes no more than a bound
     '☃',
     'x'.repeat(100_000),
   ];
-  for (const name of names) await ask(store, limit.forTenant(plan.tenant(name, 'gpu')), { identity });
+  for (const name of names) await ask(store, limit.meet({ tenant: plan.tenant(name, 'gpu') }), { identity });
   const keys = await redis.keys(`${prefix}*`);
   expect(keys).toHaveLength(2 + names.length);
   for (const key of keys) {

@@ -24,7 +24,7 @@ export async function allocate(
   // They do not ask all at the same moment.
   const owed = new Map(demands.map(({ id }, index) => [id, (index * 0.618) % 1]));
   const lengthMs = limit.windowMs(0);
-  const tenants = new Map(demands.map(({ id, weight }) => [id, limit.forTenant({ id, weight })]));
+  const tenants = new Map(demands.map(({ id, weight }) => [id, limit.meet({ tenant: { id, weight } })]));
   for (let ms = 0; ms < intervals * lengthMs; ms += stepMs) {
     for (const { id, perInterval } of demands) {
       let asks = owed.get(id)! + (perInterval * stepMs) / lengthMs;

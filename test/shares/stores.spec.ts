@@ -100,13 +100,13 @@ describe('shares', () => {
               const all = checks.map(({ tenant: who, cost, peek, beside, old: stale }): Check => ({
                 peek,
                 entries: [
-                  { limit: (stale ? old : limit).forTenant(tenants[who] || undefined), identity, cost },
+                  { limit: (stale ? old : limit).meet({ tenant: tenants[who] || undefined }), identity, cost },
                   ...(beside ? [{ limit: other, identity, cost: 1 }] : []),
                 ],
               }));
               const here = await memory.check(all);
               expectEqual(comparable(await remote.check(all)), comparable(here));
-              const counter = { limit: limit.forTenant(tenants[tenant] || undefined), identity };
+              const counter = { limit: limit.meet({ tenant: tenants[tenant] || undefined }), identity };
               const chargedAt = clock.micros - Math.floor(limit.windowMs(0) * 1100);
               if (operation === 'refund') await both((store) => store.refund([{ ...counter, units: 2 }]));
               if (operation === 'late refund')
@@ -148,7 +148,7 @@ describe('shares', () => {
               clock.advanceMs(pause * limit.windowMs(0));
               const all = checks.map(({ tenant, cost, peek }): Check => {
                 const asking = { id: `t${tenant}`, weight: 1 + (tenant % 3) };
-                return { peek, entries: [{ limit: limit.forTenant(asking), identity: 'global', cost }] };
+                return { peek, entries: [{ limit: limit.meet({ tenant: asking }), identity: 'global', cost }] };
               });
               expectEqual(comparable(await remote.check(all)), comparable(await memory.check(all)));
             }
@@ -172,7 +172,7 @@ describe('shares', () => {
       const take = async (id: string, units: number) => {
         let taken = 0;
         for (let i = 0; i < units; i++) {
-          if ((await ask(store, limit.forTenant({ id, weight: 1 }), { identity: 'global' })).allowed) taken++;
+          if ((await ask(store, limit.meet({ tenant: { id, weight: 1 } }), { identity: 'global' })).allowed) taken++;
         }
         return taken;
       };
@@ -215,7 +215,7 @@ describe('shares', () => {
       const memory = new MemoryStore({ clock: clock.now });
       const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
       const limit = sharedLimit({ algo, rate: 100, interval: '1m' });
-      const of = (id: string) => limit.forTenant({ id, weight: 1 });
+      const of = (id: string) => limit.meet({ tenant: { id, weight: 1 } });
       for (const store of [memory, remote]) {
         const left = async () => (await ask(store, limit, { identity: 'global', peek: true })).remaining;
         for (let i = 0; i < 50; i++) await ask(store, of('a'), { identity: 'global' });
@@ -235,7 +235,7 @@ describe('shares', () => {
     const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
     const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
     const limit = sharedLimit({ algo: 'token-bucket', rate: 1, interval: '1s' });
-    const own = { limit: limit.forTenant({ id: 'a', weight: 1 }), identity: 'global' };
+    const own = { limit: limit.meet({ tenant: { id: 'a', weight: 1 } }), identity: 'global' };
     for (const store of [memory, remote]) await store.refund([{ ...own, units: 2 }]);
     clock.micros--;
     const checks = [{ entries: [{ ...own, cost: 1 }] }];

@@ -247,16 +247,16 @@ describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => 
     await ask(store, shadow, { identity, cost: 4 });
     expect(await usage(shadow)).toEqual([{ day: '2026-11-22', units: 4 }]);
     const kept = recorded(window, '400d', { name: 'kept', reserveFor: { critical: 0.5 } });
-    await ask(store, kept.forPriority('default'), { identity, cost: 40 });
-    await ask(store, kept.forPriority('default'), { identity, cost: 40 });
-    await ask(store, kept.forPriority('critical'), { identity, cost: 40 });
+    await ask(store, kept.meet({ priority: 'default' }), { identity, cost: 40 });
+    await ask(store, kept.meet({ priority: 'default' }), { identity, cost: 40 });
+    await ask(store, kept.meet({ priority: 'critical' }), { identity, cost: 40 });
     expect(await usage(kept)).toEqual([{ day: '2026-11-22', units: 80 }]);
     const shared = recorded({ algo: 'gcra', rate: 10, interval: '1h' }, '400d', {
       name: 'shared',
       shared: { floor: 0 },
     });
-    await ask(store, shared.forTenant({ id: 'a', weight: 1 }), { identity, cost: 3 });
-    await ask(store, shared.forTenant({ id: 'b', weight: 1 }), { identity, cost: 4 });
+    await ask(store, shared.meet({ tenant: { id: 'a', weight: 1 } }), { identity, cost: 3 });
+    await ask(store, shared.meet({ tenant: { id: 'b', weight: 1 } }), { identity, cost: 4 });
     expect(await usage(shared)).toEqual([{ day: '2026-11-22', units: 7 }]);
     const watched = recorded(window, '400d', { name: 'watched', candidate: { ...window, rate: 1 } });
     await ask(store, watched, { identity });

@@ -30,7 +30,7 @@ function resolvedEntries(rules: readonly Rule[], request: RequestInput): Awaitab
 /** While functions were called, other limits may have come into force: all of a check are of one time. */
 function asItIsNow(entry: RuleEntry | NotApplying): RuleEntry | NotApplying {
   if (typeof entry === 'string') return entry;
-  const limit = entry.rule.limitFor(entry.identity).asMet(entry.limit);
+  const limit = entry.rule.limitFor(entry.identity).meet(entry.limit.metBy);
   return limit === entry.limit ? entry : { ...entry, limit };
 }
 

@@ -58,6 +58,6 @@ export function entryOf(
   cost: number,
   priority: Priority | undefined,
 ): RuleEntry {
-  const limit = whole.forPriority(priority);
+  const limit = whole.meet(priority === rule.fixedPriority ? rule.usual : { priority });
   return priority === undefined ? { rule, limit, identity, cost } : { rule, limit, identity, cost, priority };
 }

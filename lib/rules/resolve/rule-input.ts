@@ -39,10 +39,10 @@ export class RequestInput implements LevelInput {
   /** The version of a limit for the request's tenant or anchor; nothing if the tenant is missing. */
   version(rule: Rule, limit: CompiledLimit): Awaitable<CompiledLimit | undefined> {
     const { share, anchor } = rule.settings;
-    if (anchor !== undefined) return andThen(anchor(this.context), (at) => limit.forAnchor(at));
+    if (anchor !== undefined) return andThen(anchor(this.context), (at) => limit.meet({ anchor: at ?? null }));
     if (share === undefined) return limit;
     return andThen(this.identityBy(rule, share.by), (tenant) =>
-      tenant === undefined ? undefined : limit.forTenant(share.tenant(tenant, rule.name)),
+      tenant === undefined ? undefined : limit.meet({ tenant: share.tenant(tenant, rule.name) }),
     );
   }
 

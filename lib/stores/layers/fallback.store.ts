@@ -39,7 +39,7 @@ export class FallbackStore extends StoreLayer {
   private readonly policies = new StoreErrorPolicies();
   private readonly closesPrimary: boolean;
   private readonly localShare: number;
-  private readonly shares = new WeakMap<CompiledLimit, CompiledLimit>();
+  private readonly parts = new WeakMap<CompiledLimit, CompiledLimit>();
 
   constructor(
     inner: Store,
@@ -148,7 +148,7 @@ export class FallbackStore extends StoreLayer {
     operation: Operation<N>,
     counters: readonly Counter[],
   ): Promise<OperationAnswer<N>> {
-    return operate(this.local, { ...operation, counters: counters.map((counter) => this.share(counter)) });
+    return operate(this.local, { ...operation, counters: counters.map((counter) => this.partOf(counter)) });
   }
 
   /** Decides a check that got no answer, as the limits say. */
@@ -158,8 +158,8 @@ export class FallbackStore extends StoreLayer {
     const policies = entries.map((entry) => this.policies.of({ ...entry, units: entry.cost }, error));
     if (policies.includes('deny')) throw error;
     const counted = entries.filter((_, index) => policies[index] === 'local');
-    const shares = counted.map((entry) => this.share(entry));
-    const local = counted.length > 0 ? await decided(this.local, { ...rest, entries: shares }) : [];
+    const parts = counted.map((entry) => this.partOf(entry));
+    const local = counted.length > 0 ? await decided(this.local, { ...rest, entries: parts }) : [];
     return entries.map((entry) => {
       const decision = local[counted.indexOf(entry)] ?? uncountedDecision(entry);
       return { ...decision, source: 'fallback' };
@@ -170,12 +170,12 @@ export class FallbackStore extends StoreLayer {
    * The same counter, of the part of its limit that this instance allows while it counts for itself. Units are not prefetched in
    * process, so that it is the limit as it was declared; and nothing is recorded there, which would not be found later.
    */
-  private share<C extends Counter>(counter: C): C {
-    const { ofAllTenants, prefetch, tenant, usage } = counter.limit;
+  private partOf<C extends Counter>(counter: C): C {
+    const { unmet, prefetch, metBy, usage } = counter.limit;
     if (this.localShare === 1 && prefetch === undefined && usage === undefined) return counter;
-    let limit = this.shares.get(ofAllTenants);
-    if (limit === undefined) this.shares.set(ofAllTenants, (limit = ofAllTenants.share(this.localShare)));
-    return { ...counter, limit: limit.forTenant(tenant) };
+    let limit = this.parts.get(unmet);
+    if (limit === undefined) this.parts.set(unmet, (limit = unmet.partOf(this.localShare)));
+    return { ...counter, limit: limit.meet(metBy) };
   }
 }
 

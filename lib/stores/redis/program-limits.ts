@@ -22,7 +22,7 @@ export class ProgramLimits {
     if (known !== undefined) return known;
     const { algorithm, parameters, shadow, blockFor, escalation, carry, tenant, usage } = limit;
     const values: (number | string)[] = scriptNumbersOf(limit, this.now);
-    if (limit.isShared) values.push(tenant?.weight ?? 0, JSON.stringify(tenant?.id ?? ''));
+    if (limit.hasTenants) values.push(tenant?.weight ?? 0, JSON.stringify(tenant?.id ?? ''));
     // One number more than the parameters is the whole of the quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
     if (usage !== undefined) {

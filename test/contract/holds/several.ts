@@ -13,8 +13,8 @@ export function holdsOfSeveral(stage: HoldsStage): void {
   it('settles all that was used, whatever is kept for others', async () => {
     for (const algo of Object.keys(ten)) {
       const limit = new CompiledLimit(ten[algo]!('charge'), { location: 'test', reserveFor: { critical: 0.8 } });
-      const held = await reserve(limit.forPriority('default'), 1);
-      expect((await reserve(limit.forPriority('critical'), 6)).allowed).toBe(true);
+      const held = await reserve(limit.meet({ priority: 'default' }), 1);
+      expect((await reserve(limit.meet({ priority: 'critical' }), 6)).allowed).toBe(true);
       await settle(held, 4);
       expect(await left(limit)).toBe(0);
     }
