@@ -7,7 +7,7 @@ const HERO = {
   name: 'nestjs-sluice',
   text: 'Rate limits that hold',
   tagline:
-    'For NestJS. A route says what it allows; all limits of a request are decided in one atomic call, on Redis or in process.',
+    'For NestJS. Declare limits on routes; one atomic call decides all limits of a request, on Redis or in process.',
   actions: [
     { theme: 'brand', text: 'Get started', link: '/start' },
     { theme: 'alt', text: 'Choose an algorithm', link: '/start#choose-an-algorithm' },
@@ -18,12 +18,12 @@ const HERO = {
 const FEATURES = [
   {
     title: 'All limits, or none',
-    details: 'The limits of a request are one call of one script. All of them allow it, or none of them is charged.',
+    details: 'One script call decides all limits of a request. All of them allow it, or none of them is charged.',
     link: '/start#what-is-decided-together',
   },
   {
-    title: 'Never more than a limit says',
-    details: 'However many processes ask the same Redis at once. A refused request costs nothing.',
+    title: 'Never more than a limit allows',
+    details: 'However many processes share one Redis. A refused request costs nothing.',
     link: '/algorithms/',
   },
   {
@@ -37,13 +37,13 @@ const FEATURES = [
     link: '/start#without-redis-and-when-redis-fails',
   },
   {
-    title: 'Eight algorithms, twice',
+    title: 'The same algorithms, twice',
     details: 'In Lua on Redis and in TypeScript in the process. Without Redis an app needs nothing else.',
     link: '/start#choose-an-algorithm',
   },
   {
     title: 'Seen and changed while it runs',
-    details: 'Why is this customer refused? Ask. Change his rate on all instances within 100 ms, without a deploy.',
+    details: 'See why a customer is refused. Change their rate on all instances within 100 ms, without a deploy.',
     link: '/start#while-the-app-runs',
   },
 ];
