@@ -81,7 +81,6 @@ export type {
   LimitDefinition,
   LimitFunction,
   LimitSpec,
-  RecordedLimitOptions,
   SharedLimitOptions,
   ShareOptions,
 } from './config/limit-definition.js';
@@ -107,7 +106,14 @@ export type {
 export type { LimitQuery, RouteQuery } from './explain/question.js';
 export { formatExplanation } from './explain/format.js';
 export type { AcquireOptions, CreditOptions, ReserveOptions } from './limiter/limiter-options.js';
-export type { DailyUsage, KeyUsage, Usage, UsageExportOptions, UsageRange, UsageTime } from './limiter/usage.js';
+export type {
+  DailyUsage,
+  KeyUsage,
+  Usage,
+  UsageExportOptions,
+  UsageRange,
+  UsageTime,
+} from './features/usage/reading.js';
 export type { LimitCheck } from './limiter/limit-checks.js';
 export { LimiterService } from './nest/limiter.service.js';
 export type { RequestDecision } from './request/request-decision.js';
@@ -181,8 +187,9 @@ export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
 export type { ReservedShares } from './limits/reserve-terms.js';
-export type { UsageOptions, UsageTerms } from './limits/usage-terms.js';
-export type { KeyDays, NamedUnits, TimeRange } from './limits/usage-range.js';
+export type { UsageOptions, UsageTerms } from './features/usage/terms.js';
+export type { RecordedLimitOptions } from './features/usage/usage.js';
+export type { KeyDays, NamedUnits, TimeRange } from './features/usage/range.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
 export type { ClientSocket } from './transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';

@@ -20,11 +20,18 @@ export const read = (file) => strip(text(file));
 /** What stands before the algorithms, and behind them: each uses what the ones before it leave, as its first lines say. */
 const { shared, driver, plain } = JSON.parse(text('fragments.json'));
 
-/** Each fragment of algorithms/ returns what it is made of, and is run only by a call that needs it. */
-const algorithms = () =>
-  readdirSync(new URL('algorithms/', lua))
+/** Each fragment of algorithms/ and of features/ returns what it is made of, and is run only by a call that needs it. */
+const fragmentsOf = (folder) =>
+  readdirSync(new URL(`${folder}/`, lua))
     .toSorted()
-    .map((file) => [file.replace('.lua', ''), read(`algorithms/${file}`)]);
+    .map((file) => [file.replace('.lua', ''), read(`${folder}/${file}`)]);
+
+/** A function that makes the fragment of a name. */
+const makerOf = (what, fragments) => [
+  `local function make_${what}(name)`,
+  ...fragments.flatMap(([name, source]) => [`if name == '${name}' then`, source, 'end']),
+  'end',
+];
 
 /** The names of the algorithms that the fast way knows. */
 export const PLAIN = plain;
@@ -49,9 +56,8 @@ export function composeScript(more = {}) {
     read(`${header}.lua`),
     strip(writeOut(text('plain.lua'), helpers, plainAlgorithms())),
     ...others.map((name) => read(`${name}.lua`)),
-    'local function make_algorithm(name)',
-    ...[...algorithms(), ...added].flatMap(([name, source]) => [`if name == '${name}' then`, source, 'end']),
-    'end',
+    ...makerOf('algorithm', [...fragmentsOf('algorithms'), ...added]),
+    ...makerOf('feature', fragmentsOf('features')),
     'local function run()',
     ...driver.map((name) => read(`driver/${name}.lua`)),
     'end',

@@ -14,19 +14,18 @@
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
 --            limits   their number, then each limit's
---                       algorithm, behind a plus sign if tenants share its units, and behind an at sign before that if it records what it charges, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
+--                       algorithm, behind a plus sign if tenants share its units, and behind an at sign before that if it has features, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
 --                       the number of its steps times -1),
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
 --                       1: they grow with the quota, 2: by what it grew), the quota before the last change,
 --                       number of parameters, parameters, and, if a part of its quota is kept from the requests that meet it
 --                       so, the whole of the quota;
---                       of steps, microseconds after a block until its offences are forgotten, then those of each step.
---                       The last parameters of one that records what it charges are microseconds to keep days, and when today
---                       began and ends
+--                       of steps, microseconds after a block until its offences are forgotten, then those of each step;
+--                       of one that has features, their number, then the name of each, and its parameters
 --            open     the number of keys that more than one check or operation has, or a check beside another key of the same
 --                       limit, and the number of each
---            records  if a limit records what it charges, the number of counters that are, and of each the number of its key, the
---                     numbers of the keys of its record and of the keys that have one, and what stands for it there
+--            features  if a limit has any, for how many counters and features something follows, then of each the number of the
+--                     counter's key, the name of the feature, how many values it has for it, and these: the numbers of keys, and texts
 --            checks   until the end, each check's
 --                       operation, number of entries, entries; an entry is
 --                       the number of its limit, the number of its key, and what the operation needs
@@ -118,6 +117,11 @@
 --                           capacity(limit, state), the most units that fit at once now; credits(limit, state), those that are left; and
 --                           credit(limit, state, units), which adds some. Its fits and retry_after are asked of any cost
 --   history(limit, state, key)      start, end, count of windows, the newest last
+-- A fragment of features/ returns a table:
+--   parameters              the names of the numbers that the limit brings, in their order; its functions find them in `terms`
+--   is_of_another_time(terms)       whether the limit is of another time
+--   charged(terms, beside, units)   a counter is saved that was charged; `beside` are the values that it has for the feature
+--   corrected(terms, beside, difference, charged_at)   the same of a change of what was charged at a time; -1 if that is not known
 -- What plain.lua uses of an algorithm that fragments.json lists as plain are functions that the fragment or its core declares by
 -- `local function`, besides fits, take, remaining, retry_after, reset_after, encode, delay and keep_for:
 --   begin(limit, state, now)           makes the state a fresh one; false if the limit is of another time

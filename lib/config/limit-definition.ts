@@ -3,8 +3,8 @@ import type { AdaptiveOptions } from '../algorithms/adaptive-options.js';
 import type { Anchor, AnchorOption } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
+import type { WithFeatures } from '../features/index.js';
 import type { LimitKey } from '../key-resolvers/index.js';
-import type { UsageOptions } from '../limits/usage-terms.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 
 /** Which tenants share the units of a counter, and in what proportion. */
@@ -49,23 +49,6 @@ export interface SharedLimitOptions {
    */
   share?: ShareOptions;
 }
-
-/** The `usage` option of limits that record the units they charge. */
-export interface RecordedLimitOptions {
-  /**
-   * Records the units that the limit charges each key, by the days of a time zone, in the same call that charges them. Invoices
-   * read them with `Limiter.usage` and `Limiter.exportUsage`. A duration such as `'400d'`, from 1 day to 10 years, is how long a
-   * day can be read after its end; `{ keep, timezone }` also sets whose days are meant. Not for `concurrency` and `adaptive`, nor
-   * with `prefetch`.
-   * @default nothing is recorded
-   */
-  usage?: Duration | UsageOptions;
-}
-
-/** Options of algorithms: all record what they charge, except those that count what is in flight. */
-type Recorded<Options> = Options extends { algo: 'concurrency' }
-  ? Options & { usage?: never }
-  : Options & RecordedLimitOptions;
 
 /** The algorithms whose units can be borrowed: what they count does not depend on their rate. */
 type BorrowingAlgorithm = 'fixed-window' | 'calendar-window' | 'sliding-window' | 'sliding-log';
@@ -135,8 +118,6 @@ export interface AdaptiveLimitOptions extends Omit<
   reserveFor?: never;
   /** Not supported by `adaptive`: it knows priorities, but no tenants. */
   share?: never;
-  /** Not supported by `adaptive`: what is in flight comes back, so units do not add up. */
-  usage?: never;
   /** Not supported by `adaptive`: it counts in one process, and its quota changes. */
   within?: never;
   /** Not supported by `adaptive`: no limit can be within it. */
@@ -155,8 +136,8 @@ export interface AdaptiveLimitOptions extends Omit<
 
 /** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition =
-  | (Anchoring<Recorded<Borrowing<Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>>>>> & CommonLimitOptions)
-  | (Extract<AlgorithmOptions, AdaptiveOptions> & AdaptiveLimitOptions);
+  | (Anchoring<WithFeatures<Borrowing<Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>>>>> & CommonLimitOptions)
+  | (WithFeatures<Extract<AlgorithmOptions, AdaptiveOptions>> & AdaptiveLimitOptions);
 
 /** The options that all limits of an app have unless they set their own. */
 export type LimitDefaults = Omit<

@@ -6,6 +6,14 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { assertHistory, toMs } from '../limits/arguments.js';
 import type { ConsumeOptions, CorrectionOptions, WithinOptions } from '../limits/consume-options.js';
+import {
+  exportOf,
+  type KeyUsage,
+  type Usage,
+  type UsageExportOptions,
+  usageOf,
+  type UsageRange,
+} from '../features/usage/reading.js';
 import { type Counter, withStarts } from '../limits/counter.js';
 import type { Decision } from '../limits/decision.js';
 import type { Rule } from '../rules/rule.js';
@@ -18,7 +26,6 @@ import type { Lease, LeasedDecision } from './lease.js';
 import type { AcquireOptions, CreditOptions, ReserveOptions } from './limiter-options.js';
 import type { Reservation } from './reservation.js';
 import { reserve, settleHeld } from './reserve.js';
-import { exportOf, type KeyUsage, type Usage, type UsageExportOptions, usageOf, type UsageRange } from './usage.js';
 import type { WaitQueues } from './wait-queues.js';
 
 /**

@@ -145,11 +145,11 @@ export class CompiledLimit extends LimitTerms {
 
   /**
    * The same limit with a part of its rate and quota, at least one unit, and no prefetched units: what one of several instances
-   * may allow by itself, and does not record.
+   * may allow by itself, without features.
    */
   partOf(part: number): CompiledLimit {
     if (this.unmet !== this) return this.unmet.partOf(part).meet(this.metBy);
-    const { prefetch: _, carry: _none, usage: _nor, ...settings } = this.settings;
+    const { prefetch: _, carry: _none, features: _nor, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const { ceiling } = settings;
     const own = ceiling !== undefined && { ceiling: Math.max((options as Rated).rate, Math.floor(ceiling * part)) };
@@ -212,7 +212,7 @@ export class CompiledLimit extends LimitTerms {
 
 /** The second version of a limit: like the first in all but its algorithm's options, and in shadow mode. */
 function candidateOf(options: AlgorithmOptions, settings: LimitSettings): CompiledLimit {
-  const { candidate: _, carry: _none, usage: _nor, onStoreError, ...rest } = settings;
+  const { candidate: _, carry: _none, features: _nor, onStoreError, ...rest } = settings;
   return new CompiledLimit(options, {
     ...rest,
     location: `${rest.location}.candidate`,

@@ -4,7 +4,6 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { holdMessages } from '../errors/messages/hold.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
-import { usageMessages } from '../errors/messages/usage.js';
 import { withinMessages } from '../errors/messages/within.js';
 import type { PrefetchTerms } from './limit-settings.js';
 
@@ -41,10 +40,4 @@ export function refuseWithPlan(
 /** What windows have besides their quota, and where they begin for a request, is known of one counter alone. */
 export function refuseWithin(option: string | undefined, location: string): void {
   if (option !== undefined) throw new RateLimitConfigError(withinMessages.withinWith(location, option));
-}
-
-/** What is in flight comes back, so that no units add up. */
-export function refuseToRecord({ name, holding, adapting }: Algorithm, location: string): void {
-  if (holding === undefined && adapting === undefined) return;
-  throw new RateLimitConfigError(usageMessages.notRecorded(location, name));
 }

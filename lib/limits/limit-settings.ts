@@ -1,7 +1,7 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { RateLimitStoreError } from '../errors/errors.js';
+import type { FeatureTerms } from './limit-feature.js';
 import type { ReservedShares } from './reserve-terms.js';
-import type { UsageTerms } from './usage-terms.js';
 
 /** What happens to a limit while its store fails: it counts in process, lets requests pass, or answers 503. */
 export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
@@ -83,8 +83,8 @@ export interface LimitSettings {
   readonly instance?: boolean;
   /** Its units are shared among tenants. */
   readonly shared?: ShareTerms | undefined;
-  /** The units that it charges are recorded by days. */
-  readonly usage?: UsageTerms | undefined;
+  /** What its options say of features. A part of it and a second version have none. */
+  readonly features?: readonly FeatureTerms[] | undefined;
   /** The number of Redis replicas that have to confirm what is charged; none unless given. */
   readonly replicas?: number;
   /** The shares of its quota that are kept for important requests. */

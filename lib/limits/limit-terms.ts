@@ -7,16 +7,10 @@ import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
+import { featuresOf, type LimitFeature } from './limit-feature.js';
 import { knownFor, prefetched, shareParameters, unitsOf, withCeiling, withQuota } from './limit-parameters.js';
-import {
-  refuseForeignOptions,
-  refuseToRecord,
-  refuseWithHold,
-  refuseWithin,
-  refuseWithPlan,
-} from './limit-refusals.js';
+import { refuseForeignOptions, refuseWithHold, refuseWithin, refuseWithPlan } from './limit-refusals.js';
 import type { CarryOver, Escalation, LimitSettings, OnStoreError, PrefetchTerms } from './limit-settings.js';
-import { recordingOf, type UsageRecording } from './usage-terms.js';
 
 /** The share of its quota from which on a limit is near. */
 const NEAR_LIMIT = 0.8;
@@ -70,9 +64,9 @@ export abstract class LimitTerms {
   readonly id: string;
   /** @internal How units of it are held that are reserved; nothing if they cannot be. Each check reads it. */
   readonly hold: HoldTerms | undefined;
-  /** @internal How the units that it charges are recorded by days; nothing if they are not. Each check reads it. */
-  readonly usage: UsageRecording | undefined;
-  /** Tells its record from those of all other limits: its counters may begin anew, or be another algorithm's, and the record goes on. */
+  /** @internal What it has of features; nothing if it has none. Each check reads it. */
+  readonly features: readonly LimitFeature[] | undefined;
+  /** Tells what features keep of it from that of all other limits: its counters may begin anew, or be another algorithm's, and that goes on. */
   readonly recordId: string;
   /** Whether it learns how much fits. Each check reads it. */
   readonly adapts: boolean;
@@ -147,9 +141,6 @@ export abstract class LimitTerms {
     if (this.varies) refuseWithPlan(this.planOption!, this.blockFor, rest.candidate, location);
     if (rest.parent !== undefined) refuseWithin(this.planOption, location);
     if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
-    this.usage = recordingOf(rest.usage);
-    if (this.usage !== undefined) this.hold = knownFor(this.hold, this.usage.keep);
-    if (this.usage !== undefined) refuseToRecord(algorithm, location);
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;
@@ -164,6 +155,8 @@ export abstract class LimitTerms {
     this.recordId = `${place}:${this.name}`;
     this.lineage = `${this.recordId}:${code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
+    this.features = featuresOf(this, rest.features, location);
+    for (const { keepsFor } of this.features ?? []) this.hold = knownFor(this.hold, keepsFor);
   }
 
   /** The option that gives its windows more than their quota, or a beginning of each request's own; nothing if none does. */

@@ -3,11 +3,11 @@ import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit } from '../config/policy.js';
 import { show } from '../errors/wording.js';
+import { featureTerms } from '../features/index.js';
 import { policyMessages } from '../errors/messages/policy.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import { reserveTerms } from '../limits/reserve-terms.js';
-import { usageTerms } from '../limits/usage-terms.js';
 import type { LimitMode } from '../overrides/override.js';
 import { candidateOptions } from '../rules/candidate-options.js';
 import { prefetchTerms } from '../rules/prefetch-terms.js';
@@ -153,7 +153,7 @@ export function tryAlone(
       prefetch,
       shared: plan && { floor: plan.floor },
       reserveFor: reserveTerms(definition, location),
-      usage: usageTerms(definition, location),
+      features: featureTerms(definition, location),
     });
   });
   if (limit === undefined) return;

@@ -5,14 +5,14 @@ import type {
   BorrowingOptions,
   LimitDefaults,
   LimitDefinition,
-  RecordedLimitOptions,
   SharedLimitOptions,
 } from '../config/limit-definition.js';
+import { FEATURE_OPTIONS } from '../features/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 
 /** What a limit of any algorithm may say. */
-export type AllCommonOptions = CommonLimitOptions & SharedLimitOptions & RecordedLimitOptions & BorrowingOptions;
+export type AllCommonOptions = CommonLimitOptions & SharedLimitOptions & BorrowingOptions;
 type CommonOption = keyof AllCommonOptions;
 
 /** The options of every limit, and those that are no algorithm's. */
@@ -23,7 +23,7 @@ export const COMMON: readonly CommonOption[] = [
   'priority',
   'reserveFor',
   'share',
-  'usage',
+  ...(FEATURE_OPTIONS as CommonOption[]),
   'within',
   'ceiling',
   'lends',
@@ -49,7 +49,7 @@ export const COMMON: readonly CommonOption[] = [
 const NO_DEFAULTS: readonly CommonOption[] = [
   'name',
   'share',
-  'usage',
+  ...(FEATURE_OPTIONS as CommonOption[]),
   'prefetch',
   'candidate',
   'reserveFor',
@@ -68,7 +68,7 @@ const ADAPTIVE_DEFAULTS = DEFAULTS.filter(
 );
 
 /** What a limit that adapts cannot have. */
-const NOT_ADAPTIVE = [
+const NOT_ADAPTIVE: readonly CommonOption[] = [
   'count',
   'blockFor',
   'forgetAfter',
@@ -76,12 +76,12 @@ const NOT_ADAPTIVE = [
   'candidate',
   'reserveFor',
   'share',
-  'usage',
+  ...(FEATURE_OPTIONS as CommonOption[]),
   'within',
   'ceiling',
   'lends',
   'replicas',
-] as const;
+];
 
 /** Reads what a limit says, and of what it says nothing, what all of the app have. Their values are checked elsewhere. */
 export function commonOptions(

@@ -10,12 +10,11 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { OnceLogger } from '../errors/once-logger.js';
-import { usageMessages } from '../errors/messages/usage.js';
+import { featureTerms, NAMED_OPTIONS } from '../features/index.js';
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
 import { reserveTerms } from '../limits/reserve-terms.js';
-import { usageTerms } from '../limits/usage-terms.js';
 import type { RedisClient } from '../redis/client.js';
 import { ValueCache } from '../util/value-cache.js';
 import { borrowTerms } from './borrow-terms.js';
@@ -110,7 +109,7 @@ export class RuleCompiler {
     const { phase = needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
-    if (namespace !== '') refuseWhatCodeMustFind({ usage: common.usage, ...options }, location);
+    if (namespace !== '') refuseWhatCodeMustFind({ ...common, ...options }, location);
     const reserveFor = reserveTerms(common, location);
     const settings: Omit<LimitSettings, 'location'> = {
       namespace,
@@ -119,7 +118,7 @@ export class RuleCompiler {
       ...blockTerms(common, location),
       prefetch: prefetchTerms(common, location),
       reserveFor,
-      usage: usageTerms({ ...common, timezone: (options as { timezone?: unknown }).timezone }, location),
+      features: featureTerms({ ...options, ...common }, location),
       replicas: replicaTerms(common, location),
       shared: plan && { floor: plan.floor },
       parent: parentName(common, location),
@@ -176,8 +175,8 @@ export class RuleCompiler {
 
 /** Records are read, and credits added, by the name of a limit that has one everywhere. */
 function refuseWhatCodeMustFind(options: object, location: string): void {
-  for (const option of ['usage', 'credits']) {
+  for (const option of [...NAMED_OPTIONS, 'credits']) {
     if ((options as Record<string, unknown>)[option] === undefined) continue;
-    throw new RateLimitConfigError(usageMessages.noName(location, option));
+    throw new RateLimitConfigError(messages.noName(location, option));
   }
 }

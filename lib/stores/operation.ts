@@ -1,6 +1,6 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import type { Counter } from '../limits/counter.js';
-import type { NamedUnits, TimeRange } from '../limits/usage-range.js';
+import { type FeatureReading, read } from './feature-reading.js';
 import type { LearntRate, Lesson } from './lesson.js';
 import type { Charge, Credit, HeldLease, Refund, Store } from './store.js';
 
@@ -14,7 +14,7 @@ interface Operations {
   readonly learn: { counter: Counter; with: { readonly lesson: Lesson }; answer: LearntRate | undefined };
   readonly credit: { counter: Credit; with: object; answer: number };
   readonly history: { counter: Counter; with: object; answer: WindowCount[] };
-  readonly usage: { counter: Counter; with: { readonly range: TimeRange }; answer: NamedUnits[] };
+  readonly read: { counter: Counter; with: { readonly reading: FeatureReading<unknown> }; answer: unknown };
   readonly blockedFor: { counter: Counter; with: object; answer: number };
 }
 
@@ -97,7 +97,7 @@ const OPERATIONS: { readonly [N in OperationName]: OperationRow<N> } = {
   // Only where credits are kept: an instance that took some by itself would take them twice.
   credit: { frees: true, ask: (store, { counters }) => each(counters, (credit) => store.credit!(credit)) },
   history: { ask: (store, { counters }) => each(counters, (counter) => store.history(counter)) },
-  usage: { ask: (store, { counters, range }) => each(counters, (counter) => store.usage!(counter, range)) },
+  read: { ask: (store, { counters, reading }) => each(counters, async ({ limit }) => read(store, limit, reading)) },
   blockedFor: {
     unmeasured: true,
     ask: (store, { counters }) => each(counters, (counter) => store.blockedFor!(counter)),
@@ -107,6 +107,11 @@ const OPERATIONS: { readonly [N in OperationName]: OperationRow<N> } = {
 /** How layers treat an operation. */
 export function rowOf<N extends OperationName>({ name }: { readonly name: N }): OperationRow<N> {
   return OPERATIONS[name];
+}
+
+/** What metrics call an operation: of one that reads what a feature keeps, the feature says it. */
+export function measuredName(operation: Operation): string {
+  return operation.name === 'read' ? operation.reading.name : operation.name;
 }
 
 /** Whether it only tightens: a lesson that blocks nobody ends nothing, and is learnt where its units are counted. */

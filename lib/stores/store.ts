@@ -1,9 +1,9 @@
 import type { LeaseEnd, WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
+import type { FeatureReading } from './feature-reading.js';
 import type { Lesson, LearntRate } from './lesson.js';
 import type { Decision } from '../limits/decision.js';
-import type { KeyDays, NamedUnits, TimeRange } from '../limits/usage-range.js';
 
 /** Units to take as early as possible: from the future, if the algorithm can say when they will be available. */
 export interface ReserveEntry extends CheckEntry {
@@ -162,22 +162,11 @@ export interface Store {
   /** The windows of a `calendar-window`, or slices of a `sliding-window`, that can still be read; the newest first. */
   history(counter: Counter): Promise<WindowCount[]>;
   /**
-   * The units that a counter of a limit with `usage` was charged, by the days that overlap the range and are kept: only days with
-   * units, the oldest first.
-   * @default nothing is recorded
+   * Reads what a feature keeps of a limit.
+   * @internal
+   * @default it is asked by methods that the feature names
    */
-  usage?(counter: Counter, range: TimeRange): Promise<NamedUnits[]>;
-  /**
-   * The same for all keys of such a limit with any units, in pages of about `batch` keys. No key comes twice. `limitFor` returns
-   * the limit of a key that has another rate.
-   * @default nothing is recorded
-   */
-  usageOf?(
-    limit: CompiledLimit,
-    range: TimeRange,
-    batch: number,
-    limitFor?: (identity: string) => CompiledLimit,
-  ): AsyncIterable<KeyDays[]>;
+  read?<T>(limit: CompiledLimit, reading: FeatureReading<T>): T;
   /**
    * Learns what an upstream reported about the limit that a counter follows. It only ever tightens the counter: it has no more
    * left than the upstream, minus the units that all instances have in flight, and its block never gets shorter. Returns the rate

@@ -8,13 +8,12 @@ export const MAX_WORK = 2500;
 
 /** What holds of a counter take, in checks of a plain one. */
 const HOLDS_WORK = 8;
-/** What a record of usage takes: its day, and its place among the keys. */
-const USAGE_WORK = 9;
 /** What it takes to weigh the ways to borrow. */
 const BORROWING_WORK = 2;
 
 /** How much a check of a limit asks of the server, in checks of a plain counter. */
-export function workOf({ algorithm, parameters, hold, usage, above }: CompiledLimit): number {
-  const work = (algorithm.work?.(parameters) ?? 1) + (usage === undefined ? 0 : USAGE_WORK);
+export function workOf({ algorithm, parameters, hold, features = [], above }: CompiledLimit): number {
+  let work = algorithm.work?.(parameters) ?? 1;
+  for (const { script } of features) work += script.work;
   return work + (hold === undefined ? 0 : HOLDS_WORK) + (above > 0 ? BORROWING_WORK : 0);
 }

@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import { decide } from '../stores/decide.js';
-import { type Operation, type OperationAnswer, type OperationName, rowOf } from '../stores/operation.js';
+import { measuredName, type Operation, type OperationAnswer, type OperationName, rowOf } from '../stores/operation.js';
 import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 import { isOfStarts, type CheckEntry } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
@@ -67,7 +67,7 @@ export class ObservedStore extends StoreLayer {
     // What a counter has beside it has its operations done together with it.
     const isMeasured = rowOf(operation).unmeasured === undefined && !operation.counters.every(isOfStarts);
     const ask = () => super.operate(operation);
-    return metrics === undefined || !isMeasured ? ask() : timed(metrics, operation.name, ask);
+    return metrics === undefined || !isMeasured ? ask() : timed(metrics, measuredName(operation as Operation), ask);
   }
 
   /** Where nothing else is asked, the next measurement tells whether the store is back. */

@@ -2,8 +2,8 @@
 -- doubles: when the units can be used, when they were charged, their ticket or -1, how many they are, and 1 once they were asked for
 -- at a time when they could be used.
 --
--- Uses: CLAIM, PEEK, add, decide, entry_costs, entry_limits, entry_waits, learns_or_claims, milliseconds, mode_of, now,
---   records_usage, reply, size, time_to_live, usage, values
+-- Uses: CLAIM, PEEK, add, decide, entry_costs, entry_limits, entry_waits, has_features, learns_or_claims, milliseconds, mode_of,
+--   note_correction, now, reply, size, time_to_live, values
 -- Leaves: claim_keys, claim_keeps, claims
 
 -- The number of each entry's key of the claim, and for how many microseconds it is kept once its units can be used.
@@ -66,7 +66,7 @@ if learns_or_claims then
       local comes_back = usable_at and gives_back == 1 and is_used == 0
       if comes_back then
         limit.algorithm.give(limit, state, units, ticket, charged_at)
-        if records_usage and limit.keep then usage.correct(state, -units, charged_at) end
+        if has_features then note_correction(limit, state, -units, charged_at) end
       end
       if values[number] then redis.call('DEL', KEYS[number]) end
       values[number] = false

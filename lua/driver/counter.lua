@@ -3,7 +3,8 @@
 -- A state holds what its fragment puts there, and `limit`, `number` (of its key), `kept_alive` and its envelope; and, if it
 -- `stays_open`, whether it was `changed`, and its `reset_after`.
 --
--- Uses: NO_CARRY, carry_over, holds, is_varied, now, records_usage, states, time_to_live, unwrap, usage, values, wrap, write_wrapped
+-- Uses: NO_CARRY, carry_over, has_features, holds, is_varied, now, report_changes, states, time_to_live, unwrap, values, wrap,
+--   write_wrapped
 -- Leaves: close, open, save
 
 local function new_state(limit, number)
@@ -17,7 +18,7 @@ local function new_state(limit, number)
     reset_after = nil,
     envelope = nil,
     blocked_until = nil,
-    usage = nil,
+    changes = nil,
   }
 end
 
@@ -45,7 +46,7 @@ local function save(limit, state, reset_after, changed)
     end
   end
   if algorithm.save then algorithm.save(limit, state, key) end
-  if records_usage and state.usage then usage.save(limit, state) end
+  if state.changes then report_changes(limit, state) end
 end
 
 local function close(state)
@@ -55,7 +56,11 @@ end
 
 -- Reads the state of a counter as it is stored. Says whether the limit is of another time.
 local function read(limit, number, state)
-  if records_usage and limit.keep and (now < limit.day_start or now >= limit.day_end) then return true end
+  if has_features and limit.features then
+    for _, feature in ipairs(limit.features) do
+      if feature:is_of_another_time() then return true end
+    end
+  end
   if is_varied then limit = limit.opened or limit end
   local algorithm, key, of_another_time = limit.algorithm, KEYS[number], nil
   local value, size = values[algorithm.own_type and number + 1 or number], algorithm.encoded_size
@@ -120,7 +125,7 @@ local function open(limit, number)
   if of_another_time then return nil end
   if state.stays_open then
     states[number] = state
-  elseif algorithm.reuses_state and not (is_varied and (limit.opened or limit.hold)) and not (records_usage and limit.keep) then
+  elseif algorithm.reuses_state and not (is_varied and (limit.opened or limit.hold)) and not limit.features then
     limit.reused = state
   end
   return state

@@ -1,7 +1,7 @@
 -- Decides a check: looks at all of its limits first, then charges all of them or none.
 --
--- Uses: add, add_undecided, answer, begin_block, borrow, can_reserve, holds, keep_alive, links, met, now, open, records_usage, save,
---   states, usage, values
+-- Uses: add, add_undecided, answer, begin_block, borrow, can_reserve, has_features, holds, keep_alive, links, met, note_charge, now,
+--   open, save, states, values
 -- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits
 
 -- The entries of the check that is being decided; and what was found of each.
@@ -66,7 +66,7 @@ local function decide(mode, count, times, step)
           end
         elseif allowed then
           algorithm.take(limit, state, cost)
-          if records_usage and limit.keep then usage.charge(state, cost) end
+          if has_features then note_charge(limit, state, cost) end
           changed = true
           if reserves and algorithm.debt_cleared_at then ticket = algorithm.debt_cleared_at(limit, state) end
           if is_held and limit.hold then delay, ticket = 0, holds.hold_units(limit, state, cost) end

@@ -5,7 +5,7 @@
 -- given back then. All are of the same windows: a counter that is written under others may have lost their units, and forgets them. A
 -- state holds `lapsed` until it is saved: those whose units it counts no longer; whether there are `more_lapsed`; and whether it `holds_own`, so that this was looked at.
 --
--- Uses: is_varied, now, records_usage, time_to_live, usage
+-- Uses: has_features, is_varied, note_correction, now, time_to_live
 -- Leaves: holds
 
 local holds
@@ -48,7 +48,7 @@ if is_varied then
   local function change(limit, state, difference, charged_at)
     -- What is kept of the quota for others may have been used, too.
     limit = limit.opened or limit
-    if records_usage and limit.keep then usage.correct(state, difference, charged_at) end
+    if has_features then note_correction(limit, state, difference, charged_at) end
     local algorithm = limit.algorithm
     if not algorithm.counts(limit, state, charged_at, now) then
       if algorithm.correct then algorithm.correct(limit, state, charged_at, difference) end

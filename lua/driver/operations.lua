@@ -1,7 +1,8 @@
 -- What is done with one counter besides checks of it.
 --
 -- Uses: BLOCK, BLOCKED_FOR, CREDIT, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims,
---   has_operations, holds, learn, learn_rate, milliseconds, now, open, records_usage, save, set_block, time_to_live, usage, values
+--   has_features, has_operations, holds, learn, learn_rate, milliseconds, note_charge, note_correction, now, open, save, set_block,
+--   time_to_live, values
 -- Leaves: operate
 
 local operate
@@ -16,7 +17,7 @@ if has_operations then
         return state.lapsed ~= nil
       end
       limit.algorithm.give(limit, state, units, ticket, charged_at)
-      if records_usage and limit.keep then usage.correct(state, -units, charged_at) end
+      if has_features then note_correction(limit, state, -units, charged_at) end
       add(1)
       return true
     end,
@@ -26,7 +27,7 @@ if has_operations then
       local left = (algorithm.remaining_for_all or algorithm.remaining)(limit, state)
       units = max(0, min(units, limit.quota + left))
       algorithm.take(limit, state, units)
-      if records_usage and limit.keep then usage.charge(state, units) end
+      if has_features then note_charge(limit, state, units) end
       add(1)
       return true
     end,

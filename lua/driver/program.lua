@@ -1,9 +1,9 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
--- Uses: fair_share, make_algorithm, now, program, time_to_live_slack, values
+-- Uses: fair_share, make_algorithm, make_feature, now, program, time_to_live_slack, values
 -- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CREDIT, HISTORY, HOLD, LEARN, LEARN_RATE, LINKS,
---   NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, borrows, has_operations, is_varied,
---   learns_or_claims, limits, position, records, records_usage, states
+--   NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, borrows, counter_features, has_features,
+--   has_operations, is_varied, learns_or_claims, limits, position, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
 local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
@@ -14,8 +14,8 @@ local NO_CARRY, PROPORTIONAL = 0, 1
 -- for nothing of these.
 local is_varied = false
 
--- Whether any limit of the call records the units that it charges.
-local records_usage = false
+-- Whether any limit of the call has features.
+local has_features = false
 
 -- Whether some check of the call may borrow. Then its kind is 4 less.
 local borrows = program[1] < -3
@@ -29,10 +29,6 @@ local has_operations, learns_or_claims = program[1] < 0, program[1] < -1
 -- which its units count from those of other options.
 local HOLD_TERMS = { 'hold', 'releases', 'hold_known', 'next_hold', 'hold_windows' }
 
--- What comes last of a limit with `usage`: for how long days are kept, when the one began that holds now, and ends, and the most keys
--- of an index that have a record; 0 for no bound.
-local USAGE_TERMS = { 'keep', 'day_start', 'day_end', 'most_keys' }
-
 -- The number that is read next.
 local position = 5
 
@@ -44,13 +40,28 @@ end
 time_to_live_slack = program[3]
 
 -- Only what the call needs is made: to make all algorithms takes longer than to decide a check.
-local algorithms = {}
+local algorithms, features = {}, {}
 local limits = {}
+
+-- What a limit has of features, each its hooks and the numbers of the limit by their names.
+local function read_features()
+  local found = {}
+  for i = 1, program[position] do
+    local name = program[position + 1]
+    local hooks = features[name] or make_feature(name)
+    features[name] = hooks
+    local feature = setmetatable({ name = name }, { __index = hooks })
+    for each, parameter in ipairs(hooks.parameters) do feature[parameter] = program[position + 1 + each] end
+    position, found[i] = position + 1 + #hooks.parameters, feature
+  end
+  position = position + 1
+  return found
+end
 for number = 1, program[4] do
   local name = program[position]
-  -- A name behind an at sign is that of a limit with `usage`.
-  local recorded = string.match(name, '^@(.*)')
-  name, records_usage = recorded or name, records_usage or recorded ~= nil
+  -- A name behind an at sign is that of a limit with features.
+  local featured = string.match(name, '^@(.*)')
+  name, has_features = featured or name, has_features or featured ~= nil
   local algorithm = algorithms[name]
   if not algorithm then
     -- A name behind a plus sign is that of an algorithm whose units tenants share.
@@ -76,11 +87,6 @@ for number = 1, program[4] do
   local parameters = algorithm.parameters
   position = position + 6
   local known, count = #parameters, program[position]
-  if recorded then
-    count = count - #USAGE_TERMS
-    for i, name in ipairs(USAGE_TERMS) do limit[name] = program[position + count + i] end
-    limit.plain_size = nil
-  end
   for i = 1, count do
     local name = parameters[i] or (count - known >= #HOLD_TERMS and HOLD_TERMS[i - known] or 'whole')
     limit[name] = program[position + i]
@@ -98,6 +104,7 @@ for number = 1, program[4] do
     limit.steps, limit.block_for, limit.forget_after = steps, steps[1], program[position]
     position = position + 1 + #steps
   end
+  if featured then limit.features, limit.plain_size = read_features(), nil end
   limits[number] = limit
 end
 
@@ -107,14 +114,17 @@ local states = {}
 for i = 1, program[position] do states[program[position + i]] = false end
 position = position + 1 + program[position]
 
--- Where what counters of limits with `usage` are charged is recorded, by the numbers of their keys: the numbers of two more keys, and
--- what stands for the counter in the second one.
-local records = {}
-if records_usage then
-  for i = position + 1, position + 4 * program[position], 4 do
-    records[program[i]] = { days = program[i + 1], index = program[i + 2], member = program[i + 3] }
+-- What counters have for features, by the numbers of their keys and the names of the features: numbers of keys, and texts.
+local counter_features = {}
+if has_features then
+  local count = program[position]
+  position = position + 1
+  for _ = 1, count do
+    local number, name, size = program[position], program[position + 1], program[position + 2]
+    counter_features[number] = counter_features[number] or {}
+    counter_features[number][name] = { unpack(program, position + 3, position + 2 + size) }
+    position = position + 3 + size
   end
-  position = position + 1 + 4 * program[position]
 end
 
 -- Strings only: MGET answers nil for a key of another type, and a fragment reads that one itself.

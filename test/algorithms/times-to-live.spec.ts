@@ -12,7 +12,7 @@ import {
   type StoreDecision,
 } from '../../lib/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { extraKeysOf, holdsKeyOf, keyOf } from '../../lib/stores/redis/keys.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import {
@@ -49,7 +49,7 @@ const settings = fc.record({
   blocks: anyBlocks,
   carry: fc.constantFrom(undefined, undefined, 'proportional' as const, 'additive' as const),
   reserveFor: fc.constantFrom(undefined, undefined, { critical: 0.3 }),
-  usage: fc.constantFrom(undefined, undefined, usageTerms({ usage: { keep: '30d' } }, 'test')),
+  features: fc.constantFrom(undefined, undefined, featureTerms({ usage: { keep: '30d' } }, 'test')),
 });
 
 function definitionsOf(options: fc.Arbitrary<unknown>): Definitions {
@@ -63,7 +63,7 @@ function definitionsOf(options: fc.Arbitrary<unknown>): Definitions {
         ...('hold' in options || 'rollover' in options || options.algo === 'budget'
           ? {}
           : blocksOf(options, terms.blocks)),
-        ...(options.algo !== 'concurrency' && { reserveFor: terms.reserveFor, usage: terms.usage }),
+        ...(options.algo !== 'concurrency' && { reserveFor: terms.reserveFor, features: terms.features }),
         carry: terms.carry && before && { mode: terms.carry, quotaBefore: before.quota },
       });
     const before = each(one, first);

@@ -7,7 +7,8 @@ import {
   type Refund,
   type StoreDecision,
 } from '../../lib/index.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { unitsOf } from '../../lib/features/usage/stores.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
 
 const identity = 'ip:203.0.113.7';
@@ -116,17 +117,17 @@ describe('the stores under an InstanceScopeStore', () => {
 
   it('have the credits, the usage, the blocks and what is learnt of the limits that they count', async () => {
     const quotas = { algo: 'calendar-window', rate: 2, period: 'month', credits: true } as const;
-    const usage = usageTerms({ usage: '30d' }, 'test');
+    const features = featureTerms({ usage: '30d' }, 'test');
     for (const instance of [true, false]) {
-      const plan = new CompiledLimit(quotas, { location: 'test', name: 'plan', instance, usage });
+      const plan = new CompiledLimit(quotas, { location: 'test', name: 'plan', instance, features });
       const [there, elsewhere] = instance ? [mine, inner] : [inner, mine];
       const counter = { limit: plan, identity: `user:${there === mine}` };
       expect(await store.credit!({ ...counter, units: 5 })).toBe(5);
       await store.check([{ entries: [{ ...counter, cost: 4 }] }]);
       const range = { from: -Infinity, to: Infinity };
-      expect(await store.usage!(counter, range)).toMatchObject([{ units: 4 }]);
-      expect(await store.usage!(counter, range)).toEqual(await there.usage(counter, range));
-      expect(await elsewhere.usage(counter, range)).toEqual([]);
+      expect(await unitsOf(store, counter, range)).toMatchObject([{ units: 4 }]);
+      expect(await unitsOf(store, counter, range)).toEqual(await unitsOf(there, counter, range));
+      expect(await unitsOf(elsewhere, counter, range)).toEqual([]);
 
       const learning = instance ? own(9) : shared(9);
       const learnt = { limit: learning, identity };

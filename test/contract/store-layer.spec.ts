@@ -5,7 +5,7 @@ import type { Operation, OperationAnswer, OperationName } from '../../lib/stores
 import { ask, compile } from '../support/stores.js';
 
 /** What a store may do or not. */
-const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'usage', 'usageOf', 'credit', 'learn'] as const;
+const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'credit', 'learn'] as const;
 
 class Plain extends StoreLayer {}
 
@@ -28,7 +28,7 @@ describe('a layer', () => {
     const check = { entries: ['entry'] };
     expect(await layer['check']!([check])).toEqual([['decision']]);
     const one = ['reserve', 'refund', 'penalize', 'renew', 'reset', 'history', 'nodeOf', 'hasNode', 'blockedFor'];
-    const several = ['block', 'usage', 'usageOf', 'learn'];
+    const several = ['block', 'read', 'learn'];
     for (const name of [...one, 'credit']) expect(await layer[name]!('given')).toBe(name);
     for (const name of several) expect(await layer[name]!('given', 5)).toBe(name);
     await layer['open']!();

@@ -11,6 +11,7 @@ const LAYERS = [
   'limits',
   'redis',
   'stores',
+  'features',
   'telemetry',
   'http',
   'transports',

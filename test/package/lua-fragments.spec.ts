@@ -34,20 +34,23 @@ const GLOBALS = new Set(
     ' ',
   ),
 );
-/** The composed script declares the first one itself; the second one stands for each algorithm that the fast way knows. */
-const COMPOSED = ['make_algorithm', 'algorithm'];
+/** The composed script declares the first two itself; the third one stands for each algorithm that the fast way knows. */
+const COMPOSED = ['make_algorithm', 'make_feature', 'algorithm'];
 /** The fragments that the fast way uses come before it. */
 const HELPERS = 3;
 
 const read = (file: string) => readFileSync(`lua/${file}.lua`, 'utf8');
 const order = JSON.parse(readFileSync('lua/fragments.json', 'utf8')) as Record<'shared' | 'driver' | 'plain', string[]>;
-const algorithmFiles = readdirSync('lua/algorithms').map((file) => `algorithms/${file.replace('.lua', '')}`);
+const filesOf = (folder: string) => readdirSync(`lua/${folder}`).map((file) => `${folder}/${file.replace('.lua', '')}`);
+const algorithmFiles = filesOf('algorithms');
+const featureFiles = filesOf('features');
 /** In the order in which they are composed. */
 const fragments = [
   ...order.shared.slice(0, HELPERS),
   'plain',
   ...order.shared.slice(HELPERS),
   ...algorithmFiles,
+  ...featureFiles,
   ...order.driver.map((name) => `driver/${name}`),
 ];
 

@@ -7,7 +7,8 @@ import {
   type Refund,
   type Store,
 } from '../../lib/index.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { unitsOf } from '../../lib/features/usage/stores.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import { expectEqual } from '../support/property-runs.js';
 import { freshPrefix, ManualClock } from '../support/stores.js';
@@ -117,7 +118,7 @@ export class PlanStage {
     return new CompiledLimit(options as unknown as AlgorithmOptions, {
       location: 'test',
       name: 'plan',
-      usage: usageTerms({ usage: '400d' }, 'test'),
+      features: featureTerms({ usage: '400d' }, 'test'),
     });
   }
 
@@ -276,7 +277,7 @@ export class PlanStage {
         windows.map(() => model.history()),
       );
     }
-    const usage = await this.each((store) => store.usage!(counter, { from: -Infinity, to: Infinity }));
+    const usage = await this.each((store) => unitsOf(store, counter, { from: -Infinity, to: Infinity }));
     expectEqual(
       usage,
       usage.map(() => model.usage()),

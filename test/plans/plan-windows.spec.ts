@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Refund, type Store } from '../../lib/index.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { unitsOf } from '../../lib/features/usage/stores.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
@@ -252,13 +253,13 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
 
   it('is as silent as before where somebody asks what was used', async () => {
     const { store, consume, peek, days } = stage();
-    const usage = usageTerms({ usage: '40d' }, 'test');
-    const limit = plan({ hold: '1h', onLapse: 'release' }, { usage });
+    const features = featureTerms({ usage: '40d' }, 'test');
+    const limit = plan({ hold: '1h', onLapse: 'release' }, { features });
     const range = { from: -Infinity, to: Infinity };
     await consume(limit, 1);
     for (let i = 0; i < 4; i++) {
       days(1);
-      await store.usage!({ limit, identity }, range);
+      await unitsOf(store, { limit, identity }, range);
     }
     expect(await peek(limit)).toMatchObject({ quota: 10, remaining: 10 });
   });

@@ -43,8 +43,9 @@ describe('the JSON Schema of policies', () => {
   });
 
   it('knows every property of the type of limits', () => {
-    const statements = ['common-limit-options.ts', 'limit-definition.ts'].flatMap((name) => {
-      const path = join(PACKAGE_FOLDER, 'lib/config', name);
+    const files = ['config/common-limit-options.ts', 'config/limit-definition.ts', 'features/usage/usage.ts'];
+    const statements = files.flatMap((name) => {
+      const path = join(PACKAGE_FOLDER, 'lib', name);
       return [...ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest).statements];
     });
     const names = statements

@@ -9,7 +9,7 @@ import {
   RateLimitModule,
   RedisStore,
 } from '../../lib/index.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
@@ -251,7 +251,7 @@ describe('calls are cut by their work', () => {
     const recorded = new CompiledLimit(options, {
       location: 'test',
       name: 'recorded',
-      usage: usageTerms({ usage: '400d' }, 'test'),
+      features: featureTerms({ usage: '400d' }, 'test'),
     });
     const shared = new CompiledLimit(options, { location: 'test', name: 'shared', shared: { floor: 0 } });
     const counts = [];

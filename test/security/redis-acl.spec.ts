@@ -10,9 +10,10 @@ import {
   RedisStore,
   type StoreDecision,
 } from '../../lib/index.js';
+import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { connect, createClient } from '../../lib/redis/client.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { OVERRIDES_SCRIPT } from '../../lib/overrides/overrides-script.generated.js';
@@ -114,9 +115,9 @@ async function useScript(url: string): Promise<void> {
       await store.reset([counter]);
     }
     // Days that go, that come back with the clock, and units that are given back.
-    const usage = usageTerms({ usage: '2d' }, 'test');
+    const features = featureTerms({ usage: '2d' }, 'test');
     const recorded = {
-      limit: new CompiledLimit(limits['gcra']!, { location: 'test', name: 'recorded', usage }),
+      limit: new CompiledLimit(limits['gcra']!, { location: 'test', name: 'recorded', features }),
       identity: 'user:6',
     };
     for (const hours of [0, 24, -24, 24 * 9, 0]) {
@@ -126,8 +127,8 @@ async function useScript(url: string): Promise<void> {
       await ask(store, recorded.limit, { identity: recorded.identity });
     }
     const range = { from: -Infinity, to: Infinity };
-    await store.usage(recorded, range);
-    for await (const page of store.usageOf(recorded.limit, range, 500)) expect(page.length).toBeLessThanOrEqual(1);
+    await unitsOf(store, recorded, range);
+    for await (const page of pagesOf(store, recorded.limit, range, 500)) expect(page.length).toBeLessThanOrEqual(1);
     // So many holds that the oldest are forgotten.
     const spent = {
       limit: compile({ algo: 'budget', limit: 2000, period: 'year', hold: '1s' }, 'spent'),
@@ -149,10 +150,10 @@ async function useScript(url: string): Promise<void> {
     const [[held]] = (await store.check([{ ...hold, entries: [{ ...emptied, cost: 1 }] }])) as [[StoreDecision]];
     await store.refund([{ ...emptied, units: 1, ticket: held.ticket, chargedAt: held.chargedAt, actual: 0 }]);
     // Keys of which no record is kept.
-    const bounded = usageTerms({ usage: { keep: '2d', maxKeys: 1 } }, 'test');
-    const full = new CompiledLimit(limits['gcra']!, { location: 'test', name: 'full', usage: bounded });
+    const bounded = featureTerms({ usage: { keep: '2d', maxKeys: 1 } }, 'test');
+    const full = new CompiledLimit(limits['gcra']!, { location: 'test', name: 'full', features: bounded });
     for (let count = 0; count < 6; count++) await ask(store, full, { identity: `{user:8}:${count}` });
-    await store.usage({ limit: full, identity: '{user:8}:5' }, range);
+    await unitsOf(store, { limit: full, identity: '{user:8}:5' }, range);
     // More leases than are looked at at once have ended, and the last one is released.
     const many = compile({ algo: 'concurrency', limit: 1000, ttl: '1m' }, 'many');
     const entry = { limit: many, identity: 'user:4', cost: 1 };

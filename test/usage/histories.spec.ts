@@ -10,8 +10,9 @@ import {
   type Store,
   type TimeRange,
 } from '../../lib/index.js';
+import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { Calendar } from '../../lib/algorithms/calendar.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
@@ -56,16 +57,16 @@ const exported = fc.integer({ min: 0, max: 4 }).map((number) => number === 0);
 type Steps = ReturnType<typeof step> extends fc.Arbitrary<infer T> ? T[] : never;
 
 function limitOf(options: AlgorithmOptions, zone: string): CompiledLimit {
-  const usage = usageTerms({ usage: { keep: '900d', timezone: zone } }, 'test');
-  return new CompiledLimit(options, { location: 'test', name: 'api', usage });
+  const features = featureTerms({ usage: { keep: '900d', timezone: zone } }, 'test');
+  return new CompiledLimit(options, { location: 'test', name: 'api', features });
 }
 
 /** What a store says was charged, of each key; and by an export, if there is one. */
 async function toldBy(store: Store, limit: CompiledLimit, exports: boolean) {
-  const usage = await Promise.all(KEYS.map((identity) => store.usage!({ limit, identity }, ALL)));
+  const usage = await Promise.all(KEYS.map((identity) => unitsOf(store, { limit, identity }, ALL)));
   if (!exports) return usage;
   const exported: string[] = [];
-  for await (const page of store.usageOf!(limit, ALL, 500)) {
+  for await (const page of pagesOf(store, limit, ALL, 500)) {
     for (const { days } of page) exported.push(...days.map(({ day, units }) => `${day} ${units}`));
   }
   const expected = usage.flat().map(({ day, units }) => `${day} ${units}`);

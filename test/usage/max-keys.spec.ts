@@ -2,8 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import calculateSlot from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { moduleLogger } from '../../lib/errors/logger.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { ask, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
 const DAY_MS = 86_400_000;
@@ -12,16 +13,16 @@ const ALL = { from: -Infinity, to: Infinity };
 const recorded = (usage: object) =>
   new CompiledLimit(
     { algo: 'fixed-window', rate: 1000, interval: '1h' },
-    { location: 'test', name: 'api', usage: usageTerms({ usage }, 'test') },
+    { location: 'test', name: 'api', features: featureTerms({ usage }, 'test') },
   );
 const limit = recorded({ keep: '2d', maxKeys: 3 });
 
 const told = async (store: Store, identity: string, of = limit) =>
-  (await store.usage!({ limit: of, identity }, ALL)).reduce((sum, { units }) => sum + units, 0);
+  (await unitsOf(store, { limit: of, identity }, ALL)).reduce((sum, { units }) => sum + units, 0);
 
 const exported = async (store: Store, of = limit) => {
   const keys: string[] = [];
-  for await (const page of store.usageOf!(of, ALL, 500)) keys.push(...page.map(({ key }) => key));
+  for await (const page of pagesOf(store, of, ALL, 500)) keys.push(...page.map(({ key }) => key));
   return keys.toSorted();
 };
 

@@ -12,7 +12,8 @@ import {
   type Store,
   type TimeRange,
 } from '../../lib/index.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { isPlainCheck } from '../../lib/stores/redis/plain-checks.js';
@@ -28,18 +29,18 @@ const DAY_MS = 86_400_000;
 const identity = 'user:42';
 
 function recorded(options: AlgorithmOptions, usage: unknown = '400d'): CompiledLimit {
-  return new CompiledLimit(options, { location: 'test', name: 'api', usage: usageTerms({ usage }, 'test') });
+  return new CompiledLimit(options, { location: 'test', name: 'api', features: featureTerms({ usage }, 'test') });
 }
 
 const limit = recorded({ algo: 'fixed-window', rate: 1000, interval: '1h' });
-const usage = (store: Store, who = identity, of = limit) => store.usage!({ limit: of, identity: who }, ALL);
+const usage = (store: Store, who = identity, of = limit) => unitsOf(store, { limit: of, identity: who }, ALL);
 const totalOf = async (store: Store, who?: string) =>
   (await usage(store, who)).reduce((sum, { units }) => sum + units, 0);
 
 /** The total of each key of an export. */
 async function exported(store: Store, of = limit, batch = 500): Promise<Map<string, number>> {
   const totals = new Map<string, number>();
-  for await (const page of store.usageOf!(of, ALL, batch)) {
+  for await (const page of pagesOf(store, of, ALL, batch)) {
     for (const { key, days } of page) {
       expect(totals.has(key)).toBe(false);
       totals.set(
@@ -162,7 +163,7 @@ describe('usage on Redis', () => {
     expect(days).toHaveLength(500);
     const to = clock.micros;
     for (const from of [to - 3 * DAY_MS * 1000, to - 400 * DAY_MS * 1000]) {
-      const some = await store.usage({ limit: long, identity }, { from, to });
+      const some = await unitsOf(store, { limit: long, identity }, { from, to });
       expect(some).toEqual(days.slice(-some.length));
     }
   });

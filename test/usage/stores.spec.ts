@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, CompiledLimit, type Store, type TimeRange } from '../../lib/index.js';
-import { usageTerms } from '../../lib/limits/usage-terms.js';
+import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { refundOf } from '../../lib/stores/store-decision.js';
 import { ask, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 
@@ -13,7 +14,7 @@ function recorded(options: AlgorithmOptions, usage: unknown = '400d', more: obje
   return new CompiledLimit(options, {
     location: 'test',
     name: 'api',
-    usage: usageTerms({ usage, ...options }, 'test'),
+    features: featureTerms({ usage, ...options }, 'test'),
     ...more,
   });
 }
@@ -23,7 +24,7 @@ const window: AlgorithmOptions = { algo: 'fixed-window', rate: 100, interval: '1
 /** All rows of an export, sorted by day and key. */
 async function rowsOf(store: Store, limit: CompiledLimit, range = ALL, batch = 100): Promise<string[]> {
   const rows: string[] = [];
-  for await (const page of store.usageOf!(limit, range, batch)) {
+  for await (const page of pagesOf(store, limit, range, batch)) {
     for (const { key, days } of page) for (const { day, units } of days) rows.push(`${day} ${key} ${units}`);
   }
   return rows.toSorted();
@@ -44,7 +45,7 @@ describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => 
     store = storeKinds[kind]!(clock, redis);
   });
 
-  const usage = (limit: CompiledLimit, range = ALL, who = identity) => store.usage!({ limit, identity: who }, range);
+  const usage = (limit: CompiledLimit, range = ALL, who = identity) => unitsOf(store, { limit, identity: who }, range);
 
   it.each<AlgorithmOptions>([
     window,

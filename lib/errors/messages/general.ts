@@ -34,6 +34,9 @@ export const messages = {
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : "none is defined; add it to 'define'"),
   twice: (location: string, name: string) =>
     `${location}: two limits are named '${name}', wants a different 'name' for each limit of one place`,
+  noName: (location: string, option: string) =>
+    `${location}: option '${option}' is of no use here, wants it of a limit of 'define', forFeature or a policy: only those are found by ` +
+    'name by code that reads or adds units',
   noNamespace: (location: string) =>
     `${location}: nothing that stays the same over builds tells its counters from those of others, wants ` +
     "@RateLimit.namespace('<a name of its own>')",

@@ -1,5 +1,5 @@
 /**
- * Every message of the package, by topic. Code imports the file of its topic, since loading all of them here would cost
+ * Every message of the package, by topic, except those of a feature, which stand in its folder of `lib/features/`. Code imports the file of its topic, since loading all of them here would cost
  * each app the messages of the entry points that it does not use.
  */
 export { askMessages } from './ask.js'; // limits that calls to others' APIs and jobs name in their options
@@ -17,7 +17,6 @@ export { policyMessages } from './policy.js'; // policies: what is wrong in one,
 export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
 export { replicaMessages } from './replica.js'; // `replicas`
 export { shareMessages } from './share.js'; // `share`
-export { usageMessages } from './usage.js'; // `usage`
 export { waitMessages } from './wait.js'; // calls that wait for units
 export { warmUpMessages } from './warm-up.js'; // `warmUp`
 export { withinMessages } from './within.js'; // `within`

@@ -22,8 +22,6 @@ export const withinMessages = {
     `${location}: option 'within' makes more than ${most} levels, wants at most ${most}`,
   withinWith: (location: string, other: string) =>
     `${location}: options 'within' and '${other}' exclude each other, wants one of them`,
-  withinAndUsage: (location: string) =>
-    `${location}: options 'within' and 'usage' exclude each other, wants 'usage' on the outermost limit, which is within no other`,
   parentWith: (location: string, parent: string, other: string) =>
     `${location}: option 'within' is '${parent}', which has the option '${other}', wants a limit without it`,
   hasOthersWithin: (location: string, name: string, option: string) =>

@@ -171,8 +171,8 @@ export class FallbackStore extends StoreLayer {
    * process, so that it is the limit as it was declared; and nothing is recorded there, which would not be found later.
    */
   private partOf<C extends Counter>(counter: C): C {
-    const { unmet, prefetch, metBy, usage } = counter.limit;
-    if (this.localShare === 1 && prefetch === undefined && usage === undefined) return counter;
+    const { unmet, prefetch, metBy, features } = counter.limit;
+    if (this.localShare === 1 && prefetch === undefined && features === undefined) return counter;
     let limit = this.parts.get(unmet);
     if (limit === undefined) this.parts.set(unmet, (limit = unmet.partOf(this.localShare)));
     return { ...counter, limit: limit.meet(metBy) };

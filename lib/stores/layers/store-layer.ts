@@ -1,8 +1,8 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { decide, decided, DirectStore, operate } from '../decide.js';
+import { type FeatureReading, read } from '../feature-reading.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type {
@@ -18,7 +18,7 @@ import type {
 } from '../store.js';
 
 /** What not every store can do: a layer can do it if the store below can. */
-const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'usage', 'usageOf', 'credit', 'learn'] as const;
+const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'credit', 'learn'] as const;
 
 /** A store around another one. All that it is asked comes to `decide` or `operate`: a layer overrides these, for what it changes. */
 export abstract class StoreLayer extends DirectStore implements Store {
@@ -97,12 +97,10 @@ export abstract class StoreLayer extends DirectStore implements Store {
     return this.operate({ name: 'history', counters: [counter] });
   }
 
-  usage?(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    return this.operate({ name: 'usage', counters: [counter], range });
-  }
-
-  usageOf?(...asked: Parameters<NonNullable<Store['usageOf']>>): AsyncIterable<KeyDays[]> {
-    return this.storeOf(asked[0]).usageOf!(...asked);
+  read<T>(limit: CompiledLimit, reading: FeatureReading<T>): T {
+    const { counter } = reading;
+    if (counter === undefined) return read(this.storeOf(limit), limit, reading);
+    return this.operate({ name: 'read', counters: [counter], reading }) as T;
   }
 
   learn?(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {

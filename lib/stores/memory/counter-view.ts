@@ -3,12 +3,12 @@ import { inProportion } from '../../algorithms/scale.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { withQuota } from '../../limits/limit-parameters.js';
 import { type Counter, lineageId } from '../../limits/counter.js';
+import type { Correction } from '../../limits/limit-feature.js';
 import { type Block, blockAt, nextBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import type { HeldUnits, Holds } from './held-units.js';
 import { releaseLapsed } from './holding.js';
 import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
-import type { Correction } from './usage-corrections.js';
 
 const NONE: readonly HeldUnits[] = [];
 
@@ -29,7 +29,7 @@ export class View implements Counter {
   /** Units that are held; and those whose hold has lapsed, which the state counts no longer. */
   holds: Holds | undefined;
   lapsed: readonly HeldUnits[] = NONE;
-  /** Changes of what it was charged before, of a limit with `usage`; they are recorded when it is stored. */
+  /** Changes of what it was charged before, of a limit with features: they are called with these when it is stored. */
   corrections: Correction[] | undefined;
   /** What a check asks for, and whether it fits. */
   cost = 0;

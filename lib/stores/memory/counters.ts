@@ -9,9 +9,8 @@ import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, noteRefusal, tellAsker, toMs } from './evaluation.js';
 import { forgetOthers, holdUnits } from './holding.js';
+import type { KeptByFeatures } from './kept-by-features.js';
 import { type Entry, keyOf } from './limit-counters.js';
-import type { Correction } from './usage-corrections.js';
-import type { UsageRecords } from './usage-records.js';
 
 /** What a check does besides deciding. */
 export interface CheckMode {
@@ -46,8 +45,8 @@ export class Counters {
     private readonly slackMs: number,
     /** How busy the process is, for limits that adapt. */
     private readonly load: ProcessLoad,
-    /** What limits with `usage` are charged. */
-    private readonly usage: UsageRecords,
+    /** What features keep besides the counters. */
+    private readonly features: KeptByFeatures,
   ) {}
 
   /** Looks at all limits first, then charges all or none. */
@@ -96,7 +95,7 @@ export class Counters {
     }
     if (holds && charged && limit.hold !== undefined) decision.ticket = holdUnits(view);
     const noted = !view.allowed && !looks && noteRefusal(view);
-    if (charged && limit.usage !== undefined) this.chargeRecord(view, cost);
+    if (charged && limit.features !== undefined) this.features.charged(view, cost, state.now);
     if (charged || refusedFirst || noted || (state.migrated && !looks)) this.store(view, reset);
     else {
       if (view.stored !== undefined) {
@@ -112,7 +111,7 @@ export class Counters {
   store(view: View, reset = view.limit.algorithm.resetAfter(view.limit.parameters, view.state)): void {
     if (view.holds !== undefined) forgetOthers(view);
     const { limit, counters, state, stored, reused, holds, corrections } = view;
-    if (corrections !== undefined) this.correctRecord(view, corrections);
+    if (corrections !== undefined) this.features.stored(view, state.now);
     const block = view.block ?? view.past;
     const { algorithm, parameters, carry } = limit;
     const saved = algorithm.save(parameters, state);
@@ -144,18 +143,6 @@ export class Counters {
     this.table.keep(limit, entry);
     // What `save` makes anew may refer to what was stored before.
     if (saved === state) counters.reuse(algorithm, before);
-  }
-
-  /** Records units that a counter is charged, behind what was noted of it before. */
-  chargeRecord(view: View, units: number): void {
-    const { corrections, state } = view;
-    if (corrections !== undefined) this.correctRecord(view, corrections);
-    this.usage.charge(view, units, state.now);
-  }
-
-  private correctRecord(view: View, corrections: readonly Correction[]): void {
-    view.corrections = undefined;
-    for (const correction of corrections) this.usage.correct(view, correction, view.state.now);
   }
 
   /** Forgets all counters. */

@@ -1,13 +1,15 @@
 import { newIdentifier } from '../../algorithms/identifier.js';
 import type { State } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { Correction } from '../../limits/limit-feature.js';
 import type { Refund } from '../store.js';
 import { type HeldUnits, Holds, MOST_AT_ONCE, MOST_WHERE_CHARGED } from './held-units.js';
-import { type Correction, noteCorrection } from './usage-corrections.js';
+import { noteCorrection } from './kept-by-features.js';
 
 /** What holds need of the view of a counter. */
 interface View {
   readonly limit: CompiledLimit;
+  readonly identity: string;
   readonly state: State;
   readonly cost: number;
   holds: Holds | undefined;

@@ -4,9 +4,9 @@ import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type Counter, counterId, lineageId, startsOf } from '../../limits/counter.js';
-import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
+import type { FeatureReading } from '../feature-reading.js';
 import { isHold } from '../store-decision.js';
 import {
   type Charge,
@@ -26,13 +26,11 @@ import { viewOf } from './counter-view.js';
 import { Counters } from './counters.js';
 import { toMs } from './evaluation.js';
 import { settleHold } from './holding.js';
+import { KeptByFeatures, noteCorrection } from './kept-by-features.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { LearntRates } from './learnt-rates.js';
 import { Reservations } from './reservations.js';
-import { noteCorrection } from './usage-corrections.js';
-import { releaseAllLapsed, UsageReader } from './usage-reader.js';
-import { UsageRecords } from './usage-records.js';
 
 /** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
@@ -69,12 +67,11 @@ export interface MemoryStoreOptions {
 export class MemoryStore extends DirectStore implements Store {
   private readonly table: CounterTable;
   private readonly counters: Counters;
-  private readonly records: UsageRecords;
+  private readonly features: KeptByFeatures;
   private readonly learning = new Learning();
   private readonly rates = new LearntRates();
   private readonly meter = new ProcessMeter();
   private readonly reservations: Reservations;
-  private readonly usageReader: UsageReader;
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
 
@@ -94,10 +91,9 @@ export class MemoryStore extends DirectStore implements Store {
     } = options;
     this.clock = clock;
     this.table = new CounterTable(maxKeys, maxBytes, clock);
-    this.records = new UsageRecords(maxKeys, maxBytes);
-    this.counters = new Counters(this.table, slackMs, load, this.records);
+    this.features = new KeptByFeatures({ maxKeys, maxBytes });
+    this.counters = new Counters(this.table, slackMs, load, this.features);
     this.reservations = new Reservations(this.table, this.counters, load);
-    this.usageReader = new UsageReader(this.table, this.counters, this.records, clock);
   }
 
   /** The number of counters. */
@@ -179,7 +175,7 @@ export class MemoryStore extends DirectStore implements Store {
     const left = algorithm.remainingForAll?.(parameters, view.state) ?? algorithm.remaining(parameters, view.state);
     const units = Math.max(0, Math.min(charge.units, parameters.quota + left));
     algorithm.take(parameters, view.state, units);
-    if (whole.usage !== undefined) this.counters.chargeRecord(view, units);
+    this.features.charged(view, units, view.state.now);
     this.counters.store(view);
     return Promise.resolve();
   }
@@ -213,9 +209,8 @@ export class MemoryStore extends DirectStore implements Store {
     for (const counter of counters) {
       const { limit, identity } = counter;
       const key = counterId(limit, identity);
-      // What had lapsed by now is not billed.
-      if (limit.usage !== undefined || limit.takesCredits)
-        releaseAllLapsed(this.table, this.counters, counter, this.clock());
+      // What had lapsed by now came back.
+      if (limit.features !== undefined || limit.takesCredits) this.releaseLapsed(counter);
       // Credits that came back, by a lapse or another rate, are noted at the counter only.
       if (limit.takesCredits) this.addCredits({ ...counter, units: 0 }, this.clock());
       this.table.forget(limit, identity);
@@ -233,22 +228,23 @@ export class MemoryStore extends DirectStore implements Store {
       );
     }
     const now = this.clock();
-    releaseAllLapsed(this.table, this.counters, counter, now);
+    this.releaseLapsed(counter, now);
     const { state } = viewOf(this.table, counter, now);
     return Promise.resolve(algorithm.history(parameters, state));
   }
 
-  usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    return Promise.resolve(this.usageReader.units(counter, range));
+  read<T>(_limit: CompiledLimit, reading: FeatureReading<T>): T {
+    return reading.inMemory({
+      kept: (keep) => this.features.of(keep),
+      now: this.clock,
+      releaseLapsed: (counter) => this.releaseLapsed(counter),
+    });
   }
 
-  usageOf(
-    limit: CompiledLimit,
-    range: TimeRange,
-    batch: number,
-    limitFor?: (identity: string) => CompiledLimit,
-  ): AsyncIterable<KeyDays[]> {
-    return this.usageReader.pages(limit, range, batch, limitFor);
+  /** Units of holds that have lapsed come off a counter, some of them at a time. */
+  private releaseLapsed(counter: Counter, now = this.clock()): void {
+    if (counter.limit.hold === undefined) return;
+    for (let view; (view = viewOf(this.table, counter, now)).lapsed.length > 0;) this.counters.store(view);
   }
 
   blockedFor(counter: Counter): Promise<number> {
@@ -258,7 +254,7 @@ export class MemoryStore extends DirectStore implements Store {
 
   close(): Promise<void> {
     this.counters.clear();
-    this.records.clear();
+    this.features.clear();
     this.learning.clear();
     this.rates.clear();
     this.reservations.clear();

@@ -238,9 +238,9 @@ export class GeneralProgram {
   text(time: readonly number[]): string {
     this.endRun();
     const { keys, limits } = this;
-    const records = limits.haveUsage ? `,${keys.records}` : '';
+    const features = limits.haveFeatures ? `,${keys.ofFeatures}` : '';
     const kind = this.borrows ? this.kind + BORROWS : this.kind;
-    return `[${kind},${time.join(',')},${limits.all},${keys.open}${records}${this.body}]`;
+    return `[${kind},${time.join(',')},${limits.all},${keys.open}${features}${this.body}]`;
   }
 }
 

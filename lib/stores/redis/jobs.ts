@@ -154,13 +154,12 @@ export class OperationJob<T> extends Job {
 
 /** What an operation takes more than a check: the fast way knows none of them. */
 const OPERATION_WORK = 2;
-/** The keys of a record of usage. */
-const USAGE_KEYS = 2;
 
 /** The most keys that a limit needs. */
-function keysOf({ algorithm, hold, tenant, usage, takesCredits }: CompiledLimit): number {
-  const own = 1 + (algorithm.extraKeys?.length ?? 0) + (takesCredits ? 1 : 0);
-  return own + (hold === undefined && tenant === undefined ? 0 : 1) + (usage === undefined ? 0 : USAGE_KEYS);
+function keysOf({ algorithm, hold, tenant, features = [], takesCredits }: CompiledLimit): number {
+  let own = 1 + (algorithm.extraKeys?.length ?? 0) + (takesCredits ? 1 : 0);
+  for (const { script } of features) own += script.keys;
+  return own + (hold === undefined && tenant === undefined ? 0 : 1);
 }
 
 /** A reservation is of a limit and its candidate. */

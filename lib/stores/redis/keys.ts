@@ -1,6 +1,5 @@
 import { placeOf } from '../../limits/hierarchy.js';
 import { hashIdentity, plainIdentity } from '../../limits/identity.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Tenant } from '../../algorithms/fair-share.js';
 import type { Counter } from '../../limits/counter.js';
 
@@ -67,29 +66,6 @@ export function extraKeysOf(key: string, { limit }: Counter): string[] {
 export function holdsKeyOf(key: string): string {
   return `${key}:holds`;
 }
-
-/** The key of what a counter was charged by days, of a limit with `usage`. */
-export function recordKeyOf(prefix: string, counter: Counter): string {
-  return recordKey(prefix, counter.limit, hashTagOf(counter));
-}
-
-/** The same of a key that stands for itself. */
-export function recordKey(prefix: string, { recordId }: CompiledLimit, tag: string): string {
-  return `${prefix}:{${tag}}:${recordId}:usage`;
-}
-
-/**
- * The key of the sorted set of the keys of a slot that have a record, in the slot of its tag. No counter has it: theirs have two
- * colons behind the braces.
- */
-export function recordIndexKey(prefix: string, limit: CompiledLimit, tag: string): string {
-  let hash = recordHashes.get(limit);
-  if (hash === undefined) recordHashes.set(limit, (hash = hashIdentity(limit.recordId)));
-  return `${prefix}:{${tag}}:usage-${hash}`;
-}
-
-/** What stands for the records of a limit in the keys of their index. */
-const recordHashes = new WeakMap<CompiledLimit, string>();
 
 /** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */
 export function overridesKey(prefix: string): string {

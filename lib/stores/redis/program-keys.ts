@@ -1,15 +1,5 @@
 import { type Counter, isOfStarts } from '../../limits/counter.js';
-import {
-  creditsKeyOf,
-  extraKeysOf,
-  hashTagOf,
-  holdsKeyOf,
-  keyOf,
-  recordIndexKey,
-  recordKeyOf,
-  shareKeyOf,
-} from './keys.js';
-import { tagBeside } from './slot-tags.js';
+import { creditsKeyOf, extraKeysOf, hashTagOf, holdsKeyOf, keyOf, shareKeyOf } from './keys.js';
 
 /** The keys of a program, each once: it names them by their numbers. */
 export class ProgramKeys {
@@ -19,8 +9,8 @@ export class ProgramKeys {
   private readonly keptOpen: boolean[] = [];
   private openKeys = '';
   private openKeyCount = 0;
-  /** Where counters of limits with `usage` are recorded, by their numbers. */
-  private recorded: Map<number, string> | undefined;
+  /** What counters have for features, by their numbers and the names of the features. */
+  private readonly featured = new Map<string, string>();
 
   constructor(private readonly prefix: string) {}
 
@@ -62,23 +52,24 @@ export class ProgramKeys {
     return `${this.openKeyCount}${this.openKeys}`;
   }
 
-  /** Where counters are recorded, as a program has it of which a limit has `usage`. */
-  get records(): string {
-    const records = this.recorded?.values() ?? [];
-    return [this.recorded?.size ?? 0, ...records].join(',');
+  /** What counters have for features, as a program has it of which a limit has any. */
+  get ofFeatures(): string {
+    return [this.featured.size, ...this.featured.values()].join(',');
   }
 
-  /** What is held of a counter has a key of its own beside it, and so have each of its tenants, its credits and what it was charged. */
+  /** What is held of a counter has a key of its own beside it, and so have each of its tenants, its credits and its features. */
   private declareBeside(key: string, counter: Counter, number: number): void {
-    const { hold, tenant, usage, takesCredits } = counter.limit;
+    const { hold, tenant, features, takesCredits } = counter.limit;
     if (takesCredits) this.of(creditsKeyOf(this.prefix, counter));
     if (hold !== undefined) this.of(holdsKeyOf(key));
     if (tenant !== undefined) this.of(shareKeyOf(key, tenant));
-    if (usage === undefined || isOfStarts(counter) || this.recorded?.has(number) === true) return;
-    const tag = hashTagOf(counter);
-    const record = this.of(recordKeyOf(this.prefix, counter));
-    const index = this.of(recordIndexKey(this.prefix, counter.limit, tagBeside(tag)));
-    this.recorded ??= new Map();
-    this.recorded.set(number, `${number},${record},${index},${JSON.stringify(tag)}`);
+    if (features === undefined || isOfStarts(counter)) return;
+    for (const { name, script } of features) {
+      const id = `${number},"${name}"`;
+      if (this.featured.has(id)) continue;
+      const { keys, texts } = script.beside(this.prefix, hashTagOf(counter));
+      const values = [...keys.map((each) => this.of(each)), ...texts.map((text) => JSON.stringify(text))];
+      this.featured.set(id, [id, values.length, ...values].join(','));
+    }
   }
 }

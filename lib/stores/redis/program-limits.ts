@@ -1,17 +1,16 @@
 import { holdNumbers } from '../../algorithms/hold-terms.js';
-import { keysOfIndex } from './usage-bound.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 
-/** What stands before the name of a limit's algorithm that records what it charges. */
-const RECORDED = '@';
+/** What stands before the name of the algorithm of a limit that has features. */
+const FEATURED = '@';
 const CARRY = { proportional: 1, additive: 2 } as const;
 
 /** The limits of a program, each once: it names them by their numbers. */
 export class ProgramLimits {
   private readonly numbers = new Map<CompiledLimit, number>();
   private written = '';
-  /** Whether any of them has `usage`. */
-  haveUsage = false;
+  /** Whether any of them has features. */
+  haveFeatures = false;
 
   /** `now` is the best guess of the server's time in microseconds. */
   constructor(private readonly now: number) {}
@@ -20,23 +19,23 @@ export class ProgramLimits {
   of(limit: CompiledLimit): number {
     const known = this.numbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow, blockFor, escalation, carry, tenant, usage } = limit;
+    const { algorithm, parameters, shadow, blockFor, escalation, carry, tenant, features } = limit;
     const values: (number | string)[] = scriptNumbersOf(limit, this.now);
     if (limit.hasTenants) values.push(tenant?.weight ?? 0, JSON.stringify(tenant?.id ?? ''));
     // One number more than the parameters is the whole of the quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
-    if (usage !== undefined) {
-      const { start, end } = usage.days.windowAt(this.now);
-      values.push(usage.keep, start, end, keysOfIndex(usage.maxKeys));
-      this.haveUsage = true;
-    }
-    const recorded = usage === undefined ? '' : RECORDED;
-    const name = `"${recorded}${algorithm.scriptPrefix ?? ''}${algorithm.script ?? algorithm.name}"`;
+    const prefix = features === undefined ? '' : FEATURED;
+    const name = `"${prefix}${algorithm.scriptPrefix ?? ''}${algorithm.script ?? algorithm.name}"`;
     const common = [name, shadow ? 1 : 0, parameters.quota];
     common.push(escalation === undefined ? blockFor : -escalation.steps.length);
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.written += `,${[...common, values.length, ...values].join(',')}`;
     if (escalation !== undefined) this.written += `,${escalation.forgetAfter},${escalation.steps.join(',')}`;
+    if (features !== undefined) {
+      this.haveFeatures = true;
+      this.written += `,${features.length}`;
+      for (const each of features) this.written += `,"${each.name}",${each.script.numbers(this.now).join(',')}`;
+    }
     const number = this.numbers.size + 1;
     this.numbers.set(limit, number);
     return number;

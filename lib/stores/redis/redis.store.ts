@@ -2,12 +2,13 @@ import type { WindowCount } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type Counter, startsOf } from '../../limits/counter.js';
-import type { KeyDays, NamedUnits, TimeRange } from '../../limits/usage-range.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { endSentinels } from '../../redis/sentinels.js';
 import { answerWith, DirectStore } from '../decide.js';
+import type { FeatureReading } from '../feature-reading.js';
 import type {
   Charge,
   Check,
@@ -31,7 +32,6 @@ import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
 import { Slots } from './slots.js';
 import { TimedChecks } from './timed-checks.js';
-import { UsageReader } from './usage-reader.js';
 
 /** The keys of what is learnt of an upstream, and of a rate that is learnt, too. */
 const NOTE = 1;
@@ -86,7 +86,6 @@ export class RedisStore extends DirectStore implements Store {
   private confirming: ConfirmingBatcher | undefined;
   private readonly startConfirming: () => ConfirmingBatcher;
   private readonly timedChecks: TimedChecks;
-  private readonly usageReader: UsageReader;
   /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
   readonly nodeOf?: (counter: Counter) => string;
   /** The slot of a counter in a Cluster. */
@@ -111,7 +110,6 @@ export class RedisStore extends DirectStore implements Store {
     this.ownsClient = ownsClient;
     this.release = release;
     this.calls = new ScriptCalls(client, prefix, timeoutMs, clock, script);
-    this.usageReader = new UsageReader(client, prefix, this.calls, (counter) => this.releaseLapsed(counter));
     if (isCluster(client)) {
       const slots = new Slots(client, prefix, (slot) => this.calls.whyMoving(slot));
       this.slots = slots;
@@ -234,12 +232,12 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   private async forget(counter: Counter): Promise<void> {
-    const { hold, usage, takesCredits } = counter.limit;
+    const { hold, features, takesCredits } = counter.limit;
     const key = keyOf(this.prefix, counter);
     const keys = [key, ...extraKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
     if (hold !== undefined) keys.push(holdsKeyOf(key));
-    // What had lapsed by now is not billed.
-    if (hold !== undefined && (usage !== undefined || takesCredits)) await this.releaseLapsed(counter);
+    // What had lapsed by now came back.
+    if (hold !== undefined && (features !== undefined || takesCredits)) await this.releaseLapsed(counter);
     // Credits that came back, by that or another rate, are noted at the counter only.
     if (takesCredits) await this.credit({ ...counter, units: 0 });
     await this.calls.delete(keys, this.nodeOf?.(counter));
@@ -268,12 +266,15 @@ export class RedisStore extends DirectStore implements Store {
     );
   }
 
-  usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    return this.usageReader.units(counter, range);
-  }
-
-  usageOf(...asked: Parameters<UsageReader['pages']>): AsyncIterable<KeyDays[]> {
-    return this.usageReader.pages(...asked);
+  read<T>(_limit: CompiledLimit, reading: FeatureReading<T>): T {
+    const { client, prefix, calls } = this;
+    return reading.onRedis({
+      client,
+      prefix,
+      now: () => calls.now(),
+      guarded: (call) => calls.guarded(call),
+      releaseLapsed: (counter) => this.releaseLapsed(counter),
+    });
   }
 
   blockedFor(counter: Counter): Promise<number> {

@@ -1,17 +1,16 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { usageMessages } from '../../errors/messages/usage.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import { plainIdentity } from '../../limits/identity.js';
-import { type DayUnits } from '../../limits/usage-days.js';
-import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from '../../limits/usage-range.js';
-import type { RedisClient } from '../../redis/client.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
-import { warnOfLeftOut } from '../usage-left-out.js';
-import { hashTagOf, holdsKeyOf, keyOf, recordIndexKey, recordKey } from './keys.js';
-import type { ScriptCalls } from './script-calls.js';
-import { slotTags, tagBeside } from './slot-tags.js';
-import { LEFT_OUT } from './usage-bound.js';
+import type { RedisParts } from '../../stores/feature-reading.js';
+import { hashTagOf, holdsKeyOf, keyOf } from '../../stores/redis/keys.js';
+import { slotTags, tagBeside } from '../../stores/redis/slot-tags.js';
+import type { DayUnits } from './days.js';
+import { LEFT_OUT } from './index-bound.js';
+import { limitUsageOf, type LimitUsage } from './limit-usage.js';
+import { usageMessages } from './messages.js';
+import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from './range.js';
 
 /** So many commands are on their way at once. */
 const AT_ONCE = 256;
@@ -22,23 +21,17 @@ const DAY_SECONDS = 86_400;
 /** Tells the limit of a key, which may have a rate of its own. */
 type LimitFor = (identity: string) => CompiledLimit;
 
-/** Reads what limits with `usage` were charged. `lua/driver/usage.lua` says what is stored. */
-export class UsageReader {
-  constructor(
-    private readonly client: RedisClient,
-    private readonly prefix: string,
-    private readonly calls: ScriptCalls,
-    /** Takes units of holds that have lapsed off a counter. */
-    private readonly releaseLapsed: (counter: Counter) => Promise<void>,
-  ) {}
+/** Reads what limits with `usage` were charged. `lua/features/usage.lua` says what is stored. */
+export class RedisUsageReader {
+  constructor(private readonly parts: RedisParts) {}
 
   /** The units of a counter by the days of a range. */
   async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
     await this.release([counter]);
-    const { limit } = counter;
+    const usage = limitUsageOf(counter.limit)!;
     const tag = hashTagOf(counter);
-    const [units] = await this.unitsOf(limit, [tag], range);
-    if (units!.length === 0 && limit.usage!.maxKeys !== undefined) await this.tellLeftOut(limit, tag);
+    const [units] = await this.unitsOf(usage, [tag], range);
+    if (units!.length === 0 && usage.recording.maxKeys !== undefined) await this.reportLeftOut(usage, tag);
     return units!;
   }
 
@@ -52,14 +45,16 @@ export class UsageReader {
     batch: number,
     limitFor: LimitFor = () => limit,
   ): AsyncIterable<KeyDays[]> {
-    const earliest = earliestStart(limit.usage!, range, this.calls.now());
-    const shards = slotTags().map((tag) => recordIndexKey(this.prefix, limit, tag));
+    const { client, prefix } = this.parts;
+    const usage = limitUsageOf(limit)!;
+    const earliest = earliestStart(usage.recording, range, this.parts.now());
+    const shards = slotTags().map((tag) => usage.indexKey(prefix, tag));
     const step = Math.min(AT_ONCE, batch);
     let found: string[] = [];
     let isComplete = true;
     for (let at = 0; at < shards.length; at += step) {
       const keys = await this.all(shards.slice(at, at + step), (shard) =>
-        this.client.zrangebyscore(shard, earliest, '+inf'),
+        client.zrangebyscore(shard, earliest, '+inf'),
       );
       for (const key of keys.flat()) {
         if (key === LEFT_OUT) isComplete = false;
@@ -70,13 +65,14 @@ export class UsageReader {
       }
     }
     yield await this.pageOf(limit, found, range, limitFor);
-    if (!isComplete) warnOfLeftOut(limit);
+    if (!isComplete) usage.warnOfLeftOut();
   }
 
-  private async tellLeftOut(limit: CompiledLimit, tag: string): Promise<void> {
-    const index = recordIndexKey(this.prefix, limit, tagBeside(tag));
-    const since = await this.calls.guarded(() => this.client.zscore(index, LEFT_OUT));
-    if (since !== null) warnOfLeftOut(limit);
+  private async reportLeftOut(usage: LimitUsage, tag: string): Promise<void> {
+    const { client, prefix } = this.parts;
+    const index = usage.indexKey(prefix, tagBeside(tag));
+    const since = await this.parts.guarded(() => client.zscore(index, LEFT_OUT));
+    if (since !== null) usage.warnOfLeftOut();
   }
 
   private async pageOf(
@@ -90,7 +86,7 @@ export class UsageReader {
     for (let at = 0; at < told.length; at += AT_ONCE) {
       await this.release(told.slice(at, at + AT_ONCE).map((identity) => ({ limit: limitFor(identity), identity })));
     }
-    const units = await this.unitsOf(limit, keys, range);
+    const units = await this.unitsOf(limitUsageOf(limit)!, keys, range);
     return keys.map((key, index) => ({ key, days: units[index]! })).filter(({ days }) => days.length > 0);
   }
 
@@ -98,36 +94,38 @@ export class UsageReader {
   private async release(counters: readonly Counter[]): Promise<void> {
     const holding = counters.filter(({ limit }) => limit.hold !== undefined);
     if (holding.length === 0) return;
-    const held = await this.all(holding, (counter) =>
-      this.client.zcount(holdsKeyOf(keyOf(this.prefix, counter)), '(0', '+inf'),
-    );
-    await Promise.all(holding.filter((_, index) => held[index]! > 0).map(this.releaseLapsed));
+    const { client, prefix } = this.parts;
+    const held = await this.all(holding, (counter) => client.zcount(holdsKeyOf(keyOf(prefix, counter)), '(0', '+inf'));
+    const lapsing = holding.filter((_, index) => held[index]! > 0);
+    await Promise.all(lapsing.map((counter) => this.parts.releaseLapsed(counter)));
   }
 
-  private async unitsOf(limit: CompiledLimit, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {
-    const now = this.calls.now();
-    const since = earliestStart(limit.usage!, range, now);
+  private async unitsOf(usage: LimitUsage, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {
+    const { recording } = usage;
+    const now = this.parts.now();
+    const since = earliestStart(recording, range, now);
     const last = Math.max(0, Math.ceil((now / 1e6 - since) / DAY_SECONDS)) + SPARE_DAYS;
     const found: NamedUnits[][] = [];
     for (let at = 0; at < keys.length; at += AT_ONCE) {
       const recorded = await this.all(keys.slice(at, at + AT_ONCE), (key) =>
-        this.daysSince(recordKey(this.prefix, limit, key), since, last),
+        this.daysSince(usage.recordKey(this.parts.prefix, key), since, last),
       );
-      for (const days of recorded) found.push(namedUnits(limit.usage!, range, days, now));
+      for (const days of recorded) found.push(namedUnits(recording, range, days, now));
     }
     return found;
   }
 
   /** A record is read from its end: most invoices are of the last days of many. */
   private async daysSince(key: string, since: number, last: number): Promise<DayUnits[]> {
-    const days = readDays(key, await this.client.lrange(key, -2 * last, -1));
+    const { client } = this.parts;
+    const days = readDays(key, await client.lrange(key, -2 * last, -1));
     const isEnough = days.length < last || days[0]!.start < since;
-    return isEnough ? days : readDays(key, await this.client.lrange(key, 0, -1));
+    return isEnough ? days : readDays(key, await client.lrange(key, 0, -1));
   }
 
   /** Asks for each of them at once, within one deadline. */
   private all<K, T>(keys: readonly K[], ask: (key: K) => Promise<T>): Promise<T[]> {
-    return this.calls.guarded(() => Promise.all(keys.map(ask)));
+    return this.parts.guarded(() => Promise.all(keys.map(ask)));
   }
 }
 

@@ -8,7 +8,7 @@ export interface DayUnits {
 /** The days of a key, each with its start, the oldest first. */
 export type UsageDays = DayUnits[];
 
-/** No day is longer, also where clocks are set back by two hours. In seconds; lua/driver/usage.lua has the same. */
+/** No day is longer, also where clocks are set back by two hours. In seconds; lua/features/usage.lua has the same. */
 export const LONGEST_DAY = 26 * 3600;
 
 /** Adds units to the day that began at `start`. */

@@ -1,11 +1,13 @@
 import { DateTime } from 'luxon';
-import { RateLimitArgumentError } from '../errors/errors.js';
-import { usageMessages } from '../errors/messages/usage.js';
-import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { Counter } from '../limits/counter.js';
-import type { TimeRange } from '../limits/usage-range.js';
-import type { UsageRecording } from '../limits/usage-terms.js';
-import type { Store } from '../stores/store.js';
+import { RateLimitArgumentError } from '../../errors/errors.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { Counter } from '../../limits/counter.js';
+import type { Store } from '../../stores/store.js';
+import { limitUsageOf } from './limit-usage.js';
+import { usageMessages } from './messages.js';
+import type { TimeRange } from './range.js';
+import { pagesOf, unitsOf } from './stores.js';
+import type { UsageRecording } from './terms.js';
 
 /**
  * A moment: a `Date`, milliseconds since the epoch, or an ISO 8601 text. A text without an offset is in the time zone of the
@@ -68,8 +70,7 @@ export async function usageOf(store: Store, counter: Counter, range: UsageRange 
   const recording = recordingOf(counter.limit);
   refuseUnknown(range, RANGE);
   const times = timesOf(recording, range);
-  if (store.usage === undefined) throw new RateLimitArgumentError(usageMessages.noStore(counter.limit.name));
-  const days = await store.usage(counter, times);
+  const days = await unitsOf(store, counter, times);
   return { total: days.reduce((sum, { units }) => sum + units, 0), days };
 }
 
@@ -87,15 +88,15 @@ export async function* exportOf(
     throw new RateLimitArgumentError(usageMessages.wrongBatch(batch, MAX_BATCH));
   }
   const times = timesOf(recording, options);
-  if (store.usageOf === undefined) throw new RateLimitArgumentError(usageMessages.noStore(limit.name));
-  for await (const page of store.usageOf(limit, times, batch, limitFor)) {
+  for await (const page of pagesOf(store, limit, times, batch, limitFor)) {
     for (const { key, days } of page) for (const { day, units } of days) yield { key, day, units };
   }
 }
 
-function recordingOf({ name, usage }: CompiledLimit): UsageRecording {
-  if (usage === undefined) throw new RateLimitArgumentError(usageMessages.noUsage(name));
-  return usage;
+function recordingOf(limit: CompiledLimit): UsageRecording {
+  const usage = limitUsageOf(limit);
+  if (usage === undefined) throw new RateLimitArgumentError(usageMessages.noUsage(limit.name));
+  return usage.recording;
 }
 
 function refuseUnknown(options: object, known: readonly string[]): void {

@@ -1,13 +1,12 @@
-import { listOf, show } from '../wording.js';
+import { listOf, show } from '../../errors/wording.js';
 
 /** The messages of limits that record the units that they charge. */
 export const usageMessages = {
   wants: () => "a duration such as '400d', or { keep, timezone? } such as { keep: '400d', timezone: 'Europe/Berlin' }",
-  usageWith: (location: string, other: string) =>
-    `${location}: options 'usage' and '${other}' exclude each other, wants one of them`,
-  noName: (location: string, option: string) =>
-    `${location}: option '${option}' is of no use here, wants it of a limit of 'define', forFeature or a policy: only those are found by ` +
-    'name by code that reads or adds units',
+  usageWithPrefetch: (location: string) =>
+    `${location}: options 'usage' and 'prefetch' exclude each other, wants one of them`,
+  usageWithin: (location: string) =>
+    `${location}: options 'within' and 'usage' exclude each other, wants 'usage' on the outermost limit, which is within no other`,
   notRecorded: (location: string, algo: string) =>
     `${location}: units of ${algo} are given back when the work ends, so they cannot be recorded, wants 'usage' with another algorithm`,
   noUsage: (limit: string) =>

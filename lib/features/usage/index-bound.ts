@@ -1,4 +1,4 @@
-import { SLOTS } from './slot-tags.js';
+import { SLOTS } from '../../stores/redis/slot-tags.js';
 
 /** Stands in an index for keys that were left out of it. No key is empty. */
 export const LEFT_OUT = '';

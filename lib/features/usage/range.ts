@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
-import type { CalendarWindow } from '../algorithms/calendar.js';
-import { type DayUnits, LONGEST_DAY } from './usage-days.js';
-import type { UsageRecording } from './usage-terms.js';
+import type { CalendarWindow } from '../../algorithms/calendar.js';
+import { type DayUnits, LONGEST_DAY } from './days.js';
+import type { UsageRecording } from './terms.js';
 
 /** A range of time in microseconds: from `from` on, and before `to`. Either may be infinite. */
 export interface TimeRange {

@@ -1,8 +1,8 @@
-import { Calendar, isTimezone } from '../algorithms/calendar.js';
-import { type Duration, longDuration } from '../algorithms/options.js';
-import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
-import { usageMessages } from '../errors/messages/usage.js';
+import { Calendar, isTimezone } from '../../algorithms/calendar.js';
+import { type Duration, longDuration } from '../../algorithms/options.js';
+import { RateLimitConfigError } from '../../errors/errors.js';
+import { messages } from '../../errors/messages/general.js';
+import { usageMessages } from './messages.js';
 
 /** How long the units that a limit has charged can be read, and in which time zone its days are. */
 export interface UsageOptions {
@@ -37,8 +37,8 @@ export interface UsageRecording extends UsageTerms {
 }
 
 /** What a limit with such terms does. */
-export function recordingOf(terms: UsageTerms | undefined): UsageRecording | undefined {
-  return terms && { ...terms, days: new Calendar('day', terms.timezone) };
+export function recordingOf(terms: UsageTerms): UsageRecording {
+  return { ...terms, days: new Calendar('day', terms.timezone) };
 }
 
 const OPTIONS = ['keep', 'timezone', 'maxKeys'] as const satisfies readonly (keyof UsageOptions)[];
@@ -50,18 +50,18 @@ const ZONE_WANTS = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
 export const MOST_KEYS = 100_000_000;
 const MAX_KEYS_WANTS = 'a whole number from 1 to 100000000';
 
-/** What excludes records: it takes units before they are asked for. */
-const EXCLUDED = ['prefetch'] as const;
+/** What excludes records: units that are taken before they are asked for, and a limit above, which has the record. */
+const EXCLUDED = { prefetch: usageMessages.usageWithPrefetch, within: usageMessages.usageWithin } as const;
 
 /** Reads a limit's `usage`. `timezone` is the limit's own. Throws `RateLimitConfigError`. */
 export function usageTerms(
-  options: { readonly usage?: unknown; readonly prefetch?: unknown; readonly timezone?: unknown },
+  options: { readonly usage?: unknown; readonly timezone?: unknown },
   location: string,
 ): UsageTerms | undefined {
   const { usage } = options;
   if (usage === undefined) return undefined;
-  for (const other of EXCLUDED) {
-    if (options[other] !== undefined) throw new RateLimitConfigError(usageMessages.usageWith(location, other));
+  for (const [other, message] of Object.entries(EXCLUDED)) {
+    if ((options as Record<string, unknown>)[other] !== undefined) throw new RateLimitConfigError(message(location));
   }
   // One that is wrong is told of as the limit's own.
   const own = isTimezone(options.timezone) ? options.timezone : 'UTC';

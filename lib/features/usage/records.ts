@@ -1,17 +1,14 @@
-import { type Counter, isOfStarts } from '../../limits/counter.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { plainIdentity } from '../../limits/identity.js';
-import {
-  chargeDay,
-  correctDay,
-  type DayUnits,
-  forgetDays,
-  giveBack,
-  LONGEST_DAY,
-  type UsageDays,
-} from '../../limits/usage-days.js';
+import type { Correction, KeptInMemory } from '../../limits/limit-feature.js';
 import { Kept, RecencyList } from '../../util/recency-list.js';
-import type { Correction } from './usage-corrections.js';
+import { chargeDay, correctDay, type DayUnits, forgetDays, giveBack, LONGEST_DAY, type UsageDays } from './days.js';
+import type { UsageRecording } from './terms.js';
+
+/** The limit of a record. */
+interface RecordedLimit {
+  readonly recordId: string;
+  readonly recording: UsageRecording;
+}
 
 /** What a counter was charged, by days. */
 class Record extends Kept {
@@ -34,7 +31,7 @@ const DAY_BYTES = 40;
 const LOOKED_AT = 2;
 
 /** What the counters of a process were charged, by days: bounded, the records that were changed longest ago go first. */
-export class UsageRecords {
+export class UsageRecords implements KeptInMemory {
   /** By the ids of the records of limits. */
   private readonly limits = new Map<string, Map<string, Record>>();
   private readonly order: RecencyList<Record>;
@@ -46,15 +43,13 @@ export class UsageRecords {
   }
 
   /** Adds units that a counter was charged now. */
-  charge(counter: Counter, units: number, now: number): void {
-    if (units === 0 || isOfStarts(counter)) return;
-    const { usage, recordId } = counter.limit;
-    const { keep, days } = usage!;
+  charge(limit: RecordedLimit, identity: string, units: number, now: number): void {
+    const { keep, days } = limit.recording;
     const start = days.windowAt(now).start / 1e6;
-    const key = plainIdentity(counter.identity);
-    const known = this.find(counter.limit, key, now);
-    if (known === undefined && this.isFull(counter.limit, now)) return;
-    const record = known ?? this.add(recordId, key, now);
+    const key = plainIdentity(identity);
+    const known = this.find(limit, key, now);
+    if (known === undefined && this.isFull(limit, now)) return;
+    const record = known ?? this.add(limit.recordId, key, now);
     const before = record.days.length;
     chargeDay(record.days, start, units);
     if (record.days.length === before) {
@@ -67,14 +62,14 @@ export class UsageRecords {
   }
 
   /** Whether keys of a limit were left out, since it has so many. */
-  hasLeftOut({ recordId }: CompiledLimit): boolean {
+  hasLeftOut({ recordId }: RecordedLimit): boolean {
     return this.leftOut.has(recordId);
   }
 
   /** Whether a key that has no record is left out. All records are looked at only once the first of them can be over: about once a day. */
-  private isFull({ recordId, usage }: CompiledLimit, now: number): boolean {
+  private isFull({ recordId, recording }: RecordedLimit, now: number): boolean {
     const home = this.limits.get(recordId);
-    const { maxKeys = Infinity } = usage!;
+    const { maxKeys = Infinity } = recording;
     if (home === undefined || home.size < maxKeys) return false;
     if (now < (this.leftOut.get(recordId) ?? 0)) return true;
     let first = Infinity;
@@ -88,7 +83,7 @@ export class UsageRecords {
   }
 
   /** Changes what a counter was charged before. */
-  correct({ limit, identity }: Counter, { difference, chargedAt }: Correction, now: number): void {
+  correct(limit: RecordedLimit, identity: string, { difference, chargedAt }: Correction, now: number): void {
     const record = this.find(limit, plainIdentity(identity), now);
     if (record === undefined) return;
     if (chargedAt === undefined) giveBack(record.days, -difference);
@@ -96,12 +91,12 @@ export class UsageRecords {
   }
 
   /** The days of a counter, the oldest first. */
-  days({ limit, identity }: Counter, now: number): readonly DayUnits[] {
+  days(limit: RecordedLimit, identity: string, now: number): readonly DayUnits[] {
     return this.find(limit, plainIdentity(identity), now)?.days ?? [];
   }
 
   /** All keys of a limit and their days; keys that come meanwhile may be among them. */
-  *keys({ recordId }: CompiledLimit, now: number): IterableIterator<{ key: string; days: readonly DayUnits[] }> {
+  *keys({ recordId }: RecordedLimit, now: number): IterableIterator<{ key: string; days: readonly DayUnits[] }> {
     for (const record of this.limits.get(recordId)?.values() ?? []) {
       if (record.expiresAt > now) yield record;
     }
@@ -113,7 +108,7 @@ export class UsageRecords {
     this.order.clear();
   }
 
-  private find({ recordId }: CompiledLimit, key: string, now: number): Record | undefined {
+  private find({ recordId }: RecordedLimit, key: string, now: number): Record | undefined {
     const record = this.limits.get(recordId)?.get(key);
     return record !== undefined && record.expiresAt > now ? record : undefined;
   }

@@ -1,0 +1,83 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
+
+/** A change of what a counter was charged before: units that came back, or that were really used. */
+export interface Correction {
+  readonly difference: number;
+  /** When they were charged, in microseconds; nothing if it is not known. */
+  readonly chargedAt: number | undefined;
+}
+
+/** How many counters a store in process keeps at most, and how many bytes they may take. */
+export interface MemoryBounds {
+  readonly maxKeys: number;
+  readonly maxBytes: number;
+}
+
+/** What a store in process keeps for all limits with a feature. */
+export interface KeptInMemory {
+  /** Forgets all. */
+  clear(): void;
+}
+
+/** What a feature does where counters live in process. */
+export interface FeatureInMemory<Kept extends KeptInMemory = KeptInMemory> {
+  /** Makes what a store keeps for it, with the first limit. All limits of the feature have the same function, which stands for it. */
+  readonly keep: (bounds: MemoryBounds) => Kept;
+  /** A counter is charged. */
+  charged(kept: Kept, identity: string, units: number, now: number): void;
+  /** A counter is stored with a change of what it was charged before. */
+  corrected(kept: Kept, identity: string, correction: Correction, now: number): void;
+}
+
+/** The keys that a counter has for a feature besides its own, and what else its fragment needs to know of it. */
+export interface BesideCounter {
+  readonly keys: readonly string[];
+  readonly texts: readonly string[];
+}
+
+/** What a feature does where counters live on Redis: what its fragment of `lua/features/` is called with. */
+export interface FeatureInScript {
+  /** How many keys a counter has for it at most. */
+  readonly keys: number;
+  /** What it takes of the server besides the check, in checks of a plain counter. */
+  readonly work: number;
+  /** The numbers of the limit, in the order of the fragment's `parameters`. `now` is the best guess of the server's time. */
+  numbers(now: number): readonly number[];
+  /** What a counter has for it, whose key has that hash tag; but not a counter of starts, which has nothing for features. */
+  beside(prefix: string, tag: string): BesideCounter;
+}
+
+/** What one limit has of a feature, made of its options. Stores call it where a limit has any, and know no feature by its name. */
+export interface LimitFeature {
+  /** Tells it from other features, in the script, too. */
+  readonly name: string;
+  /** For how long after its charge a unit that comes back still changes what the feature keeps, in microseconds. */
+  readonly keepsFor: number;
+  readonly memory: FeatureInMemory;
+  readonly script: FeatureInScript;
+}
+
+/** What a feature needs to know of the limit that has it. */
+export interface FeaturedLimit {
+  readonly name: string;
+  /** Tells what it keeps from that of all other limits: counters may begin anew, or be another algorithm's, and that goes on. */
+  readonly recordId: string;
+  readonly algorithm: Algorithm;
+}
+
+/** What the options of a limit say of a feature: plain values, so that equal options are known to be equal. */
+export interface FeatureTerms {
+  /** Makes what the limit has of it. Throws `RateLimitConfigError` if it cannot have it. */
+  readonly of: (limit: FeaturedLimit, terms: never, location: string) => LimitFeature;
+  readonly terms: object;
+}
+
+/** What a limit has of all features; nothing if it has none, as most. */
+export function featuresOf(
+  limit: FeaturedLimit,
+  features: readonly FeatureTerms[] | undefined,
+  location: string,
+): readonly LimitFeature[] | undefined {
+  if (features === undefined || features.length === 0) return undefined;
+  return features.map(({ of, terms }) => of(limit, terms as never, location));
+}

@@ -1,0 +1,53 @@
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { isOfStarts } from '../../limits/counter.js';
+import type { Correction, KeptInMemory, MemoryBounds } from '../../limits/limit-feature.js';
+
+/** What is noted at the view of a counter. */
+interface View {
+  readonly limit: CompiledLimit;
+  readonly identity: string;
+  corrections: Correction[] | undefined;
+}
+
+/** Notes a change of what a counter was charged before: its limit's features are called with it when the counter is stored. */
+export function noteCorrection(view: View, difference: number, chargedAt: number | undefined): void {
+  if (view.limit.features === undefined || difference === 0) return;
+  (view.corrections ??= []).push({ difference, chargedAt });
+}
+
+/** What a store keeps for the features of its limits, and their hooks. */
+export class KeptByFeatures {
+  private readonly kept = new Map<(bounds: MemoryBounds) => KeptInMemory, KeptInMemory>();
+
+  constructor(private readonly bounds: MemoryBounds) {}
+
+  /** What is kept for all limits of a feature. */
+  of<Kept extends KeptInMemory>(keep: (bounds: MemoryBounds) => Kept): Kept {
+    let kept = this.kept.get(keep);
+    if (kept === undefined) this.kept.set(keep, (kept = keep(this.bounds)));
+    return kept as Kept;
+  }
+
+  /** A counter is charged, behind what was noted of it before. */
+  charged(view: View, units: number, now: number): void {
+    const { features } = view.limit;
+    if (features === undefined || units === 0 || isOfStarts(view)) return;
+    this.stored(view, now);
+    for (const { memory } of features) memory.charged(this.of(memory.keep), view.identity, units, now);
+  }
+
+  /** A counter is stored. */
+  stored(view: View, now: number): void {
+    const { corrections, limit, identity } = view;
+    if (corrections === undefined) return;
+    view.corrections = undefined;
+    for (const { memory } of limit.features!) {
+      for (const correction of corrections) memory.corrected(this.of(memory.keep), identity, correction, now);
+    }
+  }
+
+  /** Forgets all. */
+  clear(): void {
+    for (const kept of this.kept.values()) kept.clear();
+  }
+}
