@@ -2,7 +2,6 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { AdaptiveOptions } from '../algorithms/adaptive-options.js';
 import type { Anchor, AnchorOption } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
-import type { Duration } from '../algorithms/options.js';
 import type { WithFeatures } from '../features/index.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { CommonLimitOptions } from './common-limit-options.js';

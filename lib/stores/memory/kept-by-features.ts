@@ -18,13 +18,19 @@ export function noteCorrection(view: View, difference: number, chargedAt: number
 /** What a store keeps for the features of its limits, and their hooks. */
 export class KeptByFeatures {
   private readonly kept = new Map<(bounds: MemoryBounds) => KeptInMemory, KeptInMemory>();
+  /** What was asked for last: to look it up takes longer than the rest of a charge. */
+  private lastKeep: ((bounds: MemoryBounds) => KeptInMemory) | undefined;
+  private last: KeptInMemory | undefined;
 
   constructor(private readonly bounds: MemoryBounds) {}
 
   /** What is kept for all limits of a feature. */
   of<Kept extends KeptInMemory>(keep: (bounds: MemoryBounds) => Kept): Kept {
+    if (keep === this.lastKeep) return this.last as Kept;
     let kept = this.kept.get(keep);
     if (kept === undefined) this.kept.set(keep, (kept = keep(this.bounds)));
+    this.lastKeep = keep;
+    this.last = kept;
     return kept as Kept;
   }
 
@@ -32,8 +38,11 @@ export class KeptByFeatures {
   charged(view: View, units: number, now: number): void {
     const { features } = view.limit;
     if (features === undefined || units === 0 || isOfStarts(view)) return;
-    this.stored(view, now);
-    for (const { memory } of features) memory.charged(this.of(memory.keep), view.identity, units, now);
+    if (view.corrections !== undefined) this.stored(view, now);
+    for (let i = 0; i < features.length; i++) {
+      const { memory } = features[i]!;
+      memory.charged(this.of(memory.keep), view.identity, units, now);
+    }
   }
 
   /** A counter is stored. */
