@@ -11,7 +11,7 @@ export interface Terminal {
 export interface Command {
   /** The text of its `--help`. */
   readonly help: string;
-  /** Runs it and gives its exit code. Throws `UsageError` for arguments that it refuses, `InputError` for an input. */
+  /** Runs the command, and returns its exit code. Throws `UsageError` for wrong arguments, and `InputError` for a wrong input. */
   run(args: readonly string[], terminal: Terminal): Promise<number>;
 }
 
@@ -20,7 +20,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** What the command line names cannot be read or written: exit code 1. */
+/** A file or address on the command line cannot be read or written: exit code 1. */
 export class InputError extends Error {
   override readonly name = 'InputError';
 }

@@ -8,10 +8,10 @@ import { CompiledLimit } from '../limits/compiled-limit.js';
 import { ALGORITHM_KINDS } from '../policy/algorithm-kinds.js';
 import { UsageError } from './command.js';
 
-/** A limit of the command line: `algo:rate/interval[,option=value...][@name]`. */
+/** A limit on the command line: `algo:rate/interval[,option=value...][@name]`. */
 export interface LimitSpec {
   readonly limit: CompiledLimit;
-  /** The key of this limit alone, if it has one. */
+  /** The key of this limit only, if it has one. */
   readonly key: string | undefined;
 }
 
@@ -19,13 +19,13 @@ const FORM = 'algo:rate/interval[,option=value...][@name], such as gcra:60/1s,bu
 const SPEC = /^([^:]*):([^/,@]*)\/([^,@]*)((?:,[^@]*)?)(?:@(.*))?$/s;
 const NAME = /^[\x20-\x7e]{1,128}$/;
 
-/** Options that stand before the first comma. */
+/** Options that come before the first comma. */
 const LEADING = ['rate', 'interval', 'period', 'limit', 'ttl'];
-/** Options that are no one value, which a policy file can have. */
+/** Options with structured values, which need a policy file. */
 const STRUCTURED = ['warmUp', 'shares'];
 /** Options of every limit. */
 const COMMON = ['blockFor', 'forgetAfter', 'mode', 'key'];
-/** Stands between the steps of blocks. */
+/** Separates the steps of blocks. */
 const STEP = '/';
 
 type OptionValue = number | string | true;
@@ -33,16 +33,16 @@ type OptionValue = number | string | true;
 /** A number without a sign, such as 60 or 0.5. */
 const NUMBER = /^\d{1,16}(?:\.\d{1,16})?$/;
 
-/** What a limit of the command line says. */
+/** A limit as read from the command line. */
 interface ReadSpec {
-  /** The algorithm and its options, which are not checked yet. */
+  /** The algorithm and its options, not validated yet. */
   readonly options: Readonly<Record<string, OptionValue>>;
   readonly given: ReadonlyMap<string, string>;
   readonly name: string | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
 
-/** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, which say what it got and what it wants. */
+/** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, which name what it got and what it wants. */
 export function readLimit(spec: string): LimitSpec {
   const [, algo = ''] = SPEC.exec(spec) ?? [];
   if (algorithms.get(algo)?.holding !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
@@ -53,7 +53,7 @@ export function readLimit(spec: string): LimitSpec {
   return { limit: new CompiledLimit(options as never, settings), key: given.get('key') };
 }
 
-/** Reads a limit as an app defines it. Whom it counts is not said. */
+/** Reads a limit as an app defines it, without who it counts. */
 export function readDefinition(spec: string): LimitDefinition {
   const { options, given, name, mode } = readSpec(spec, ['blockFor', 'forgetAfter', 'mode']);
   return {
@@ -91,7 +91,7 @@ function readSpec(spec: string, common: readonly string[]): ReadSpec {
   return { options, given, name, mode };
 }
 
-/** What stands before the first comma, by the names that the algorithm has for it. */
+/** The part before the first comma, under the names that the algorithm has for it. */
 function mainOptions(known: readonly string[], rate: string, interval: string): Record<string, number | string> {
   const units = known.includes('limit') ? { limit: numeric(rate) } : { rate: numeric(rate) };
   if (known.includes('ttl')) return { ...units, ttl: ofOne(interval) };
@@ -109,7 +109,7 @@ export function readLimits(specs: readonly string[]): LimitSpec[] {
   return limits;
 }
 
-/** The options by their names; of an unknown algorithm all, since its name is the mistake to tell. */
+/** The options by name. For an unknown algorithm all options are accepted, since its name is the mistake to report. */
 function readOptions(spec: string, list: string, known: readonly string[] | undefined): Map<string, string> {
   const given = new Map<string, string>();
   for (const part of list.split(',').slice(1)) {
@@ -131,19 +131,19 @@ function ownOf(given: ReadonlyMap<string, string>): [string, OptionValue][] {
     .map(([option, text]): [string, OptionValue] => [option, valueOf(option, text)]);
 }
 
-/** The value that a text stands for: a number or `true`, unless the option wants that text. */
+/** The value of a text: a number or `true`, unless the option wants text. */
 function valueOf(option: string, text: string): OptionValue {
   if (ALGORITHM_KINDS[option]?.isRight(text) === true) return text;
   if (text === 'true') return true;
   return NUMBER.test(text) ? Number(text) : text;
 }
 
-/** A number, or the text for the message that refuses it. */
+/** A number; otherwise the text, for the message that refuses it. */
 function numeric(text: string): number | string {
   return /^\d{1,16}$/.test(text) ? Number(text) : text;
 }
 
-/** A duration, in which `s` is one second. */
+/** A duration in which `s` means one second. */
 export function ofOne(text: string): string {
   const one = `1${text}`;
   return /^[a-z]+$/i.test(text) && ms(one as ms.StringValue) !== undefined ? one : text;

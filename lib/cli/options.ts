@@ -13,7 +13,7 @@ export interface ReadArguments {
   readonly positionals: readonly string[];
 }
 
-/** Reads a command line strictly: no unknown option, and none twice that is no list. */
+/** Reads a command line strictly: no unknown options, and only list options may be repeated. */
 export function readArguments(args: readonly string[], options: KnownOptions): ReadArguments {
   const { tokens, positionals } = parsed(args, options);
   const switches = new Set<string>();
@@ -37,7 +37,7 @@ function parsed(args: readonly string[], options: KnownOptions) {
     return parseArgs({ args: [...args], options, strict: true, allowPositionals: true, tokens: true });
   } catch (error) {
     if (!isParseError(error)) throw error;
-    // The rest of its messages is about arguments that begin with a hyphen.
+    // The rest of its message is about arguments that begin with a hyphen.
     throw new UsageError(cliMessages.unreadableArguments(error.message.split(/\.\s/)[0]!));
   }
 }

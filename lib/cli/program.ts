@@ -4,13 +4,13 @@ import { VERSION } from '../telemetry/version.js';
 import { type Command, InputError, type Terminal, UsageError } from './command.js';
 import { printable } from '../util/printable.js';
 
-/** A command that is loaded when it is asked for, and nothing of the others. */
+/** A command that is loaded only when it is used. */
 interface Listed {
   readonly summary: string;
   readonly load: () => Promise<Command>;
 }
 
-/** Every command. Adding one is a line here. */
+/** Every command. To add one, add a line here. */
 const COMMANDS = new Map<string, Listed>([
   [
     'check',
@@ -35,11 +35,11 @@ const COMMANDS = new Map<string, Listed>([
   ],
 ]);
 
-/** Exit codes: the command line was wrong; what it names cannot be used. */
+/** Exit codes: the command line is wrong; something it names cannot be used. */
 const WRONG_USAGE = 2;
 const WRONG_INPUT = 1;
 
-/** Runs the program and gives its exit code. Rejects only with what is a bug. */
+/** Runs the program, and returns its exit code. Rejects only if there is a bug. */
 export async function runProgram(args: readonly string[], terminal: Terminal): Promise<number> {
   const [name, ...rest] = args;
   if (name === '--help' || name === '-h' || name === 'help') {
@@ -79,7 +79,7 @@ function isWrongUsage(error: unknown): error is Error {
 }
 
 function failed({ stderr }: Terminal, program: string, message: string, code: number): number {
-  // It may hold a part of a log.
+  // The message may contain part of a log.
   stderr.write(`${program}: ${printable(message, Infinity)}\n`);
   if (code === WRONG_USAGE) stderr.write(`${program} --help tells more\n`);
   return code;

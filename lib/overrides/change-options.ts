@@ -18,17 +18,17 @@ import {
 
 export const CAUSE = ['by', 'reason'];
 const LONGEST_TEXT = 200;
-/** What would break a line, or show it as another one: control characters, line separators, marks of direction. */
+/** Characters that would break a line, or reorder text: control characters, line separators, directional marks. */
 const UNSHOWN = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
-/** By whom or why something is changed, as a regular expression. */
+/** Who makes a change, or why, as a regular expression. */
 export const CAUSE_PATTERN = `^[^${UNSHOWN}]{1,${LONGEST_TEXT}}$`;
 const CAUSE_TEXT = new RegExp(CAUSE_PATTERN, 'u');
-/** Halves of characters, too. */
+/** Also halves of characters. */
 const ALL_UNSHOWN = new RegExp(`[${UNSHOWN}\\p{Cs}]`, 'gu');
 export const CAUSE_WANTS = `a string of 1 to ${LONGEST_TEXT} characters on one line, without control characters and marks of direction`;
 export const MOST_OF_A_PAGE = 1000;
 
-/** The options of a change, as stores take them. */
+/** The options of a change, in the form that stores take. */
 export interface ReadOptions extends ChangeCause {
   /** Empty for all identities. */
   readonly key: string;
@@ -57,7 +57,7 @@ export function readRateOptions(options: unknown, location: string): ReadOptions
   return { ...read, inherit: oneOf(location, 'inherit', inherit, INHERIT_MODES) };
 }
 
-/** Reads the options of the end of an override. */
+/** Reads the options for ending an override. */
 export function readClearOptions(options: unknown, location: string): ReadOptions {
   assertOptions(options, location, ['key', ...CAUSE]);
   return readOptions(options, location);
@@ -68,17 +68,17 @@ export function readMode(mode: unknown, location: string): LimitMode {
   return oneOf(location, 'mode', mode, LIMIT_MODES);
 }
 
-/** Whether something can say by whom or why something is changed. */
+/** Whether a value can say who makes a change, or why. */
 export function isCauseText(text: unknown): text is string {
   return typeof text === 'string' && text.length <= LONGEST_TEXT && CAUSE_TEXT.test(text) && !/\p{Cs}/u.test(text);
 }
 
-/** A name that somebody else chose, as a text that can say by whom something is changed. */
+/** Makes a name that somebody else chose fit to say who makes a change. */
 export function asCauseText(text: string): string {
   return text.replace(ALL_UNSHOWN, '\ufffd').slice(0, LONGEST_TEXT).replace(ALL_UNSHOWN, '');
 }
 
-/** Reads by whom and why something is changed. */
+/** Reads who makes a change, and why. */
 export function readCause(options: ChangeCause, location: string): ChangeCause {
   for (const option of ['by', 'reason'] as const) {
     const text: unknown = options[option];
@@ -89,7 +89,7 @@ export function readCause(options: ChangeCause, location: string): ChangeCause {
   return { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
 }
 
-/** Reads the key of an identity that a call asks of. */
+/** Reads the key of an identity that a call queries. */
 export function readQuery(options: unknown, location: string): string | undefined {
   assertOptions(options, location, ['key']);
   const { key } = options as OverrideQuery;
@@ -97,7 +97,7 @@ export function readQuery(options: unknown, location: string): string | undefine
   throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, 'a string that is not empty'));
 }
 
-/** Reads which page of overrides a call asks for. */
+/** Reads which page of overrides a call requests. */
 export function readPageOptions(options: unknown, location: string): { cursor: string | undefined; count: number } {
   assertOptions(options, location, ['cursor', 'count']);
   const { cursor, count = 100 } = options as ListOverridesOptions;
@@ -107,7 +107,7 @@ export function readPageOptions(options: unknown, location: string): { cursor: s
   return { cursor, count: wholeNumber(location, 'count', count, { max: MOST_OF_A_PAGE }) };
 }
 
-/** Reads which changes a call asks for. */
+/** Reads which changes a call requests. */
 export function readChangesOptions(options: unknown, location: string): { limit: string | undefined; last: number } {
   assertOptions(options, location, ['limit', 'last']);
   const { limit, last = 100 } = options as ChangesOptions;
@@ -117,13 +117,13 @@ export function readChangesOptions(options: unknown, location: string): { limit:
   return { limit, last: wholeNumber(location, 'last', last, { max: MAX_CHANGES }) };
 }
 
-/** Reads by whom and why a rollback is made. */
+/** Reads who makes a rollback, and why. */
 export function readRollbackOptions(options: unknown, location: string): ChangeCause {
   assertOptions(options, location, CAUSE);
   return readCause(options as ChangeCause, location);
 }
 
-/** Refuses what is no object of known options. */
+/** Refuses anything but an object of known options. */
 export function assertOptions(options: unknown, location: string, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RateLimitConfigError(messages.notOptions(location, options));

@@ -22,7 +22,7 @@ export function recordedChange({ version, at, by, reason, rollbackTo, changes }:
   };
 }
 
-/** What brings back what was before all changes after `version`. Refuses a version that the history does not reach. */
+/** The items that restore the state before all changes after `version`. Refuses a version that the history no longer covers. */
 export function undone(history: readonly StoredChange[], version: number, location: string): OverrideItem[] {
   const [oldest, last] = [history[0]?.version ?? 1, history.at(-1)?.version ?? 0];
   if (!Number.isSafeInteger(version) || version < oldest - 1 || version > last) {
@@ -33,7 +33,7 @@ export function undone(history: readonly StoredChange[], version: number, locati
     if (change.version <= version) continue;
     for (const changed of change.changes) {
       if (!isKnownKind(changed)) throw new RateLimitConfigError(messages.unknownChange(location, change.version));
-      // The oldest one knows what was before all of them.
+      // The oldest change has the state before all of them.
       if (!items.has(fieldOf(changed))) items.set(fieldOf(changed), itemBefore(changed));
     }
   }

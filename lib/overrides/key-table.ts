@@ -1,10 +1,10 @@
 import { prefixOf } from './override-address.js';
 
-/** Values by keys, some of which stand for all keys that begin alike. */
+/** Values by key; keys with a trailing star stand for all keys with that prefix. */
 export class KeyTable<T> {
   private readonly exact = new Map<string, T>();
   private readonly prefixes = new Map<string, T>();
-  /** How many prefixes there are of each length. */
+  /** The number of prefixes of each length. */
   private readonly ofLength = new Map<number, number>();
   /** The lengths of prefixes, the longest first. */
   private lengths: number[] = [];
@@ -42,7 +42,7 @@ export class KeyTable<T> {
     return this.exact.get(identity) ?? (this.lengths.length === 0 ? undefined : this.findPrefix(identity));
   }
 
-  /** All values that hold for a key, the most specific first. */
+  /** All values that apply to a key, the most specific first. */
   *all(key: string): Iterable<T> {
     const prefix = prefixOf(key);
     const exact = prefix === undefined ? this.exact.get(key) : undefined;
@@ -58,7 +58,7 @@ export class KeyTable<T> {
     return [...this.exact.values(), ...this.prefixes.values()];
   }
 
-  /** Some keys behind a key, in their order. */
+  /** The next keys after a key, in order. */
   keysAfter(cursor: string | undefined, count: number): string[] {
     const keys = (this.sorted ??= [
       ...this.exact.keys(),
@@ -76,7 +76,7 @@ export class KeyTable<T> {
     return undefined;
   }
 
-  /** The value of the prefix of such a length, if the identity has it. */
+  /** The value of the identity's prefix of this length, if any. */
   private ofPrefix(identity: string, length: number): T | undefined {
     return length > identity.length ? undefined : this.prefixes.get(identity.slice(0, length));
   }
@@ -89,7 +89,7 @@ export class KeyTable<T> {
   }
 }
 
-/** The place of the first key behind one. */
+/** The index of the first key after a given one. */
 export function firstAfter(keys: readonly string[], cursor: string): number {
   let [from, to] = [0, keys.length];
   while (from < to) {

@@ -19,20 +19,20 @@ import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from './
 import type { CurrentMode, CurrentRate, KeyOverrides, LimitMode, OverridePage } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
 
-/** Compiled limits that are kept beyond those in use. */
+/** Compiled limits to keep beyond those in use. */
 const MOST_UNUSED = 100;
 
-/** All overrides of a limit: which limit they make of the configured one, for whom. The most specific one wins. */
+/** All overrides of a limit: which limit applies to whom instead of the configured one. The most specific override wins. */
 export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverrideKind> {
-  /** The limits of the name: only one alone can be overridden. */
+  /** The limits of this name: overrides need there to be exactly one. */
   readonly limits: NamedLimit[] = [];
   private all = new KeyOverride('');
   private keys = new KeyTable<KeyOverride>();
-  /** Grows with each change that limits of several keys are made of. */
+  /** Increases with each change to the limits of several keys. */
   private epoch = 0;
-  /** Equal overrides make one limit. */
+  /** Equal overrides share one limit. */
   private compiled = new Map<string, CompiledLimit>();
-  /** What was logged of records that cannot be used, by kind and key. */
+  /** The messages logged about unusable records, by kind and key. */
   private readonly logged = new Map<string, string>();
 
   constructor(
@@ -40,7 +40,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     private readonly compiler: RuleCompiler,
   ) {}
 
-  /** Keys with overrides of their own. */
+  /** The number of keys with overrides of their own. */
   get size(): number {
     return this.keys.size;
   }
@@ -49,7 +49,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     return this.limitOf(this.keys.find(identity) ?? this.all);
   }
 
-  /** Takes a record over, without effect before `commit`. Returns the time at which it ends. */
+  /** Takes a record; it has no effect before `commit`. Returns the time at which it expires. */
   put(kind: LimitOverrideKind, key: string, stored: StoredRecord | undefined, now: number): number | undefined {
     if (stored !== undefined && isDamaged(stored)) this.warn(kind, key, stored.damage);
     const record = stored === undefined || isDamaged(stored) ? undefined : stored;
@@ -58,7 +58,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     return (inForce ? record.expiresAt : null) ?? undefined;
   }
 
-  /** Ends the overrides of a key whose time is over, without effect before `commit`. */
+  /** Ends the overrides of a key that have expired; no effect before `commit`. */
   expire(kind: LimitOverrideKind, key: string, now: number): void {
     const record = this.at(key)?.[kind];
     if (record !== undefined && record.expiresAt !== null && !isInForce(record, now)) {
@@ -66,7 +66,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     }
   }
 
-  /** Forgets all records, without effect before `commit`. */
+  /** Forgets all records; no effect before `commit`. */
   clear(): void {
     const { all, keys } = this;
     this.all = all.withoutRecords;
@@ -75,7 +75,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     this.epoch++;
   }
 
-  /** Takes over what a policy says, in place of what one said before, without effect before `commit`. */
+  /** Takes a policy's overrides, in place of the earlier ones; no effect before `commit`. */
   takePolicy(overrides: readonly PolicyOverride[]): void {
     for (const entry of this.keys.values()) {
       entry.policy = undefined;
@@ -90,19 +90,19 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     this.epoch++;
   }
 
-  /** Lets the limits decide that the records make. */
+  /** Puts the limits that result from the records in force. */
   commit(): void {
     const [limit, ...others] = this.limits;
     if (limit === undefined || others.length > 0) return;
     const { policy } = limit;
-    // The options of the policy are in the definition.
+    // The definition already contains the options of the policy.
     this.all.policy =
       policy?.mode === undefined ? undefined : { patch: undefined, mode: policy.mode, place: policy.place };
     if (this.compiled.size > 2 * this.size + MOST_UNUSED) this.forgetUnused();
     limit.rule.decideBy(this.limitOf(this.all), this.size > 0 ? this : undefined);
   }
 
-  /** The rate that holds for a key, or for all identities without overrides of their own. */
+  /** The rate that applies to a key, or to all identities without overrides of their own. */
   currentRate(key = ''): CurrentRate {
     const { definition, policy, rule } = this.limits[0]!;
     const from = this.chain(key).find(hasRate);
@@ -120,7 +120,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     return place === undefined ? { ...rate, source: 'configured' } : { ...rate, source: 'policy', policy: place };
   }
 
-  /** The mode that holds for a key, or for all identities without overrides of their own. */
+  /** The mode that applies to a key, or to all identities without overrides of their own. */
   currentMode(key = ''): CurrentMode {
     const { rule, limit } = this.limits[0]!;
     const from = this.chain(key).find(hasMode);
@@ -132,7 +132,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
       : { ...mode, source: 'policy', policy: from.policy!.place };
   }
 
-  /** The quota that a key has under the overrides of others. */
+  /** The quota of a key without its own override. */
   quotaWithout(key: string): number {
     return this.compile(this.chain(key).map((each) => (each.key === key ? each.withoutRecords : each))).quota;
   }
@@ -153,7 +153,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     }
   }
 
-  /** The times at which records end. */
+  /** The times at which records expire. */
   *expiries(): Iterable<[at: number, kind: LimitOverrideKind, key: string]> {
     for (const entry of [this.all, ...this.keys.values()]) {
       for (const kind of ['rate', 'mode'] as const) {
@@ -180,7 +180,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     if (key !== '' && entry.isEmpty) this.keys.delete(key);
   }
 
-  /** What is overridden for a key, the most specific first. */
+  /** The overrides that apply to a key, the most specific first. */
   private chain(key: string): KeyOverride[] {
     return key === '' ? [this.all] : [...this.keys.all(key), this.all];
   }
@@ -195,7 +195,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
 
   private compile(chain: readonly KeyOverride[]): CompiledLimit {
     const { definition, declaration, limit: configured } = this.limits[0]!;
-    // Keys of counters that began anew do not come back, whichever override holds now.
+    // Counters that were started anew never come back, whichever override applies now.
     const generation = chain.reduce((sum, { rate }) => sum + (rate?.generation ?? 0), 0);
     const from = chain.find(hasRate);
     const record = (from?.rate?.patch ?? null) === null ? undefined : from?.rate;
@@ -234,13 +234,13 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
   }
 }
 
-/** The most records of a limit that are logged. */
+/** The most records of a limit to log. */
 const MOST_LOGGED = 100;
 
 const hasRate = ({ patch }: KeyOverride) => patch !== undefined;
 const hasMode = ({ overridingMode }: KeyOverride) => overridingMode !== undefined;
 
-/** Where a policy says something of a limit's rate. */
+/** The place in the policy that sets a limit's rate. */
 function ratePlace(policy: PolicyLimit | undefined): string | undefined {
   if (policy === undefined) return undefined;
   const options = policy.options as LimitDefinition;

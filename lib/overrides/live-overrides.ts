@@ -12,20 +12,20 @@ import { addressOf, type OverrideKind } from './override-address.js';
 import type { OverrideHolder } from './override-holder.js';
 import type { OverrideUpdate } from './override-store.js';
 
-/** A record that ends. */
+/** A record that expires. */
 interface Expiry {
   readonly overrides: OverrideHolder;
   readonly kind: OverrideKind;
   readonly key: string;
 }
 
-/** The overrides that are in force in this process, of all limits. */
+/** The overrides in force in this process, for all limits. */
 export class LiveOverrides {
-  /** By the names of limits, those included that only other apps know. */
+  /** By the names of limits, including those that only other apps know. */
   private readonly byLimit = new Map<string, LimitOverrides>();
   private readonly expiries = new ExpiryQueue<Expiry>();
   private timeout: LongTimeout | undefined;
-  /** What the store's clock is ahead of the monotonic one, in milliseconds. */
+  /** How much the store's clock is ahead of the monotonic clock, in milliseconds. */
   private ahead = 0;
 
   constructor(
@@ -34,7 +34,7 @@ export class LiveOverrides {
     private readonly lists: Lists,
   ) {}
 
-  /** The overrides of all limits that share their names with no others. */
+  /** The overrides of all limits whose names are unique. */
   get unambiguous(): LimitOverrides[] {
     return [...this.byLimit.values()].filter(({ limits }) => limits.length === 1);
   }
@@ -63,13 +63,13 @@ export class LiveOverrides {
     this.setTimeout();
   };
 
-  /** Lets decide what changed. */
+  /** Puts the changes in force. */
   private commit(changed: ReadonlySet<OverrideHolder>): void {
     for (const overrides of changed) overrides.commit();
     this.lists.commit();
   }
 
-  /** Ends all overrides whose time is over. */
+  /** Ends all overrides that have expired. */
   private expire(now: number, changed: Set<OverrideHolder>): void {
     for (const { overrides, kind, key } of this.expiries.takeExpired(now)) {
       overrides.expire(kind, key, now);
@@ -77,7 +77,7 @@ export class LiveOverrides {
     }
   }
 
-  /** Ends the next override in time, by the monotonic clock. */
+  /** Sets the timer for the next override to expire, by the monotonic clock. */
   private setTimeout(): void {
     this.timeout?.clear();
     this.expiries.dropStale(this.size, () => this.ends());
@@ -96,14 +96,14 @@ export class LiveOverrides {
     return this.holders().reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** The times at which records end. */
+  /** The times at which records expire. */
   private *ends(): Iterable<[at: number, expiry: Expiry]> {
     for (const overrides of this.holders()) {
       for (const [at, kind, key] of overrides.expiries()) yield [at, { overrides, kind, key }];
     }
   }
 
-  /** Puts what a policy says in force, all of it in one turn: the limits of the registry have become its by now. */
+  /** Puts a policy in force, all of it in one turn: the limits of the registry have already taken it over. */
   takePolicy({ overrides: policies, lists }: Policy): void {
     const byLimit = new Map<string, PolicyOverride[]>();
     for (const each of policies) {
@@ -116,7 +116,7 @@ export class LiveOverrides {
     this.lists.takePolicy(lists);
   }
 
-  /** Adds the named limits that are new: a lazily loaded module defines some. */
+  /** Adds new named limits: a lazily loaded module may define some. */
   addNamedLimits(): void {
     const known = new Set([...this.byLimit.values()].flatMap(({ limits }) => limits.map(({ rule }) => rule)));
     for (const limit of this.registry.named) {
@@ -127,7 +127,7 @@ export class LiveOverrides {
     }
   }
 
-  /** The overrides of a limit that shares its name with no other. */
+  /** The overrides of a limit whose name is unique. */
   of(
     name: string,
     method: string,
@@ -150,7 +150,7 @@ export class LiveOverrides {
     throw new RateLimitConfigError(messages.sameName(location, name, locations));
   }
 
-  /** What is wrong with an identity that is to be on a list of all limits. */
+  /** What is wrong with an identity for a list for all limits. */
   problemOfIdentity(identity: string): string | undefined {
     const { moduleRules, named, takesAnyKey } = this.registry;
     const { ipv6Prefix } = (moduleRules[0] ?? named[0]?.rule)?.settings ?? {};

@@ -11,11 +11,11 @@ import {
   type StoredChange,
 } from './override-store.js';
 
-/** Keeps overrides in this process, as `lua/overrides.lua` does on Redis. */
+/** Keeps overrides in this process, like `lua/overrides.lua` on Redis. */
 export class MemoryOverrideStore implements OverrideStore {
   private readonly records = new Map<string, OverrideRecord>();
   private readonly history: StoredChange[] = [];
-  /** The fields of records that end. */
+  /** The fields of records that expire. */
   private readonly expiries = new ExpiryQueue<string>();
   private version = 0;
   private onUpdate: (update: OverrideUpdate) => void = () => undefined;
@@ -89,7 +89,7 @@ export class MemoryOverrideStore implements OverrideStore {
     }
   }
 
-  /** The times at which records end. */
+  /** The times at which records expire. */
   private *ends(): Iterable<[at: number, field: string]> {
     for (const [field, { expiresAt }] of this.records) if (expiresAt !== null) yield [expiresAt, field];
   }

@@ -3,21 +3,21 @@ import { messages } from '../errors/messages/general.js';
 /** What an override of a limit changes. */
 export type LimitOverrideKind = 'rate' | 'mode';
 
-/** What is changed: of a limit, or who stands on a list. */
+/** What is changed: something about a limit, or who is on a list. */
 export type OverrideKind = LimitOverrideKind | 'list';
 
-/** The kinds, and the fields of their records that hold the value. */
+/** The kinds, with the field of their records that holds the value. */
 export const VALUE_FIELDS = { rate: 'patch', mode: 'mode', list: 'list' } as const satisfies Record<
   OverrideKind,
   string
 >;
 
-/** Of which identities of a limit an override holds. */
+/** The identities of a limit to which an override applies. */
 export interface OverrideAddress {
   readonly kind: OverrideKind;
-  /** The limit's name, in which no line feed can be; empty for lists of all limits. */
+  /** The limit's name, which cannot contain a line feed; empty for lists for all limits. */
   readonly limit: string;
-  /** The key of an identity, or the beginning of keys with a star behind it; empty for all. Of lists, the entry. */
+  /** The key of an identity, or a prefix of keys followed by a star; empty for all. For lists, the entry. */
   readonly key: string;
 }
 
@@ -26,14 +26,14 @@ export function fieldOf({ kind, limit, key }: OverrideAddress): string {
   return `${kind}\n${limit}\n${key}`;
 }
 
-/** Reads a stored field; `undefined` if another release wrote it for what this one does not know. */
+/** Reads a stored field; `undefined` if another release wrote it for something unknown to this one. */
 export function addressOf(field: string): OverrideAddress | undefined {
   const [kind = '', limit = ''] = field.split('\n', 2);
   if (!Object.hasOwn(VALUE_FIELDS, kind) || field.length < kind.length + limit.length + 2) return undefined;
   return { kind: kind as OverrideKind, limit, key: field.slice(kind.length + limit.length + 2) };
 }
 
-/** The beginning of the keys that a key with a trailing star stands for; `undefined` for the key of one identity. */
+/** The prefix of a key with a trailing star; `undefined` for the key of one identity. */
 export function prefixOf(key: string): string | undefined {
   return key.endsWith('*') ? key.slice(0, -1) : undefined;
 }
@@ -41,10 +41,10 @@ export function prefixOf(key: string): string | undefined {
 /** The longest key, in characters. */
 export const LONGEST_KEY = 512;
 
-/** Whether a key is of one identity, or of those that begin alike. */
+/** Whether a key is that of one identity, or a prefix followed by a star. */
 export function isOverrideKey(key: unknown): key is string {
   if (typeof key !== 'string' || key === '' || key === '*' || key.length > LONGEST_KEY) return false;
-  // Redis would store another text in place of an unpaired surrogate.
+  // Redis would store a different text for an unpaired surrogate.
   return !key.slice(0, -1).includes('*') && !/\p{Surrogate}/u.test(key);
 }
 

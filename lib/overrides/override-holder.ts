@@ -1,18 +1,18 @@
 import type { OverrideKind } from './override-address.js';
 import type { StoredRecord } from './override-record.js';
 
-/** What holds records of one limit, or of all, and what they make of it. */
+/** Holds the records of one limit, or of all, and applies them. */
 export interface OverrideHolder<Kind extends OverrideKind = OverrideKind> {
-  /** How many keys have records. */
+  /** The number of keys that have records. */
   readonly size: number;
-  /** Takes a record over. Returns the time at which it ends. */
+  /** Takes a record. Returns the time at which it expires. */
   put(kind: Kind, key: string, stored: StoredRecord | undefined, now: number): number | undefined;
-  /** Ends the record of a key, if its time is over. */
+  /** Ends the record of a key if it has expired. */
   expire(kind: Kind, key: string, now: number): void;
   /** Forgets all records. */
   clear(): void;
-  /** Lets decide what the records make. */
+  /** Puts the records in force. */
   commit(): void;
-  /** The times at which records end. */
+  /** The times at which records expire. */
   expiries(): Iterable<[at: number, kind: Kind, key: string]>;
 }

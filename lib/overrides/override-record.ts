@@ -2,13 +2,13 @@ import type { ListName } from '../config/list-entry.js';
 import { messages } from '../errors/messages/general.js';
 import { INHERIT_MODES, type InheritMode, type LimitMode, LIMIT_MODES, type RatePatch } from './override.js';
 
-/** The stored form of an override. `lua/overrides.lua` explains each field. */
+/** The stored form of an override. `lua/overrides.lua` documents each field. */
 export interface OverrideRecord {
-  /** Of a rate. */
+  /** For a rate. */
   readonly patch?: RatePatch | null;
-  /** Of a mode. */
+  /** For a mode. */
   readonly mode?: LimitMode | null;
-  /** Of an entry of a list. */
+  /** For a list entry. */
   readonly list?: ListName | null;
   readonly version: number;
   readonly generation: number;
@@ -36,7 +36,7 @@ export function readRecord(json: string): StoredRecord {
   }
 }
 
-/** Reads a record of what was parsed with others. */
+/** Reads a record that was parsed together with others. */
 export function asRecord(value: unknown, json = () => JSON.stringify(value)): StoredRecord {
   if (typeof value !== 'object' || value === null) return { damage: messages.notARecord(json()) };
   const record = value as Record<string, unknown>;
@@ -69,12 +69,12 @@ export function isDamaged(record: StoredRecord): record is DamagedRecord {
   return 'damage' in record;
 }
 
-/** Whether the record says something, at `now`, in milliseconds. */
+/** Whether the record has a value at `now`, in milliseconds. */
 export function isInForce({ patch, mode, list, expiresAt }: OverrideRecord, now: number): boolean {
   return (patch ?? mode ?? list ?? null) !== null && (expiresAt === null || expiresAt > now);
 }
 
-/** The same record without what it said: only its generation counts any more. */
+/** The same record without its value: only its generation still matters. */
 export function ended(record: OverrideRecord): OverrideRecord {
   return { ...record, patch: null, mode: null, list: null };
 }

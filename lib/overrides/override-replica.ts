@@ -3,48 +3,48 @@ import { asRecord, readRecord, type StoredRecord } from './override-record.js';
 import type { OverrideUpdate, StoredChange } from './override-store.js';
 import { isKnownKind, type StoreState } from './overrides-reply.js';
 
-/** A change: two histories that part have changes of one number and different times. */
+/** Identifies a change: histories that diverge have changes with equal numbers and different times. */
 export type Known = Pick<StoredChange, 'version' | 'at'>;
 
 type Records = Map<string, StoredRecord | undefined>;
 
-/** What one instance knows of the overrides on Redis: it follows their changes one by one, and tells of each once. */
+/** What one instance knows of the overrides on Redis. It follows their changes one by one, and reports each once. */
 export class OverrideReplica {
-  /** The last change that was told; `undefined` before all records were. */
+  /** The last change that was reported; `undefined` until all records have been. */
   known: Known | undefined;
-  /** The rates of all identities as JSON, by limit: an earlier release changes them without a number. */
+  /** The rates of all identities as JSON, by limit: an earlier release changes them without numbering the change. */
   private rates: ReadonlyMap<string, string> = new Map();
 
-  constructor(private readonly tell: (update: OverrideUpdate) => void) {}
+  constructor(private readonly publish: (update: OverrideUpdate) => void) {}
 
-  /** Takes a change. Returns whether nothing was missed before it. */
+  /** Takes a change. Returns whether none was missed before it. */
   hear(change: StoredChange, now: number): boolean {
     const { known } = this;
     if (known === undefined) return false;
     if (change.version <= known.version) return change.version < known.version || change.at === known.at;
     if (change.version !== known.version + 1 || change.changes.length === 0) return false;
     this.known = { version: change.version, at: change.at };
-    this.tell({ now, complete: false, records: recordsOf([change]) });
+    this.publish({ now, complete: false, records: recordsOf([change]) });
     return true;
   }
 
   /**
-   * Takes what was changed since `asked`, the last change that was known when the store was asked. Tells whether that was all,
+   * Takes the changes since `asked`, which was the last known change when the store was asked. Returns whether that was all,
    * whether newer changes are known by now, or whether all records have to be read.
    */
   follow(state: StoreState, asked: Known | undefined): 'done' | 'again' | 'load' {
     const missed = asked && since(state, asked);
     if (missed === undefined || this.known === undefined) return 'load';
-    // A message overtook the answer.
+    // A message overtook the reply.
     if (state.version < this.known.version) return 'again';
     const records = recordsOf(missed);
     this.addRates(records, state.rates);
     this.known = { version: state.version, at: state.at };
-    this.tell({ now: state.now, complete: false, records });
+    this.publish({ now: state.now, complete: false, records });
     return 'done';
   }
 
-  /** Begins to read all records. Until it is finished, no change is followed. */
+  /** Starts to read all records. Until that is finished, no changes are followed. */
   load(start: StoreState): { known: Known; add(page: Records): void; finish(end: StoreState): boolean } {
     const records: Records = new Map();
     const known = { version: start.version, at: start.at };
@@ -59,13 +59,13 @@ export class OverrideReplica {
         this.rates = new Map();
         this.addRates(records, end.rates);
         this.known = { version: end.version, at: end.at };
-        this.tell({ now: end.now, complete: true, records });
+        this.publish({ now: end.now, complete: true, records });
         return true;
       },
     };
   }
 
-  /** Adds the rates of all identities that differ from those that were known. */
+  /** Adds the rates of all identities that differ from the known ones. */
   private addRates(records: Records, rates: ReadonlyMap<string, string>): void {
     for (const [limit, json] of rates) {
       if (this.rates.get(limit) !== json) records.set(rateField(limit), readRecord(json));
@@ -75,7 +75,7 @@ export class OverrideReplica {
   }
 }
 
-/** The changes after one, if the store's history reaches so far back and has it, too. */
+/** The changes after a given one, if the store's history reaches that far back and includes it. */
 function since({ version, at, changes }: StoreState, known: Known): readonly StoredChange[] | undefined {
   if (version === known.version && at === known.at) return [];
   const [first, ...later] = changes;

@@ -8,7 +8,7 @@ export interface OverrideUpdate {
   readonly now: number;
   /** Whether these are all records there are. */
   readonly complete: boolean;
-  /** The records; `undefined` for one that is gone. */
+  /** The records; `undefined` for those that are gone. */
   readonly records: ReadonlyMap<string, StoredRecord | undefined>;
 }
 
@@ -17,33 +17,33 @@ export interface OverrideItem extends OverrideAddress {
   /** JSON; `'null'` to clear it. */
   readonly value: string;
   readonly inherit: InheritMode;
-  /** When it ends: `+` and milliseconds from now, milliseconds since the epoch, or `null`. */
+  /** When it expires: `+` and milliseconds from now, milliseconds since the epoch, or `null`. */
   readonly ends: string;
   /** The limit's quota under the override. */
   readonly quota: number;
-  /** The limit's quota before it, unless an override is in force that says it. */
+  /** The limit's quota before it; ignored if an override in force already has it. */
   readonly previousQuota: number;
 }
 
-/** What a change has besides its value where that is no rate: quotas are of rates. */
+/** The members of a change besides its value, for changes that are not of a rate: only rates have quotas. */
 export const WITHOUT_QUOTA = { inherit: 'keep', quota: 0, previousQuota: 0 } as const;
 
 /** A change that is made as a whole. */
 export interface OverrideChange {
   /**
-   * `'try'` changes only where nothing is in force, `'clear'` only where something is; `'restore'` only if `lastVersion` is the
-   * last change, and leaves generations as they are.
+   * `'try'` changes only what is not overridden, `'clear'` only what is; `'restore'` works only if `lastVersion` is the last
+   * change, and leaves generations unchanged.
    */
   readonly operation: 'set' | 'try' | 'clear' | 'restore';
   readonly items: readonly OverrideItem[];
   readonly by?: string | undefined;
   readonly reason?: string | undefined;
   readonly lastVersion?: number;
-  /** The change that is gone back to. */
+  /** The version to return to. */
   readonly rollbackTo?: number;
 }
 
-/** What one override was before a change, and is after it: a record, or `null`. */
+/** The state of one override before and after a change: a record, or `null`. */
 export interface ChangedOverride extends OverrideAddress {
   readonly before: unknown;
   readonly after: unknown;
@@ -65,15 +65,15 @@ export const MAX_CHANGES = 1000;
 
 /** Keeps overrides and their history. A failed read or write rejects with `RateLimitStoreError`. */
 export interface OverrideStore {
-  /** Is told of records whenever some were read or changed here, in the order of the changes. */
+  /** Subscribes to records that were read or changed here, in the order of the changes. */
   subscribe(onUpdate: (update: OverrideUpdate) => void): void;
   /** Reads the store now and after each change by others, until `close`. Resolves after the first read, even if it failed. */
   watch(): Promise<void>;
-  /** Resolves when all changes that were made before the call have been told. */
+  /** Resolves when all changes made before the call have been reported. */
   read(): Promise<void>;
-  /** Resolves to whether the change was made, when it has been told. */
+  /** Resolves to whether the change was made, once it has been reported. */
   write(change: OverrideChange): Promise<boolean>;
-  /** The last changes, at most so many: the oldest first. */
+  /** The last changes, at most `most` of them, the oldest first. */
   changes(most: number): Promise<StoredChange[]>;
   close(): void;
 }

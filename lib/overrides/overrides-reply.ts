@@ -4,37 +4,37 @@ import { type OverrideAddress, VALUE_FIELDS } from './override-address.js';
 import { readRecord, type StoredRecord } from './override-record.js';
 import type { StoredChange } from './override-store.js';
 
-/** What the script says of the store: the last change, the rates of all identities, and the changes that were missed. */
+/** The store's state in the script's reply: the last change, the rates of all identities, and the changes that were missed. */
 export interface StoreState {
   readonly now: number;
   readonly version: number;
   readonly at: number;
-  /** JSON, by the names of limits. */
+  /** As JSON, by the names of limits. */
   readonly rates: ReadonlyMap<string, string>;
   readonly changes: readonly StoredChange[];
 }
 
-/** The reply to `read`. Each throws a `TypeError` if the script cannot have sent its reply. */
+/** Reads the reply to `read`. Each of these functions throws a `TypeError` if the script cannot have sent the reply. */
 export function readState(reply: unknown): StoreState {
   const { now, version, at, rest } = head(reply, 6);
   const changes = listOf(reply, rest[1]).flatMap((json) => readChange(json) ?? []);
   return { now, version, at, rates: new Map(pairs(reply, rest[0])), changes };
 }
 
-/** The reply to `page`. */
+/** Reads the reply to `page`. */
 export function readPage(reply: unknown): { cursor: string; records: Map<string, StoredRecord> } {
   const { rest } = head(reply, 6);
   const found = pairs(reply, rest[1]).filter(([field]) => field !== 'version');
   return { cursor: String(rest[0]), records: new Map(found.map(([field, json]) => [field, readRecord(json)])) };
 }
 
-/** The reply to a change. */
+/** Reads the reply to a change. */
 export function readChanged(reply: unknown): { done: boolean; now: number; change: StoredChange | undefined } {
   const { done, now, rest } = head(reply, 4);
   return { done: done === 1, now, change: done === 1 ? readChange(String(rest[0])) : undefined };
 }
 
-/** A change as the history holds it and the channel tells it; `undefined` if it is none. */
+/** Reads a change from the history or the channel; `undefined` if it is not one. */
 export function readChange(json: string): StoredChange | undefined {
   try {
     const change = JSON.parse(json) as Partial<StoredChange> | null;
@@ -42,18 +42,18 @@ export function readChange(json: string): StoredChange | undefined {
     const isChange = Number.isSafeInteger(version) && Number.isSafeInteger(at) && Array.isArray(changes);
     return isChange && changes.every(isAddress) ? (change as StoredChange) : undefined;
   } catch {
-    // Instances of an earlier release tell only the name of a limit.
+    // Instances of an earlier release publish only the name of a limit.
     return undefined;
   }
 }
 
-/** An override of a kind that only a later release knows is one, too. */
+/** An override of a kind that only a later release knows is valid, too. */
 function isAddress(changed: unknown): boolean {
   const { kind, limit, key } = (changed ?? {}) as Partial<OverrideAddress>;
   return [kind, limit, key].every((part) => typeof part === 'string');
 }
 
-/** Whether this release knows what a change is of. */
+/** Whether this release knows the kind of a change. */
 export function isKnownKind({ kind }: OverrideAddress): boolean {
   return Object.hasOwn(VALUE_FIELDS, kind);
 }

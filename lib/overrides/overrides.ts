@@ -25,13 +25,13 @@ import { MAX_CHANGES, type OverrideStore, WITHOUT_QUOTA } from './override-store
 import type { CurrentMode, CurrentRate, OverridePage, RecordedChange } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
 
-/** What a change of a mode has besides its value. */
+/** The members of a mode change besides its value. */
 const OF_MODE = { kind: 'mode', ...WITHOUT_QUOTA } as const;
 
-/** How often a rollback is tried that other changes overtake. */
+/** How often to retry a rollback that other changes overtake. */
 const MAX_ROLLBACKS = 10;
 
-/** Overrides named limits while the app runs, and applies the overrides that other instances make. */
+/** Overrides named limits while the app runs, and applies the overrides of other instances. */
 @Injectable()
 export class Overrides {
   /** Who is exempt from limits, and who is refused. */
@@ -62,7 +62,7 @@ export class Overrides {
     this.live.close();
   }
 
-  /** Puts the overrides and the lists of a policy in force, and what it made of the limits in the registry. */
+  /** Puts the overrides and lists of a policy in force, and its changes to the limits in the registry. */
   takePolicy(policy: Policy): void {
     this.live.takePolicy(policy);
   }
@@ -152,7 +152,7 @@ export class Overrides {
     return ofLimit.slice(0, last);
   }
 
-  /** Brings back what was before all changes after a version, unless others change something meanwhile: then it tries again. */
+  /** Restores the state before all changes after a version. If others change something meanwhile, tries again. */
   async rollback(version: number, options: unknown): Promise<boolean> {
     const location = 'LimiterService.rollback';
     const cause = readRollbackOptions(options, location);
@@ -168,8 +168,8 @@ export class Overrides {
   }
 
   /**
-   * Reads what is in force now. While the store cannot be read, the last overrides that it told stay in force: then resolves to
-   * what it failed with.
+   * Reads what is in force now. While the store cannot be read, the last known overrides stay in force; then resolves to the
+   * error.
    */
   async readIfPossible(): Promise<RateLimitStoreError | undefined> {
     try {
@@ -181,7 +181,7 @@ export class Overrides {
     }
   }
 
-  /** What holds for a key of a limit as far as it is known here; nothing of one that cannot be overridden. */
+  /** The rate and mode of a key of a limit as far as known here; `undefined` if the limit cannot be overridden. */
   known(limit: Rule, key?: string): { rate: CurrentRate; mode: CurrentMode } | undefined {
     const overrides = this.live.unambiguous.find(({ limits }) => limits[0]!.rule === (limit.ofAll ?? limit));
     return overrides && { rate: overrides.currentRate(key), mode: overrides.currentMode(key) };

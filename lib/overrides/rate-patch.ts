@@ -6,19 +6,19 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { ownCandidate } from '../rules/candidate-options.js';
 import type { RatePatch } from './override.js';
 
-/** What changes with a rate, of limits of any algorithm. */
+/** The options that change with a rate, for limits of any algorithm. */
 const CHANGEABLE: readonly string[] = ['candidate', 'ceiling', 'lends'];
 
 /**
- * Puts a patch over a definition. The compiler checks the values of its options. The candidate stays what it is of the definition,
- * unless the patch brings another one, which is one of the patched limit.
+ * Applies a patch to a definition. The compiler checks the values of the options. The candidate is that of the definition, unless
+ * the patch has another one, which then patches the changed limit.
  */
 export function withPatch(definition: LimitDefinition, patch: RatePatch): LimitDefinition {
   const { candidate = definition.candidate && ownCandidate(definition, definition.candidate), ...options } = patch;
   return { ...definition, ...options, candidate: candidate ?? undefined } as LimitDefinition;
 }
 
-/** Reads the options that a patch sets. Refuses options of no or another algorithm, and a patch that sets nothing. */
+/** Reads the options that a patch sets. Refuses unknown options, those of other algorithms, and an empty patch. */
 export function readPatch({ algo }: LimitDefinition, patch: unknown, location: string): RatePatch {
   const own = algorithms.get(algo)?.options ?? [];
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
@@ -26,7 +26,7 @@ export function readPatch({ algo }: LimitDefinition, patch: unknown, location: s
   }
   const set = Object.entries(patch).filter(([, value]) => value !== undefined);
   for (const [option, value] of set) {
-    // Other instances are told of it.
+    // Other instances have to get it as data.
     if (option === 'anchor' && typeof value === 'function') {
       throw new RateLimitConfigError(messages.wrongOption(location, option, value, planMessages.fixedAnchorWants()));
     }

@@ -16,11 +16,11 @@ import type { StoredChange } from './override-store.js';
 import { OVERRIDES_SCRIPT } from './overrides-script.generated.js';
 import { readChange, readChanged, readPage, readState, type StoreState } from './overrides-reply.js';
 
-/** The time between reads without a message of a change. */
+/** How often to read if no message reports a change. */
 const READ_EVERY_MS = 30_000;
-/** The time until the next read after one that failed. */
+/** How soon to read again after a failure. */
 const RETRY_AFTER_MS = 1000;
-/** How often all records are read again because more was changed meanwhile than the history holds. */
+/** How often to read all records again if more changed meanwhile than the history holds. */
 const MAX_LOADS = 5;
 
 export interface RedisOverrideStoreOptions {
@@ -29,8 +29,8 @@ export interface RedisOverrideStoreOptions {
 }
 
 /**
- * Keeps overrides on Redis. Each instance holds all of them: it reads them once, page by page, and then hears of each change on
- * the channel, or reads what it missed from the history.
+ * Keeps overrides on Redis. Each instance holds all of them: it reads them once, page by page. Then the channel delivers each
+ * change, or it reads what it missed from the history.
  */
 export class RedisOverrideStore implements OverrideStore {
   private readonly script: Script;
@@ -40,7 +40,7 @@ export class RedisOverrideStore implements OverrideStore {
   private readonly replica = new OverrideReplica((update) => this.onUpdate(update));
   private timer: NodeJS.Timeout | undefined;
   private onUpdate: (update: OverrideUpdate) => void = () => undefined;
-  /** The reading that is under way, and the one that follows it. */
+  /** The read in progress, and the next one. */
   private reading: Promise<void> | undefined;
   private next: Promise<void> | undefined;
   private warned = false;
@@ -75,7 +75,7 @@ export class RedisOverrideStore implements OverrideStore {
     await withDeadline(first, since + CONNECT_TIMEOUT_MS - performance.now()).catch(() => undefined);
   }
 
-  /** One reading serves all calls that wait for it to begin. */
+  /** One read serves all calls that wait for it to start. */
   read(): Promise<void> {
     if (this.reading === undefined) {
       this.reading = this.catchUp().finally(() => (this.reading = undefined));
@@ -100,7 +100,7 @@ export class RedisOverrideStore implements OverrideStore {
     const head = [this.keys[0]!, members({ by, reason }), MAX_CHANGES, lastVersion ?? '', members({ rollbackTo })];
     const { done, now, change } = await this.call(readChanged, operation, ...head.map(String), ...args);
     if (change !== undefined && !this.replica.hear(change, now)) await this.read();
-    // What another instance did instead is known here, too.
+    // What another instance did instead is known here after this.
     if (!done) await this.read();
     return done;
   }
@@ -124,14 +124,14 @@ export class RedisOverrideStore implements OverrideStore {
 
   private readonly refresh = (): void => void this.update();
 
-  /** Applies a change at once if it follows the last one that is known; else reads what was missed. */
+  /** Applies a change at once if it follows the last known one; otherwise reads what was missed. */
   private readonly hear = (message?: string): void => {
     if (this.closed) return;
     const change = message === undefined ? undefined : readChange(message);
     if (change === undefined || !this.replica.hear(change, Math.floor(change.at / 1000))) this.refresh();
   };
 
-  /** Reads the store now and later again: each read sets the one timer anew. */
+  /** Reads the store now and again later: each read restarts the one timer. */
   private async update(): Promise<void> {
     let nextMs = READ_EVERY_MS;
     try {
@@ -145,7 +145,7 @@ export class RedisOverrideStore implements OverrideStore {
     if (!this.closed) this.timer = setTimeout(this.refresh, nextMs).unref();
   }
 
-  /** Reads what was changed since the last change that is known; all, if that is too long ago. */
+  /** Reads the changes since the last known one, or everything if that is too long ago. */
   private async catchUp(): Promise<void> {
     let state: StoreState;
     let result: 'done' | 'again' | 'load';
@@ -162,7 +162,7 @@ export class RedisOverrideStore implements OverrideStore {
     }
   }
 
-  /** Reads all records. Returns whether the history holds all that was changed meanwhile. */
+  /** Reads all records. Returns whether the history covers all that changed meanwhile. */
   private async loadAll(state: StoreState): Promise<boolean> {
     const loading = this.replica.load(state);
     if (state.version === 0) return loading.finish(state);
@@ -179,7 +179,7 @@ export class RedisOverrideStore implements OverrideStore {
     return this.call(readState, 'read', String(known?.version ?? -1), String(known?.at ?? 0));
   }
 
-  /** Warns of an error reply, once until the next read that succeeds. Failing connections are the checks' to tell. */
+  /** Warns of an error reply, once until the next successful read. Checks report failing connections. */
   private warn(error: unknown): void {
     const reason = error instanceof RateLimitStoreError ? error.cause : error;
     if (this.warned || this.closed || !(reason instanceof Error) || reason.name !== 'ReplyError') return;
@@ -207,7 +207,7 @@ export class RedisOverrideStore implements OverrideStore {
   }
 }
 
-/** Members of a JSON object, each behind a comma. */
+/** Members of a JSON object, each followed by a comma. */
 function members(fields: object): string {
   const json = JSON.stringify(fields).slice(1, -1);
   return json === '' ? '' : `,${json}`;

@@ -12,7 +12,7 @@ import {
 import { endSentinels } from './sentinels.js';
 import { longestSilenceOf } from './silence.js';
 
-/** A connection is used once, and followed by a new one: so all of its ends are handled in one way. */
+/** A connection is used once, then replaced by a new one: so all ways in which it can end are handled alike. */
 const SINGLE_USE = {
   autoResubscribe: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
@@ -26,12 +26,12 @@ const SINGLE_USE = {
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
-/** The pause after an error reply, as to a user without a right to the channel. */
+/** The pause after an error reply, such as for a user without access to the channel. */
 const REFUSED_PAUSE_MS = 30_000;
 
 /**
- * Listens to a channel on a connection of its own, made like the client's, and connects again whenever that one ends. On a
- * Cluster it listens to any node: each passes on the messages of all.
+ * Listens to a channel on a connection of its own, made like the client's, and reconnects whenever it ends. On a Cluster it
+ * listens to any node: each forwards the messages of all.
  */
 export class ChannelListener {
   private connection: Redis | undefined;
@@ -42,19 +42,19 @@ export class ChannelListener {
   private started: () => void = () => undefined;
 
   /**
-   * `onMessage` gets every message; and `undefined` once it listens, since some may have been missed until then. `onDisconnect`
-   * is called when messages may be missed from now on.
+   * `onMessage` gets every message, and `undefined` once it listens, since some may have been missed before. `onDisconnect` is
+   * called when messages may be missed from now on.
    */
   constructor(
     private readonly client: RedisClient,
     private readonly channel: string,
     private readonly onMessage: (message?: string) => void,
     private readonly onDisconnect: () => void = () => undefined,
-    /** The warning, once, if the server refuses to let it listen. */
+    /** The warning, logged once, if the server refuses to let it listen. */
     private readonly warning: (reason: string) => string = messages.overridesNotWatched,
   ) {}
 
-  /** Resolves after the first attempt to listen, whether it failed or not. */
+  /** Resolves after the first attempt to listen, failed or not. */
   start(): Promise<void> {
     return new Promise((resolve) => {
       this.started = resolve;
@@ -120,7 +120,7 @@ export class ChannelListener {
   }
 }
 
-/** The server refused it, as a user without the right to the channel; all else is a connection that ended. */
+/** Whether the server refused it, such as for a user without access to the channel; otherwise a connection has ended. */
 function isReply(error: unknown): boolean {
   return (error as { name?: unknown } | null)?.name === 'ReplyError';
 }

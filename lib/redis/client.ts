@@ -8,26 +8,26 @@ import { handleFloatingCommands } from './floating-commands.js';
 import { HEARS_OF_FAILOVERS, ignoreSentinelErrors } from './sentinels.js';
 import { limitSilence } from './silence.js';
 
-/** A connection that the app made: it is used, and never closed, by this package. */
+/** A connection made by the app: this package uses it, and never closes it. */
 export type RedisClient = Redis | Cluster;
 
-/** The nodes of a Cluster from which the others are found. */
+/** The nodes of a Cluster through which the others are discovered. */
 export interface ClusterConnection {
   /** Some of its nodes, such as `{ host, port }`. */
   nodes: ClusterNode[];
-  /** ioredis options of the Cluster. */
+  /** The ioredis options of the Cluster. */
   options?: ClusterOptions;
 }
 
-/** How to reach Redis: a URL, ioredis options (also for Sentinel), a connection that exists, or the nodes of a Cluster. */
+/** How to reach Redis: a URL, ioredis options (also for Sentinel), an existing connection, or the nodes of a Cluster. */
 export type RedisConnection = string | RedisOptions | RedisClient | ClusterConnection;
 
-/** The longest time to connect before the app starts without Redis. */
+/** How long to try to connect before the app starts without Redis. */
 export const CONNECT_TIMEOUT_MS = 2000;
 
 /**
- * The longest silence after a command before the connection is replaced: a frozen server, or a firewall that forgot the
- * connection, never ends it.
+ * The longest silence after a command before the connection is replaced. A frozen server never ends a connection, nor does a
+ * firewall that has forgotten it.
  */
 const SILENCE_MS = 2000;
 
@@ -35,8 +35,8 @@ const SILENCE_MS = 2000;
 export const DISCONNECT_TIMEOUT_MS = 100;
 
 /**
- * Makes commands fail at once while a server is down: none waits for a connection, and none is sent again, since a check that
- * was counted already would count twice.
+ * Makes commands fail at once while a server is down. None waits for a connection, and none is sent again: a check that had
+ * already been counted would count twice.
  */
 const FAIL_FAST = {
   enableOfflineQueue: false,
@@ -51,7 +51,7 @@ const FAIL_FAST_CLUSTER = {
   scaleReads: 'master',
 } as const;
 
-/** A master that became a replica while its address stayed: the next connection finds the new one. */
+/** Whether a master was demoted to a replica at the same address: a new connection finds the new master. */
 const isDemoted = ({ message }: Error): boolean => message.startsWith('READONLY');
 
 const backOff = (times: number): number => Math.min(times * 50, 1000);
@@ -68,14 +68,14 @@ export function isCluster(client: RedisClient): client is Cluster {
   return client.isCluster;
 }
 
-/** Whether a connection that broke sends its commands again; those of a Cluster do by its options. */
+/** Whether a connection resends commands after it breaks; for a Cluster, its options decide. */
 export function resends(client: RedisClient): boolean {
   const options = isCluster(client) ? client.options.redisOptions : client.options;
   return options?.autoResendUnfulfilledCommands !== false;
 }
 
 /**
- * Creates a connection for `connect`. ioredis is loaded only here. `timeoutMs` is the longest check. Throws
+ * Creates a connection for `connect`. Only here is ioredis loaded. `timeoutMs` is the longest check. Throws
  * `RateLimitConfigError` if ioredis refuses the options.
  */
 export async function createClient(redis: Exclude<RedisConnection, RedisClient>, timeoutMs = 0): Promise<RedisClient> {
@@ -83,7 +83,7 @@ export async function createClient(redis: Exclude<RedisConnection, RedisClient>,
   try {
     return make(ioredis, redis, timeoutMs);
   } catch (error) {
-    // No cause: it may hold the URL, and with it a password.
+    // No cause: it may contain the URL, and thus a password.
     throw new RateLimitConfigError(messages.unusableRedis(reasonOf(error)));
   }
 }
@@ -121,10 +121,7 @@ function make(
   return client;
 }
 
-/**
- * A connection of its own to the same server or Cluster, for `connect`. It is closed by whoever asked for it. `timeoutMs` is the longest
- * check.
- */
+/** A separate connection to the same server or Cluster, for `connect`. The caller closes it. `timeoutMs` is the longest check. */
 export function duplicate(client: RedisClient, timeoutMs: number): RedisClient {
   const copy = isCluster(client)
     ? client.duplicate([], { ...FAIL_FAST_CLUSTER, lazyConnect: true })
@@ -135,10 +132,10 @@ export function duplicate(client: RedisClient, timeoutMs: number): RedisClient {
 }
 
 /**
- * Keeps errors of a connection from ending the process; the checks report them. ioredis listens to the first error of a
- * socket, and one of TLS can have a second: the server's alert after a handshake that was broken off.
+ * Keeps errors of a connection from ending the process; checks report them. ioredis listens for the first error of a socket, but
+ * a TLS socket can have a second one: the server's alert after an aborted handshake.
  *
- * @returns a function that ends that, for a connection that stays in use
+ * @returns a function that stops this, for a connection that stays in use
  */
 export function ignoreConnectionErrors(client: RedisClient): () => void {
   const forget = () => forgetError(client);
@@ -174,8 +171,8 @@ export function ignoreConnectionErrors(client: RedisClient): () => void {
 }
 
 /**
- * Resolves when the client is ready; rejects with its first error, such as a refused connection, or when the time is over. The
- * client goes on connecting either way.
+ * Resolves when the client is ready; rejects with its first error, such as a refused connection, or when the time is up. The
+ * client keeps connecting either way.
  */
 export function connect(client: RedisClient): Promise<void> {
   return new Promise((resolve, reject) => {

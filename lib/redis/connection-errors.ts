@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 
-/** The last error of each connection that is not there, such as a refused port or a wrong password. */
+/** The last error of each connection that is down, such as a refused port or a wrong password. */
 const lastErrors = new WeakMap<object, string>();
 
 export function rememberError(client: object, { message }: Error): void {
@@ -12,7 +12,7 @@ export function forgetError(client: object): void {
   lastErrors.delete(client);
 }
 
-/** Why nothing can be asked on a connection that is not ready. */
+/** The error for a command on a connection that is not ready. */
 export function notConnected(client: { readonly status: string }): RateLimitStoreError {
   return new RateLimitStoreError(messages.storeNotReady(client.status, lastErrors.get(client)));
 }

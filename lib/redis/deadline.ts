@@ -2,8 +2,8 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 
 /**
- * Settles as the promise does, or rejects when the time is over. A process that was busy for longer reads its sockets first: a
- * reply that is already there wins. `leftMs` is left of `timeoutMs`, which the error names.
+ * Settles as the promise does, or rejects when the time is up. If the process was blocked for longer, its sockets are read first:
+ * a reply that has already arrived wins. `leftMs` remain of `timeoutMs`, which the error names.
  */
 export function withDeadline<T>(promise: Promise<T>, leftMs: number, timeoutMs = leftMs): Promise<T> {
   return new Promise((resolve, reject) => {

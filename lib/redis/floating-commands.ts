@@ -1,19 +1,19 @@
 /** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
 import type { Redis } from 'ioredis';
 
-/** What ioredis sends by itself once a connection is back: the database that was selected, and the channels. */
+/** The commands that ioredis sends by itself after a reconnect: for the selected database, and the channels. */
 const SENT_AGAIN = ['select', 'subscribe', 'psubscribe', 'ssubscribe'] as const;
 
 type Command = (...args: unknown[]) => unknown;
 
-/** The commands of a connection that ioredis sends by itself. Nobody awaits their answers. */
+/** The commands of a connection that ioredis sends by itself. Nothing awaits their replies. */
 class FloatingCommands {
   private users = 0;
-  /** Whether its event `ready` has come: ioredis sends them again before that. */
+  /** Whether its event `ready` has been emitted: ioredis resends them before that. */
   private isAnnounced = true;
 
   constructor(private readonly connection: Redis) {
-    // The command behind it says what is wrong.
+    // The next command reports what is wrong.
     this.handle('asking', () => true, ignore);
     for (const name of SENT_AGAIN) this.handle(name, () => this.isSentAgain, this.report);
   }
@@ -54,14 +54,14 @@ class FloatingCommands {
   }
 }
 
-/** A connection can be shared by several modules. */
+/** Several modules can share a connection. */
 const known = new WeakMap<Redis, FloatingCommands>();
 
 /**
- * Keeps commands that ioredis sends by itself, and of which nobody awaits the answer, from ending the process: a user without the right,
- * or a connection that is lost once more, would be an unhandled rejection. The app's own calls reject as before.
+ * Keeps commands that ioredis sends by itself from ending the process. Nothing awaits their replies, so a user without
+ * permission, or another lost connection, would be an unhandled rejection. The app's own calls reject as before.
  *
- * @returns a function that ends that
+ * @returns a function that stops this
  */
 export function handleFloatingCommands(connection: Redis): () => void {
   let commands = known.get(connection);

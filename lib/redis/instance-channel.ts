@@ -5,13 +5,13 @@ import { withDeadline } from './deadline.js';
 
 /** A listener of the channel. */
 export interface Listener {
-  /** Gets each message; `undefined` after a time in which some may have been missed. */
+  /** Gets each message; `undefined` if some may have been missed. */
   onMessage(message?: string): void;
-  /** From now on messages may be missed. */
+  /** Called when messages may be missed from now on. */
   onDisconnect?(): void;
 }
 
-/** Carries messages about counters between the instances of an app. It connects for its first listener. */
+/** Carries messages about counters between the instances of an app. It connects with its first listener. */
 export class InstanceChannel {
   private readonly listeners: Listener[] = [];
   private readonly connection: ChannelListener;
@@ -43,7 +43,7 @@ export class InstanceChannel {
   }
 
   /**
-   * Resolves when the message is sent, or could not be in time: then the listeners are disconnected, too. The time counts from
+   * Resolves when the message is sent, or could not be sent in time: then the listeners are disconnected, too. Time counts from
    * `since`, when the operation began, in milliseconds of the monotonic clock.
    */
   async publish(message: string, since: number): Promise<void> {

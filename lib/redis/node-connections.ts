@@ -4,34 +4,34 @@ import calculateSlot from 'cluster-key-slot';
 import type { Cluster, Redis } from 'ioredis';
 import { MovingSlots } from './moving-slots.js';
 
-/** Begins what a node answers to a command that it did not run, since it has the slot no longer, or not yet. */
+/** The beginning of a node's reply to a command that it did not run, because it no longer has the slot, or not yet. */
 const NOT_RUN = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 const CLOSED = 'Connection is closed.';
-/** What a node says of keys that it has not, while their slot moves: the node that gets the slot has them, or takes new ones. */
+/** A node's reply about keys that it lacks while their slot moves: the destination has them, or accepts new ones. */
 const ASK = /^ASK \d+ (\S+)/;
-/** Some of the keys have moved and some have not: in a moment, all of them may have. */
+/** Some of the keys have moved and some have not; a moment later, all may have. */
 const TRY_AGAIN = 'TRYAGAIN ';
 const TRY_AGAIN_AFTER_MS = 20;
 
-/** A call of several keys of one slot. */
+/** A call on several keys of one slot. */
 export interface SlotCall {
   readonly keys: readonly string[];
-  /** When its caller gives up, on the process's clock. */
+  /** When its caller gives up, by the process's clock. */
   readonly deadline: number;
   send(connection: Redis): Promise<unknown>;
-  /** Through the Cluster's client, which asks until it finds the slot. */
+  /** Sends through the Cluster's client, which follows redirections until it finds the slot. */
   sendByClient(): Promise<unknown>;
-  /** Mends what a node said that it lacks; returns whether it is to be asked once more. */
+  /** Fixes what the node reported as missing, and returns whether to ask it again. */
   mend(error: unknown, connection: Redis): Promise<boolean>;
 }
 
 /**
- * The connections of a Cluster's nodes. A script that is called on one of them costs less than through the Cluster's client, and
- * the calls of one turn leave in one write a node. What a node did not run is for the client, which knows how to find the slot.
+ * The connections of a Cluster's nodes. Calling a script on one of them costs less than through the Cluster's client, and the
+ * calls of one turn leave in one write per node. What a node did not run is left to the client, which knows how to find the slot.
  */
 export class NodeConnections {
   private readonly nodes = new Map<string, Redis>();
-  /** The streams that hold back what is written, while there is a function that sends. */
+  /** The streams whose writes are held back while a function sends. */
   private held: Redis['stream'][] | undefined;
   readonly moving = new MovingSlots();
 
@@ -45,13 +45,13 @@ export class NodeConnections {
     const prefix = this.client.options.keyPrefix ?? '';
     for (const node of this.client.nodes('all')) {
       const { host, port, keyPrefix = '' } = node.options;
-      // Of another prefix, the node would count under other keys than the client.
+      // With another prefix, the node's connection would count under other keys than the client.
       if (node.status === 'ready' && keyPrefix === prefix) this.nodes.set(`${host}:${port}`, node);
     }
     return this.nodes.get(name);
   }
 
-  /** Calls a loaded script on a node's own connection, or through the client while that is not ready. */
+  /** Calls a loaded script on a node's own connection, or through the client while that one is not ready. */
   evalsha(name: string, sha: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     const node = this.of(name);
     if (node === undefined) return this.client.evalsha(sha, keys.length, ...keys, ...args);
@@ -59,7 +59,7 @@ export class NodeConnections {
     return node.evalsha(sha, keys.length, ...keys, ...args);
   }
 
-  /** Deletes keys of one slot together; one by one while it is being moved, since some of them are always missing on one node. */
+  /** Deletes keys of one slot together; one by one while it moves, since some are then always missing on either node. */
   async delete(name: string, keys: readonly string[]): Promise<void> {
     try {
       await (this.of(name) ?? this.client).del(...keys);
@@ -69,7 +69,7 @@ export class NodeConnections {
     }
   }
 
-  /** What is sent to a node meanwhile leaves in one write. */
+  /** Sends everything written to a node meanwhile in one write. */
   inOneWrite(send: () => void): void {
     const streams: Redis['stream'][] = [];
     this.held = streams;
@@ -82,8 +82,8 @@ export class NodeConnections {
   }
 
   /**
-   * Makes a call that a node did not run, until its caller gives up: the Cluster's client would go on after that, and be told of no
-   * deadline. One key is never told to try again, so its call is for the client, as is a slot that has moved.
+   * Makes a call that a node did not run, until its caller gives up. The Cluster's client would go on after that, and knows no
+   * deadlines. A single key never gets TRYAGAIN, so its call is left to the client, as is a slot that has moved.
    */
   async follow(first: unknown, call: SlotCall): Promise<unknown> {
     const slot = calculateSlot(call.keys[0] ?? '');
@@ -91,13 +91,13 @@ export class NodeConnections {
       const message = messageOf(error);
       const isMoving = this.moving.note(slot, message);
       if (!isMoving || call.keys.length < 2) return call.sendByClient();
-      const asks = ASK.exec(message)?.[1];
-      if (asks === undefined) await sleep(TRY_AGAIN_AFTER_MS);
+      const address = ASK.exec(message)?.[1];
+      if (address === undefined) await sleep(TRY_AGAIN_AFTER_MS);
       if (performance.now() > call.deadline) throw error;
-      const node = this.nextNode(message, asks, slot);
+      const node = this.nextNode(message, address, slot);
       if (node === undefined) return call.sendByClient();
       try {
-        return await (asks === undefined ? call.send(node) : askedBy(node, call));
+        return await (address === undefined ? call.send(node) : sendAsking(node, call));
       } catch (next) {
         if (await call.mend(next, node)) continue;
         if (!NOT_RUN.test(messageOf(next))) throw next;
@@ -106,12 +106,12 @@ export class NodeConnections {
     }
   }
 
-  private nextNode(message: string, asks: string | undefined, slot: number): Redis | undefined {
-    if (asks !== undefined) return this.withAddress(asks);
+  private nextNode(message: string, address: string | undefined, slot: number): Redis | undefined {
+    if (address !== undefined) return this.withAddress(address);
     return message.startsWith(TRY_AGAIN) ? this.of(this.client.slots[slot]?.[0] ?? '') : undefined;
   }
 
-  /** The connection of a node, which need not be ready: it holds back what it is asked. */
+  /** The connection of a node. It need not be ready: it queues commands. */
   private withAddress(address: string): Redis | undefined {
     const prefix = this.client.options.keyPrefix ?? '';
     return this.client
@@ -122,7 +122,7 @@ export class NodeConnections {
       );
   }
 
-  /** Whether the client would not fail with an error of a node, but ask again. */
+  /** Whether the client would not fail with this error of a node, but retry. */
   isForClient(error: unknown): boolean {
     const message = messageOf(error);
     return NOT_RUN.test(message) || (message === CLOSED && (this.client.options.retryDelayOnFailover ?? 0) > 0);
@@ -135,8 +135,8 @@ export class NodeConnections {
   }
 }
 
-/** The node takes keys of a slot that it does not have yet, in the one command behind this one. */
-async function askedBy(node: Redis, call: SlotCall): Promise<unknown> {
+/** With ASKING, the node accepts keys of a slot that it does not have yet, for the next command only. */
+async function sendAsking(node: Redis, call: SlotCall): Promise<unknown> {
   const [, reply] = await Promise.all([node.asking(), call.send(node)]);
   return reply;
 }

@@ -9,7 +9,7 @@ function isNoScript(error: unknown): boolean {
   return String((error as { message?: unknown } | null)?.message).startsWith('NOSCRIPT');
 }
 
-/** The hashes of the scripts of this process: a long script takes a while, and each store has one. */
+/** The hashes of the scripts of this process: hashing a long script takes a while, and each store has one. */
 const hashes = new Map<string, string>();
 
 function shaOf(source: string): string {
@@ -18,7 +18,7 @@ function shaOf(source: string): string {
   return sha;
 }
 
-/** Runs a script by its hash. Loads it into a server that lacks it, once for all runs that wait. */
+/** Runs a script by its hash. Loads it into a server that lacks it, once for all waiting runs. */
 export class Script {
   private readonly sha: string;
   private readonly loading = new Map<Redis, Promise<void>>();
@@ -33,8 +33,8 @@ export class Script {
   }
 
   /**
-   * Runs it, on a node of a Cluster at once if its name is given. A script that had to be loaded, or asked of another node, is not
-   * run once the time is over: its caller has given up.
+   * Runs the script; directly on a node of a Cluster if its name is given. If the script had to be loaded, or another node asked,
+   * it is not run after its deadline: the caller has given up.
    */
   run(keys: readonly string[], args: readonly string[], timeoutMs: number, node?: string): Promise<unknown> {
     const deadline = performance.now() + timeoutMs;
@@ -47,13 +47,13 @@ export class Script {
     });
   }
 
-  /** Deletes keys of one slot, which a node of a Cluster has. */
+  /** Deletes keys of one slot, which a node of a Cluster serves. */
   async delete(keys: readonly string[], node: string | undefined): Promise<void> {
     if (this.nodes === undefined) await this.client.del(...keys);
     else await this.nodes.delete(node ?? '', keys);
   }
 
-  /** Why calls of a slot may fail: it was said to be moving within so many milliseconds. */
+  /** Why calls on a slot may fail: a node reported it as moving in the last `withinMs` milliseconds. */
   whyMoving(slot: number, withinMs: number): string | undefined {
     return this.nodes?.moving.reasonOf(slot, withinMs);
   }
@@ -72,17 +72,19 @@ export class Script {
     });
   }
 
-  /** Runs it on the connection of one server, or of that which has the slot by now. Tells each that it is sent to. */
+  /**
+   * Runs the script on the connection of one server, or of the one that has the slot by now. Calls back with each that it uses.
+   */
   async runOn(
     server: Redis,
     keys: readonly string[],
     args: readonly string[],
     timeoutMs: number,
-    tell: (server: Redis) => void,
+    onServer: (server: Redis) => void,
   ): Promise<unknown> {
     const deadline = performance.now() + timeoutMs;
     const send = (node: Redis) => {
-      tell(node);
+      onServer(node);
       return node.evalsha(this.sha, keys.length, ...keys, ...args);
     };
     const mend = async (failure: unknown, node: Redis) => {
@@ -96,14 +98,14 @@ export class Script {
       if (performance.now() > deadline) throw error;
       if (await mend(error, server)) return send(server);
       if (this.nodes?.isForClient(error) !== true) throw error;
-      // Where the client would send it, nobody knows.
+      // It is unknown where the client would send it.
       return this.nodes.follow(error, { keys, deadline, send, mend, sendByClient: () => Promise.reject(error) });
     }
   }
 
   /**
-   * Loads the script, into one node of a Cluster, or on every master. Loaded scripts are not evicted, unlike those that EVAL
-   * brings.
+   * Loads the script into one node of a Cluster, or into every master. Loaded scripts are not evicted, unlike those cached by
+   * EVAL.
    */
   async load(name?: string): Promise<void> {
     const node = name === undefined ? undefined : this.nodes?.of(name);
@@ -112,7 +114,7 @@ export class Script {
     await Promise.all(servers.map((server) => this.loadInto(server)));
   }
 
-  /** The runs of one turn in one write a node; each is called before `send` returns. */
+  /** Sends the runs of one turn in one write per node; each is called before `send` returns. */
   inOneWrite(send: () => void): void {
     if (this.nodes === undefined) send();
     else this.nodes.inOneWrite(send);

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { withDeadline } from './deadline.js';
 import { handleFloatingCommands } from './floating-commands.js';
 
-/** The options of ioredis by which a connection finds its master. */
+/** The ioredis options by which a connection finds its master. */
 interface SentinelOptions {
   readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null;
   readonly name?: string;
@@ -16,7 +16,7 @@ interface SentinelOptions {
   readonly natMap?: unknown;
 }
 
-/** What is read of ioredis's connector: its own connections to Sentinels, which it gives no listener for errors. */
+/** The part of ioredis's connector that is read: its connections to Sentinels, to which it adds no error listener. */
 interface Connector {
   readonly failoverDetector?: { readonly sentinels?: readonly { readonly client: Redis }[] } | null;
 }
@@ -24,8 +24,8 @@ interface Connector {
 const SENTINEL_PORT = 26379;
 
 /**
- * The options of a connection by way of Sentinels, unless given: it hears of a failover at once. Without that, a master that froze gets
- * its connections back when it comes to, and takes what is lost as soon as it is demoted.
+ * Options of a connection through Sentinels, unless the app sets them: they make it notice a failover at once. Without them, a
+ * master that froze gets its connections back when it recovers, and accepts writes that are lost as soon as it is demoted.
  */
 export const HEARS_OF_FAILOVERS = { failoverDetector: true, sentinelReconnectStrategy: () => 1000 } as const;
 
@@ -33,21 +33,21 @@ function optionsOf(client: { readonly options: object }): SentinelOptions {
   return client.options;
 }
 
-/** Whether Sentinels say where the master is. */
+/** Whether Sentinels determine the master. */
 export function hasSentinels(client: { readonly options: object }): boolean {
   return Boolean(optionsOf(client).sentinels);
 }
 
-/** Whether a connection stays with its master until that one is demoted, though Sentinels have named another one. */
+/** Whether a connection stays with its master until that is demoted, even after Sentinels have named another one. */
 export function missesFailovers(client: { readonly options: object }): boolean {
   return hasSentinels(client) && optionsOf(client).failoverDetector !== true;
 }
 
 /**
- * Keeps errors of the connections that listen to Sentinels from the console, and from ending the process: a Sentinel that is down is
- * tried again, and the others are heard.
+ * Keeps errors of the connections that listen to Sentinels out of the console, and from ending the process: ioredis retries a
+ * Sentinel that is down, and still listens to the others.
  *
- * @returns a function that ends that, for a connection that stays in use
+ * @returns a function that stops this, for a connection that stays in use
  */
 export function ignoreSentinelErrors(client: Redis): () => void {
   if (!hasSentinels(client)) return () => undefined;
@@ -72,8 +72,8 @@ export function endSentinels(client: Redis): void {
 }
 
 /**
- * Asks the Sentinels whether the server that answers is their master, which it does not know itself until it is demoted. Never
- * rejects; `undefined` if they cannot tell in time, or there are none.
+ * Asks the Sentinels whether the connected server is their master, which it does not know itself until it is demoted. Never
+ * rejects; `undefined` if they do not answer in time, or there are none.
  */
 export async function isMasterOfSentinels(client: Redis, timeoutMs: number): Promise<boolean | undefined> {
   const { sentinels, role } = optionsOf(client);
@@ -84,19 +84,22 @@ export async function isMasterOfSentinels(client: Redis, timeoutMs: number): Pro
     ...sentinels.map((each) => inTime(masterOf(client, each, timeoutMs))),
   ]);
   const own = /^run_id:(\w+)/m.exec(info ?? '')?.[1];
-  const told = named.flatMap((master) => (master === undefined ? [] : (isSame(client, own, master) ?? [])));
-  return told.length === 0 ? undefined : 2 * told.filter((same) => same).length >= told.length;
+  const answers = named.flatMap((master) => (master === undefined ? [] : (isSame(client, own, master) ?? [])));
+  return answers.length === 0 ? undefined : 2 * answers.filter((same) => same).length >= answers.length;
 }
 
-/** The master, as one Sentinel knows it. */
+/** The master that one Sentinel reports. */
 interface NamedMaster {
-  /** Of its process; empty for some seconds after a failover. */
+  /** The run id of its process; empty for some seconds after a failover. */
   readonly runId: string;
   readonly host: string;
   readonly port: number;
 }
 
-/** Whether a connection leads to a master. Until its process is known only its address tells, and not behind a translation. */
+/**
+ * Whether a connection leads to this master. Until the run id is known, only the address decides, which address translation
+ * defeats.
+ */
 function isSame(client: Redis, own: string | undefined, { runId, host, port }: NamedMaster): boolean | undefined {
   if (own === undefined) return undefined;
   if (runId !== '') return runId === own;

@@ -1,19 +1,19 @@
-/** A call that must end in time. */
+/** A call that must end within its time. */
 export abstract class TimedCall {
   /** @internal */
   older: TimedCall | undefined;
   /** @internal */
   newer: TimedCall | undefined;
-  /** @internal When its time is over, in milliseconds of the process's clock. */
+  /** @internal When its time is up, in milliseconds of the process's clock. */
   until = 0;
   /** @internal */
   isTimed = false;
 
-  /** Its time is over, and no answer is there. */
+  /** Called when its time is up and there is no reply. */
   abstract expire(): void;
 }
 
-/** One timer for any number of calls, each of which may take the same time. */
+/** One timer for any number of calls with the same time limit. */
 export class SharedDeadline {
   private oldest: TimedCall | undefined;
   private newest: TimedCall | undefined;
@@ -24,7 +24,7 @@ export class SharedDeadline {
     private readonly timeoutMs: number,
   ) {}
 
-  /** The time of a call begins now. */
+  /** Starts the time of a call. */
   begin(call: TimedCall): void {
     call.until = performance.now() + this.timeoutMs;
     call.isTimed = true;
@@ -35,7 +35,7 @@ export class SharedDeadline {
     if (this.timer === undefined) this.arm(this.timeoutMs);
   }
 
-  /** A call has ended, in time or not. */
+  /** Ends a call, in time or not. */
   end(call: TimedCall): void {
     if (!call.isTimed) return;
     const { older, newer } = call;
@@ -48,11 +48,11 @@ export class SharedDeadline {
   }
 
   private arm(ms: number): void {
-    // The connection keeps the process alive while an answer may come.
+    // While a reply may come, the connection itself keeps the process alive.
     this.timer = setTimeout(this.look, Math.max(1, ms)).unref();
   }
 
-  /** The oldest call is due first, since all may take equally long. */
+  /** The oldest call is due first, since all have the same time. */
   private readonly look = (): void => {
     this.timer = undefined;
     const now = performance.now();
@@ -60,7 +60,7 @@ export class SharedDeadline {
     while (due !== undefined && due.until <= now) {
       const call = due;
       due = call.newer;
-      // A process that was busy for longer reads its sockets first: a reply that is already there wins.
+      // If the process was blocked for longer, its sockets are read first: a reply that has already arrived wins.
       setImmediate(() => {
         if (!call.isTimed) return;
         this.end(call);

@@ -1,10 +1,10 @@
-/** What is used of a socket. */
+/** The part of a socket that is used. */
 interface Stream {
   readonly bytesRead: number;
   destroy(error: Error): void;
 }
 
-/** What a connection has said, as far as calls were not answered in time. */
+/** What is known of a connection's silence, from calls that were not answered in time. */
 class Silence {
   private stream: Stream | undefined;
   private bytesRead = 0;
@@ -31,24 +31,24 @@ class Silence {
   }
 }
 
-/** The connections that were made here. */
+/** The connections made here. */
 const silences = new WeakMap<object, Silence>();
 
 /**
- * Has a connection replaced once it is silent for so long: a frozen server, or a firewall that forgot the connection, never ends it.
- * It is looked at only when a call is not answered in time, which costs the others nothing. ioredis's `socketTimeout` takes a timer
- * for each.
+ * Replaces a connection that has been silent for too long: a frozen server never ends it, nor does a firewall that has forgotten
+ * it. Silence is checked only when a call is not answered in time, so other calls pay nothing. ioredis's `socketTimeout` needs a
+ * timer for each command.
  */
 export function limitSilence(client: object, longestMs: number): void {
   silences.set(client, new Silence(client, longestMs));
 }
 
-/** A call of a connection was not answered in time. */
+/** Notes that a call on a connection was not answered in time. */
 export function noteSilence(client: object): void {
   silences.get(client)?.note();
 }
 
-/** How long a connection may be silent, in milliseconds; `undefined` if that is for the app to say. */
+/** How long a connection may be silent, in milliseconds; `undefined` if the app decides that. */
 export function longestSilenceOf(client: object): number | undefined {
   return silences.get(client)?.longestMs;
 }

@@ -3,11 +3,11 @@ import { messages } from '../errors/messages/general.js';
 import { reasonOf } from '../util/reason-of.js';
 import type { RedisClient } from './client.js';
 
-/** What ioredis says of a command whose connection ended, or was not there any more. */
+/** ioredis's messages for a command whose connection ended, or was already gone. */
 const LOST =
   /^(?:Reached the max retries per request|Connection is closed|Command aborted due to connection close|Stream isn't writeable|Cluster isn't ready)/;
 
-/** Wraps an error of a connection in a `RateLimitStoreError`. `server` is where it led to. */
+/** Wraps an error of a connection in a `RateLimitStoreError`. `server` is where it leads. */
 export function asStoreError(error: unknown, server?: string): RateLimitStoreError {
   if (error instanceof RateLimitStoreError) return error;
   const reason = reasonOf(error);
@@ -15,7 +15,7 @@ export function asStoreError(error: unknown, server?: string): RateLimitStoreErr
   return new RateLimitStoreError(message, { cause: error });
 }
 
-/** What part of a client's options says where it connects to. */
+/** The client options that show where it connects. */
 interface Place {
   readonly host?: string;
   readonly port?: number;
@@ -25,8 +25,8 @@ interface Place {
 }
 
 /**
- * Where a client connects to, for messages: never with a password. Of a Cluster, the node says it. A client that only behaves as one
- * of ioredis does may not say it.
+ * Where a client connects, for messages: never with a password. In a Cluster, the node shows it. A client that only behaves like
+ * ioredis may not show it.
  */
 export function serverOf({
   isCluster,

@@ -23,17 +23,17 @@ Options:
 Exit codes: 0 if all files are right, 1 if not, 2 if the command line is wrong
 `;
 
-/** What is told of one file. */
+/** The report on one file. */
 interface FileReport {
   readonly file: string;
   readonly limits: number;
   readonly overrides: number;
-  /** The entries of lists. */
+  /** The number of list entries. */
   readonly lists: number;
   readonly problems: readonly object[];
 }
 
-/** Reads policy files, and tells what is wrong with them. */
+/** Reads policy files, and reports what is wrong with them. */
 export const checkCommand: Command = {
   help: HELP,
   async run(args, { stdout }) {

@@ -8,7 +8,7 @@ import { type CommandQuestion, readSettings } from './settings.js';
 
 const UNREAD = 1;
 
-/** Tells what limits do to a request, and why. */
+/** Explains what limits do to a request. */
 export const explainCommand: Command = {
   help: HELP,
   async run(args, { stdout }) {
@@ -24,7 +24,7 @@ async function explained(app: ExplainedApp, question: CommandQuestion): Promise<
   try {
     return await app.service.explain(question);
   } catch (error) {
-    // The app may have the class of another copy of the package.
+    // The app may have the class from another copy of the package.
     if (error instanceof Error && error.name === 'RateLimitConfigError') throw new UsageError(error.message);
     throw error;
   } finally {

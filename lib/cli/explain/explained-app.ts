@@ -9,12 +9,12 @@ import { InputError } from '../command.js';
 import { reasonOf } from '../../util/reason-of.js';
 import type { CommandQuestion, ModulePlace, RedisPlace } from './settings.js';
 
-/** What is used of an app's `LimiterService`, which may be of another copy of the package than this one. */
+/** The part of an app's `LimiterService` that is used; it may come from another copy of the package. */
 interface ExplainingService {
   explain(question: CommandQuestion): Promise<Explanation>;
 }
 
-/** What is used of `@nestjs/core`. */
+/** The part of `@nestjs/core` that is used. */
 interface NestCore {
   readonly NestFactory: typeof NestFactory;
   readonly ModulesContainer: typeof ModulesContainer;
@@ -22,13 +22,13 @@ interface NestCore {
 
 const OPTIONS = { logger: false, abortOnError: false } as const;
 
-/** An app that was started to be asked. */
+/** An app that was started to be queried. */
 export interface ExplainedApp {
   readonly service: ExplainingService;
   close(): Promise<void>;
 }
 
-/** Starts an app that has nothing but one limit on Redis. */
+/** Starts an app with nothing but one limit on Redis. */
 export async function startOnRedis(place: RedisPlace): Promise<ExplainedApp> {
   const { redis, prefix, timeout, name, definition, everywhere } = place;
   const [core, { RateLimitModule }] = await Promise.all([
@@ -67,7 +67,7 @@ async function start({ NestFactory: factory, ModulesContainer: container }: Nest
   throw new InputError(cliMessages.noLimits());
 }
 
-/** By its name: an app may have loaded the package as a CommonJS module, and this program is none. */
+/** Found by name: an app may have loaded the package as a CommonJS module, while this program is an ES module. */
 function serviceOf(app: INestApplicationContext, container: typeof ModulesContainer): ExplainingService | undefined {
   for (const { providers } of app.get(container).values()) {
     for (const { name, instance } of providers.values()) {
@@ -78,7 +78,7 @@ function serviceOf(app: INestApplicationContext, container: typeof ModulesContai
   return undefined;
 }
 
-/** The app's own Nest, if it has another one than this package. */
+/** The app's own Nest, if it is not the one of this package. */
 async function coreOf(path: string): Promise<NestCore> {
   try {
     const own = createRequire(path).resolve('@nestjs/core');
@@ -91,7 +91,7 @@ async function coreOf(path: string): Promise<NestCore> {
 async function exportsOf(path: string, file: string): Promise<Record<string, unknown>> {
   try {
     const { default: own, ...named } = (await import(pathToFileURL(path).href)) as Record<string, unknown>;
-    // What of a CommonJS module is not found by looking at its text.
+    // The exports of a CommonJS module that static analysis does not find.
     const ofCommonJs = typeof own === 'object' && own !== null ? own : { default: own };
     return { ...ofCommonJs, ...named };
   } catch (error) {

@@ -26,7 +26,7 @@ const OPTIONS: KnownOptions = {
 const OF_REDIS = ['redis', 'prefix', 'timeout', 'limit', 'everywhere'];
 const OF_ROUTES = ['controller', 'handler'];
 
-/** What `LimiterService.explain` is asked. */
+/** The question for `LimiterService.explain`. */
 export type CommandQuestion =
   | ({ readonly limit: string; readonly key: string; readonly ip?: string } & AskedUnits)
   | ({ readonly controller: string; readonly handler: string; readonly key?: readonly string[] } & AskedUnits);
@@ -47,13 +47,13 @@ export interface RedisPlace {
   readonly everywhere: boolean;
 }
 
-/** The file of an app's module, and the name of the class, if that is given. */
+/** The file of an app's module, and the name of the class, if given. */
 export interface ModulePlace {
   readonly file: string;
   readonly className: string | undefined;
 }
 
-/** What a command line asks for. */
+/** The settings of a command line. */
 export interface ExplainSettings {
   readonly place: RedisPlace | ModulePlace;
   readonly question: CommandQuestion;

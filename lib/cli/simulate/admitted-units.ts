@@ -1,33 +1,33 @@
-/** So many times are kept of one counter; beyond, those that are close become one. */
+/** The most times to keep for one counter; beyond that, times close together are merged. */
 const MOST_TIMES = 65_536;
 const FEWEST_TIMES = 4;
 
-/** The units that one counter admitted in the last stretch of a length. */
+/** The units that one counter admitted in the latest period of a given length. */
 export class AdmittedUnits {
-  /** A ring of times, the earliest first, each with its units behind it: what lies together is read together. */
+  /** A ring of times, the earliest first, each followed by its units, so that both are close in memory. */
   private ring: number[] = [];
   private head = 0;
   private count = 0;
   private sum = 0;
-  /** Microseconds in which all times count as the first of them. */
+  /** Times within this many microseconds count as the first of them. */
   private grain = 0;
 
-  /** Whether no time was moved. */
+  /** Whether no times have been merged. */
   get isExact(): boolean {
     return this.grain === 0;
   }
 
-  /** How many numbers it has room for. */
+  /** The numbers that it has room for. */
   get room(): number {
     return this.ring.length;
   }
 
-  /** The time of the first units in the stretch. */
+  /** The time of the first units in the period. */
   get start(): number {
     return this.ring[this.head] ?? 0;
   }
 
-  /** Adds units, no earlier than those before, and says how many the stretch (time - length, time] holds. */
+  /** Adds units, no earlier than those before, and returns how many the period (time - length, time] has. */
   add(time: number, units: number, length: number): number {
     this.drop(time - length);
     this.sum += units;
@@ -43,7 +43,7 @@ export class AdmittedUnits {
     return this.sum;
   }
 
-  /** Forgets what was admitted until a time. */
+  /** Forgets what was admitted up to a time. */
   private drop(until: number): void {
     while (this.count > 0 && this.ring[this.head]! <= until) {
       this.sum -= this.ring[this.head + 1]!;
@@ -52,7 +52,7 @@ export class AdmittedUnits {
     }
   }
 
-  /** The ring has a power of two of numbers. */
+  /** The size of the ring is a power of two. */
   private indexOf(place: number): number {
     return (this.head + 2 * place) & (this.ring.length - 1);
   }
@@ -65,8 +65,8 @@ export class AdmittedUnits {
       this.ring = [...inOrder, ...more];
       return;
     }
-    // From now on there are never as many again. Units that count as earlier ones leave the stretch too early, so it never
-    // shows more than it held.
+    // From now on there are never as many times again. Units that count as earlier ones leave the period too early, so it never
+    // shows more than it had.
     this.grain = Math.ceil((2 * length) / MOST_TIMES);
     let last = 0;
     for (let at = 2; at < inOrder.length; at += 2) {

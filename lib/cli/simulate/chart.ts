@@ -20,7 +20,7 @@ const STYLE = [
   '.refused{fill:#e4572e}',
 ].join('');
 
-/** A time line of allowed and refused requests, as SVG. */
+/** A timeline of allowed and refused requests, as SVG. */
 export function chartOf(report: Report): string {
   const { allowed, refused, stepMs } = report.timeline;
   const highest = Math.max(1, ...allowed.map((count, index) => count + refused[index]!));
@@ -47,7 +47,7 @@ export function chartOf(report: Report): string {
   ].join('\n');
 }
 
-/** Bars that stand on others. */
+/** Stacked bars. */
 function bars(below: readonly number[], counts: readonly number[], top: number): string {
   const width = PLOT_WIDTH / Math.max(1, counts.length);
   return counts
@@ -87,7 +87,7 @@ function times({ timeline: { from, stepMs, allowed } }: Report): string[] {
   });
 }
 
-/** A time in UTC, as fine as the length of the line needs. */
+/** A time in UTC, as precise as the length of the timeline needs. */
 function timeLabel(ms: number, length: number): string {
   const iso = new Date(Math.floor(ms)).toISOString();
   if (length > 14 * 86_400_000) return iso.slice(0, 10);
@@ -95,7 +95,7 @@ function timeLabel(ms: number, length: number): string {
   return length > 10_000 ? iso.slice(11, 19) : iso.slice(11, 23);
 }
 
-/** The least of 1, 2, 4, 8, 10, 20 … that is not below a count, at least as many as there are ticks. */
+/** The smallest of 1, 2, 4, 8, 10, 20 … that is at least the count and the number of ticks. */
 function niceCeiling(count: number): number {
   const power = 10 ** Math.floor(Math.log10(count));
   const nice = [1, 2, 4, 8, 10].map((factor) => factor * power).find((each) => each >= count) ?? 10 * power;

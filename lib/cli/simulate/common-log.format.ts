@@ -5,17 +5,17 @@ import { lineReader } from './line-reader.js';
 import type { LogFormat } from './logged-request.js';
 import { timeOfCommonLog } from './times.js';
 
-// Nothing in these is tried twice from the same place, so a line costs no more than its length.
+// None of these backtracks, so matching takes time linear in the length of the line.
 const QUOTED = String.raw`"([^"\\]*(?:\\[^][^"\\]*)*)"`;
 const COMMON = String.raw`^(\S+) \S+ ([^"]*?) \[(\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ${QUOTED} (\d{3}|-) (\d+|-)`;
 const COMBINED = `${COMMON} ${QUOTED} ${QUOTED}`;
 
-/** Where the parts of a line are in a match. */
+/** The indexes of the parts of a line in a match. */
 const IP = 1;
 const TIME = 3;
 const REQUEST = 4;
 
-/** What the fields of a line are. A `-` stands for nothing. */
+/** The fields of a line. A `-` means none. */
 const FIELDS = new Map<string, Field<RegExpExecArray>>([
   ['ip', part(IP)],
   ['user', part(2)],
@@ -29,7 +29,7 @@ const FIELDS = new Map<string, Field<RegExpExecArray>>([
   ['agent', part(8)],
 ]);
 
-/** The formats of nginx and Apache. `nginx` and `apache` are `combined` with more fields behind it; Apache's may be `common`. */
+/** The formats of nginx and Apache. `nginx` and `apache` are `combined` followed by more fields; Apache's may be `common`. */
 export const commonLogFormats: readonly LogFormat[] = [
   commonLogFormat('combined', new RegExp(`${COMBINED}$`)),
   commonLogFormat('common', new RegExp(`${COMMON}$`)),
@@ -80,14 +80,14 @@ function word(match: RegExpExecArray, index: number): string | undefined {
   return text === '-' || text === '' ? undefined : text;
 }
 
-/** Most lines have the time of the line before. */
+/** Most lines have the same time as the line before. */
 function rememberingTime(): (text: string) => number | undefined {
   let last = '';
   let time: number | undefined;
   return (text) => {
     if (text === last) return time;
     time = timeOfCommonLog(text);
-    // A part of the line would keep all of it.
+    // A substring would keep the whole line alive.
     last = Buffer.from(text).toString();
     return time;
   };

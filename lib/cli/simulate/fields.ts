@@ -2,7 +2,7 @@ import { cliMessages } from '../../errors/messages/cli.js';
 import { ipIdentity } from '../../key-resolvers/ip.js';
 import { UsageError } from '../command.js';
 
-/** Reads a field of a record: a text that is not empty, or nothing. */
+/** Reads a field of a record: a text that is not empty, or `undefined`. */
 export type Field<R> = (record: R) => string | undefined;
 
 const TEMPLATE_PARTS = /\{([^{}]*)\}|([^{}]+)|[{}]/g;
@@ -33,7 +33,7 @@ export function keyField<R>(key: string, field: (name: string) => Field<R>, addr
 
 const TEMPLATE = 'a field, or a template with fields in braces such as {tenant}:{user}';
 
-/** Refuses a key that cannot be one, before anything is read. */
+/** Refuses an invalid key before anything is read. */
 export function assertKeySyntax(key: string): void {
   if (key === '') throw new UsageError(cliMessages.wrongOption('key', key, TEMPLATE));
   keyField(
@@ -52,7 +52,7 @@ export function readCost(text: string | undefined): number | undefined {
   return Number.isSafeInteger(cost) ? cost : undefined;
 }
 
-/** Why a line is no request. */
+/** Why a line is not a request. */
 export const reasons = {
   tooLong: (most: number) => `is longer than ${most} characters`,
   notOfFormat: (format: string) => `is not of the format '${format}'`,

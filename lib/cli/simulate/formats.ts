@@ -4,18 +4,18 @@ import { commonLogFormats } from './common-log.format.js';
 import { jsonFormat } from './json.format.js';
 import type { LogFormat } from './logged-request.js';
 
-/** Every format; of two that read as many lines, the first is taken. */
+/** Every format; if two match equally many lines, the first one wins. */
 const FORMATS: readonly LogFormat[] = [jsonFormat, ...commonLogFormats];
 const NAMES = FORMATS.map(({ name }) => name);
 
-/** The format of a name. */
+/** The format with this name. */
 export function formatNamed(name: string): LogFormat {
   const format = FORMATS.find((each) => each.name === name);
   if (format === undefined) throw new UsageError(cliMessages.wrongOption('format', name, `one of ${NAMES.join(', ')}`));
   return format;
 }
 
-/** The format that most of the first lines have. */
+/** The format that most of the first lines match. */
 export function detectFormat(lines: readonly string[]): LogFormat {
   let found: LogFormat | undefined;
   let most = 0;

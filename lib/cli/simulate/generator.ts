@@ -2,26 +2,26 @@ import type { LoggedRequest } from './logged-request.js';
 import { randomNumbers } from './random-numbers.js';
 import { RequestKey } from './tracked-keys.js';
 
-/** Requests that are made up. */
+/** The settings of generated requests. */
 export interface Generated {
-  /** `'poisson'`: each comes independently of all others. `'constant'`: one after another, evenly. */
+  /** `'poisson'`: arrivals are independent of each other. `'constant'`: evenly spaced. */
   readonly arrivals: 'poisson' | 'constant';
-  /** Requests in a microsecond, on the average, of all keys together. */
+  /** Requests per microsecond on average, for all keys together. */
   readonly rate: number;
-  /** For how long, in microseconds. */
+  /** The duration in microseconds. */
   readonly duration: number;
   readonly seed: number;
-  /** How many keys there are; each request has any of them, as likely as all others. */
+  /** The number of keys; each request has any of them with equal probability. */
   readonly keys: number;
 }
 
-/** So many keys are remembered. */
+/** The most keys to remember. */
 const MOST_REMEMBERED = 50_000;
 
-/** When they begin, so that a simulation that is repeated is the same. */
+/** When they start: a fixed time, so that a repeated simulation is the same. */
 const START = Date.UTC(2030, 0, 1) * 1000;
 
-/** Makes requests up: the same ones for the same seed. `names` are the keys of limits, of which `global` is one for all. */
+/** Generates requests: the same ones for the same seed. `names` are the keys of limits; `global` counts all requests together. */
 export function* generate(generated: Generated, names: readonly string[]): Generator<LoggedRequest> {
   const { arrivals, rate, duration, keys } = generated;
   const random = randomNumbers(generated.seed);

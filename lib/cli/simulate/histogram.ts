@@ -1,12 +1,12 @@
-/** Waits as they were counted: exact up to two seconds, and beyond rounded up by less than a thousandth. */
+/** A histogram of waits: exact up to two seconds, and beyond that rounded up by less than a thousandth. */
 export class Histogram {
   private readonly counts = new Map<number, number>();
-  /** How many there are. */
+  /** The number of waits. */
   count = 0;
-  /** The longest. */
+  /** The longest wait. */
   max = 0;
 
-  /** Whole milliseconds. */
+  /** Adds a wait in whole milliseconds. */
   add(ms: number): void {
     const index = indexOf(ms);
     this.counts.set(index, (this.counts.get(index) ?? 0) + 1);
@@ -14,7 +14,7 @@ export class Histogram {
     if (ms > this.max) this.max = ms;
   }
 
-  /** The least of them that a share of all does not exceed; 0 if there is none. */
+  /** The smallest wait that this share of all waits does not exceed; 0 if there are none. */
   quantile(share: number): number {
     let left = Math.ceil(share * this.count);
     for (const [index, count] of [...this.counts].toSorted(([one], [other]) => one - other)) {
@@ -25,7 +25,7 @@ export class Histogram {
   }
 }
 
-/** The eleven leading bits of a number tell its place. */
+/** The eleven leading bits of a number determine its class. */
 const EXACT = 2048;
 const HALF = EXACT / 2;
 

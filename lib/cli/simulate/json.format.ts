@@ -7,7 +7,7 @@ import { timeOfNumber, timeOfText } from './times.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;
 
-/** What loggers call the time, and the address of the client. */
+/** The names that loggers use for the time, and for the client's address. */
 const TIME_FIELDS = ['time', 'timestamp', '@timestamp', 'ts', 'datetime', 'date', 'time_iso8601', 'msec'];
 const ADDRESS_FIELDS = [
   'ip',
@@ -22,12 +22,12 @@ const ADDRESS_FIELDS = [
   'request.client_ip',
   'request.remote_ip',
 ];
-/** So many names of fields are shown. */
+/** The most field names to show. */
 const SHOWN_FIELDS = 10;
 
 const NAME = 'ndjson';
 
-/** One JSON object a line. */
+/** One JSON object per line. */
 export const jsonFormat: LogFormat = {
   name: NAME,
   matches: (line) => recordOf(line) !== undefined,
@@ -50,7 +50,7 @@ function recordOf(line: string): JsonRecord | undefined {
   }
 }
 
-/** The first of the fields that one of the first lines has. */
+/** The first of the fields that occurs in the first lines. */
 function chosen(
   option: string,
   names: readonly string[],
@@ -81,7 +81,7 @@ function fieldOf(name: string): Field<JsonRecord> {
   };
 }
 
-/** A field of a record's own: one with that whole name, or by the names between the dots. */
+/** A field of a record: one with this whole name, or nested by the parts between the dots. */
 function valueAt(name: string): (record: JsonRecord) => unknown {
   const path = name.split('.');
   if (path.length === 1) return (record) => ownValue(record, name);

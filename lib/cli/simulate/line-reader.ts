@@ -4,28 +4,28 @@ import { type Field, readCost, reasons } from './fields.js';
 import type { ReadLine, WantedFields } from './logged-request.js';
 import { RequestKey } from './tracked-keys.js';
 
-/** How the lines of a format are read. */
+/** How to read the lines of a format. */
 export interface LineParts<R> {
   readonly format: string;
-  /** The parts of a line; nothing if it is of another format. */
+  /** The parts of a line; `undefined` if it has another format. */
   readonly record: (line: string) => R | undefined;
   readonly time: (record: R) => number | undefined;
   readonly timeName: string;
-  /** In the order of the keys that are wanted. */
+  /** In the order of the wanted keys. */
   readonly keys: readonly Field<R>[];
   readonly cost: Field<R> | undefined;
 }
 
-/** So much of a long identity is shown; with its hash it is longer than any that is short. */
+/** How much of a long identity to show; with its hash it is longer than any short one. */
 const SHOWN = 40;
-/** So many identities are remembered. */
+/** The most identities to remember. */
 const MOST_REMEMBERED = 50_000;
 
-/** Identities of bounded memory, each one object however often it comes. */
+/** Identities in bounded memory; equal ones share one object. */
 class Identities {
   private readonly known = new Map<string, RequestKey>();
 
-  /** A part of a text keeps all of it, here a chunk of the log: so this gives a copy. */
+  /** A substring would keep the whole chunk of the log alive, so this makes a copy. */
   of(identity: string): RequestKey {
     const known = this.known.get(identity);
     if (known !== undefined) return known;
@@ -42,7 +42,7 @@ class Identities {
 /** Reads lines as requests. */
 export function lineReader<R extends object>(parts: LineParts<R>, wanted: WantedFields): ReadLine {
   const { keys, cost } = parts;
-  // Those of one key are apart from those of another.
+  // Identities of different keys are kept apart.
   const known = keys.map(() => new Identities());
   return (line) => {
     const record = parts.record(line);

@@ -1,12 +1,12 @@
 import { StringDecoder } from 'node:string_decoder';
 
-/** Lines up to this length are read. */
+/** The longest line to read. */
 export const MAX_LINE_LENGTH = 65_536;
 
-/** Cuts bytes into lines. A line that is too long is never held as a whole: it is told without its text. */
+/** Splits bytes into lines. A line that is too long is never held as a whole: it is reported without its text. */
 export class LineSplitter {
   private readonly decoder = new StringDecoder('utf8');
-  /** The beginning of a line that goes on in the next chunk; nothing of one that is too long. */
+  /** The beginning of a line that continues in the next chunk; empty for one that is too long. */
   private pending: string[] = [];
   private pendingLength = 0;
 
@@ -17,7 +17,7 @@ export class LineSplitter {
     this.cut(this.decoder.write(chunk));
   }
 
-  /** The last line may have no end. */
+  /** The last line may lack a line end. */
   end(): void {
     this.cut(this.decoder.end());
     if (this.pendingLength > 0) this.flush();
@@ -51,7 +51,7 @@ export class LineSplitter {
     else this.line(line);
   }
 
-  /** It may have a carriage return besides. */
+  /** A carriage return at the end does not count. */
   private get isTooLong(): boolean {
     return this.pendingLength > MAX_LINE_LENGTH + 1;
   }

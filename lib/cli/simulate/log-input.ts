@@ -7,22 +7,22 @@ import type { LoggedRequest, ReadLine, WantedFields } from './logged-request.js'
 import { ReorderBuffer } from './reorder-buffer.js';
 import type { InputReport, SkippedLine } from './report.js';
 
-/** The format is found by so many of the first lines, or so many characters of them. */
+/** The format is detected from this many of the first lines, or this many characters of them. */
 const SAMPLE_LINES = 100;
 const SAMPLE_CHARACTERS = 1_000_000;
-/** So many lines that are left out are shown, and so much of each. */
+/** The most skipped lines to show, and the most characters of each. */
 const SHOWN_SKIPPED = 5;
 const SHOWN_CHARACTERS = 200;
 
-/** How a log is read. */
+/** How to read a log. */
 export interface LogSettings {
   readonly format: string | undefined;
   readonly wanted: WantedFields;
-  /** How late a line may be and still be sorted in, in microseconds. */
+  /** How late a line may be and still be put in order, in microseconds. */
   readonly reorderWindow: number;
 }
 
-/** Reads a log chunk by chunk, and hands its requests on in the order of their times. */
+/** Reads a log chunk by chunk, and passes its requests on in the order of their times. */
 export class LogInput {
   private lines = 0;
   private skipped = 0;
@@ -46,14 +46,14 @@ export class LogInput {
     this.splitter.push(chunk);
   }
 
-  /** The log ends. */
+  /** Called at the end of the log. */
   end(): void {
     this.splitter.end();
     if (this.read === undefined && this.samples.length > 0) this.begin();
     this.reorder.end();
   }
 
-  /** What was read of it. Throws `InputError` if that is nothing. */
+  /** A report on what was read. Throws `InputError` if there were no requests. */
   report(source: string, requests: number): InputReport {
     if (this.lines === 0) throw new InputError(cliMessages.emptyLog());
     if (requests === 0) {
@@ -67,7 +67,7 @@ export class LogInput {
   private addLine(given: string | undefined): void {
     this.lines++;
     if (given === undefined) return this.skip(this.lines, reasons.tooLong(MAX_LINE_LENGTH), '');
-    // Some editors mark the beginning of a file.
+    // Some editors write a byte order mark.
     const text = this.lines === 1 && given.startsWith('\uFEFF') ? given.slice(1) : given;
     if (text === '') return;
     if (this.read !== undefined) return this.readLine(this.lines, text, this.read);
@@ -76,7 +76,7 @@ export class LogInput {
     if (this.samples.length >= SAMPLE_LINES || this.sampled >= SAMPLE_CHARACTERS) this.begin();
   }
 
-  /** Finds the format, and reads the lines that it was found by. */
+  /** Detects the format, and reads the lines it was detected from. */
   private begin(): void {
     const { samples } = this;
     const { format, wanted } = this.settings;

@@ -1,19 +1,19 @@
 import type { RequestKey } from './tracked-keys.js';
 
-/** A request as a log tells it, or as it was generated. */
+/** A request from a log, or a generated one. */
 export interface LoggedRequest {
   /** Whole microseconds since the epoch. */
   readonly time: number;
-  /** The identity by each of the keys that the limits have. */
+  /** Its identity by each of the limits' keys. */
   readonly keys: readonly RequestKey[];
   /** Units: a whole number >= 1. */
   readonly cost: number;
 }
 
-/** Reads a line: a request, or the reason why it is none. */
+/** Reads a line: a request, or the reason why it is not one. */
 export type ReadLine = (line: string) => LoggedRequest | string;
 
-/** What limits ask of a line besides its time. */
+/** What limits need of a line besides its time. */
 export interface WantedFields {
   /** Each is `ip`, `global`, a field, or a template with fields in braces. */
   readonly keys: readonly string[];
@@ -26,6 +26,6 @@ export interface LogFormat {
   readonly name: string;
   /** Whether a line is of this format. */
   matches(line: string): boolean;
-  /** Prepares to read lines. Throws `UsageError` where it has no such field; `samples` are its first lines. */
+  /** Prepares to read lines. Throws `UsageError` if the format lacks a field; `samples` are the first lines. */
   reader(wanted: WantedFields, samples: readonly string[]): ReadLine;
 }

@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1, 1 excluded: 53 bits of a counter that is mixed (splitmix32). */
+/** Random numbers from 0 to 1, exclusive: 53 bits of a mixed counter (splitmix32). */
 export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0;
   const next = () => {

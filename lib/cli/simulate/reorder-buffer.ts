@@ -1,18 +1,18 @@
 import { Heap } from '../../util/heap.js';
 import type { LoggedRequest } from './logged-request.js';
 
-/** So many requests are held back at most. */
+/** The most requests to hold back. */
 const MOST_HELD = 100_000;
 
-/** A request that came late, and its place among those of one time: behind all that came in order. */
+/** A request that came late, and its rank among requests of the same time: behind those that came in order. */
 interface Late {
   readonly request: LoggedRequest;
   readonly order: number;
 }
 
 /**
- * Puts requests into the order of their times. Each is held back until one comes that is later by the window, so those that came
- * up to a window late find their place. Those that come in order are only queued.
+ * Puts requests in the order of their times. Each is held back until one comes that is later by the window, so requests that are
+ * up to a window late find their place. Requests in order are simply queued.
  */
 export class ReorderBuffer {
   /** In order, from `head` on. */
@@ -20,7 +20,7 @@ export class ReorderBuffer {
   private head = 0;
   private readonly late = new Heap(precedes);
   private latest = -Infinity;
-  /** How many came late. */
+  /** The number of requests that came late. */
   lateCount = 0;
 
   constructor(
@@ -38,7 +38,7 @@ export class ReorderBuffer {
     while (this.held > 0 && this.earliest <= this.latest - this.window) this.handOn();
   }
 
-  /** There are no more: hands on all that are held. */
+  /** Passes on all remaining requests. */
   end(): void {
     while (this.held > 0) this.handOn();
   }

@@ -2,7 +2,7 @@ import type { Histogram } from './histogram.js';
 import type { SimulatedLimit } from './simulated-limit.js';
 import type { Simulation } from './simulation.js';
 
-/** So many keys are listed. */
+/** The most keys to list. */
 const LISTED_KEYS = 10;
 
 /** How long requests wait, in milliseconds. */
@@ -13,61 +13,61 @@ export interface Waits {
   readonly maxMs: number;
 }
 
-/** What a limit did. */
+/** The results of a limit. */
 export interface LimitReport {
   readonly name: string;
-  /** As it stands on the command line. */
+  /** As written on the command line. */
   readonly limit: string;
   readonly shadow: boolean;
   readonly quota: number;
   readonly refused: number;
-  /** Of these the requests whose cost it never allows. */
+  /** Among them, the requests whose cost it can never allow. */
   readonly neverAllowed: number;
   readonly retryAfter: Waits;
-  /** How long it holds requests, if it does. */
+  /** How long it delays requests, if it does. */
   readonly held?: Waits;
-  /** The stretch of its length in which one key was admitted most; nothing if none was. */
+  /** The period of its length in which one key was admitted most; `undefined` if none was. */
   readonly worstStretch: {
     readonly lengthMs: number;
     readonly units: number;
     readonly key: string;
     readonly from: string;
     readonly to: string;
-    /** False if it may have been more. */
+    /** `false` if it may have been more. */
     readonly exact: boolean;
   } | null;
 }
 
-/** What became of a key. */
+/** The results of a key. */
 export interface KeyReport {
   readonly key: string;
   readonly allowed: number;
   readonly refused: number;
-  /** By the limits that have this key. */
+  /** By each limit that uses this key. */
   readonly refusedBy: readonly { readonly limit: string; readonly refused: number }[];
 }
 
-/** A line that is no request. */
+/** A line that is not a request. */
 export interface SkippedLine {
   readonly line: number;
   readonly reason: string;
   readonly text: string;
 }
 
-/** Where the requests came from. */
+/** Where the requests come from. */
 export interface InputReport {
   readonly source: string;
   readonly format: string | null;
   readonly lines: number;
   readonly skipped: { readonly count: number; readonly first: readonly SkippedLine[] };
-  /** Lines whose time was before that of a line before them. */
+  /** Lines whose time is before that of an earlier line. */
   readonly outOfOrder: number;
 }
 
-/** All that is told of a simulation; the JSON is this. */
+/** The whole report of a simulation, also its JSON. */
 export interface Report {
   readonly input: InputReport & {
-    /** Of those out of order: too late to be sorted in, so decided at the time of the one before. */
+    /** Among those out of order: too late to be put in order, so decided at the time of the request before. */
     readonly late: number;
   };
   readonly from: string;
@@ -80,7 +80,7 @@ export interface Report {
   readonly keys: {
     readonly seen: number;
     readonly forgotten: number;
-    /** Of these, keys whose counters were not back at their beginning: more may have been allowed than limits say. */
+    /** Among them, keys whose counters still counted something: more may have been allowed than limits permit. */
     readonly forgottenCounting: number;
     readonly top: readonly KeyReport[];
   };
@@ -92,7 +92,7 @@ export interface Report {
   };
 }
 
-/** Sums a simulation up. */
+/** Summarizes a simulation. */
 export function reportOf(simulation: Simulation, input: InputReport): Report {
   const { allowed, refused, timeline } = simulation;
   return {
@@ -144,7 +144,7 @@ function limitReport(simulated: SimulatedLimit): LimitReport {
   };
 }
 
-/** The keys that were refused most often; of equal ones those with more requests. */
+/** The keys that were refused most often; ties go to those with more requests. */
 function topKeys({ keys, limits }: Simulation): KeyReport[] {
   const top = [];
   for (const key of keys.values()) {
@@ -181,7 +181,7 @@ function waitsOf(waits: Histogram): Waits {
   return { count: waits.count, medianMs: waits.quantile(0.5), p99Ms: waits.quantile(0.99), maxMs: waits.max };
 }
 
-/** Microseconds in UTC. */
+/** A time in microseconds, in UTC. */
 function isoOf(micros: number): string {
   return new Date(Math.floor(micros / 1000)).toISOString();
 }

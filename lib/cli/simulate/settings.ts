@@ -31,13 +31,13 @@ const OF_GENERATED = ['for', 'seed', 'keys'];
 
 const MAX_KEYS = 100_000;
 const REORDER = '10s';
-/** So many requests are generated at most, on the average. */
+/** The most requests to generate, on average. */
 const MOST_GENERATED = 1e9;
 
-/** What a command line asks for. */
+/** The settings of a command line. */
 export interface SimulateSettings {
   readonly limits: readonly SimulatedLimit[];
-  /** The keys of the limits, each once. */
+  /** The keys of the limits, without duplicates. */
   readonly keys: readonly string[];
   readonly maxKeys: number;
   readonly input: LogFile | GeneratedInput;
@@ -45,7 +45,7 @@ export interface SimulateSettings {
   readonly svg: string | undefined;
 }
 
-/** A log to read: `-` is the standard input. */
+/** A log to read: `-` is standard input. */
 interface LogFile {
   readonly kind: 'log';
   readonly path: string;
@@ -99,7 +99,7 @@ function inputOf({ values, positionals }: ReadArguments, keys: readonly string[]
   if (path === undefined || path === '') throw new UsageError(cliMessages.noInput());
   refuse(values, OF_GENERATED, "'--generate'");
   const format = values.get('format');
-  // A name that is wrong is told before anything is read.
+  // Reports a wrong name before anything is read.
   if (format !== undefined) formatNamed(format);
   const wanted = { keys, cost: values.get('cost'), time: values.get('time') };
   return { kind: 'log', path, log: { format, wanted, reorderWindow: durationOf(values, 'reorder', REORDER, 0) } };

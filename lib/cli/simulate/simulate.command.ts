@@ -68,7 +68,7 @@ async function* chunks(stream: Readable, path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Tells before the log is read that a chart cannot be written, or would be written over the log. */
+/** Reports, before the log is read, that a chart cannot be written, or would overwrite the log. */
 async function assertWritable(path: string, input: SimulateSettings['input']): Promise<void> {
   const target = await realpath(path).catch(() => undefined);
   if (target !== undefined && input.kind === 'log') {

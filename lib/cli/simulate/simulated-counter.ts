@@ -6,23 +6,23 @@ import { decisionOf, toMs } from '../../stores/memory/evaluation.js';
 import { AdmittedUnits } from './admitted-units.js';
 
 /**
- * One limit's counter for one identity. It decides as `MemoryStore` does, by the same functions, but it is found by its key
- * instead of a text that is made for each check; and the clock never goes back.
+ * One limit's counter for one identity. It decides like `MemoryStore`, with the same functions. But it is found through its key,
+ * not through a text made for each check, and its clock never goes back.
  */
 export class SimulatedCounter {
-  /** What it admitted lately. */
+  /** What it has admitted recently. */
   readonly admitted = new AdmittedUnits();
   private stored: State | undefined;
-  /** The last block, as long as anything of it counts. */
+  /** The last block, while any of it counts. */
   private block: Block | undefined;
-  /** The state as of the check that goes on. */
+  /** The state for the current check. */
   private state!: State;
-  /** Whether the units of that check fit. */
+  /** Whether the units of the current check fit. */
   isAllowed = false;
 
   constructor(private readonly limit: CompiledLimit) {}
 
-  /** Looks whether units fit. */
+  /** Finds out whether units fit. */
   look(cost: number, now: number): boolean {
     const { algorithm, parameters, quota } = this.limit;
     this.state = algorithm.open(parameters, this.stored, now);
@@ -31,7 +31,7 @@ export class SimulatedCounter {
     return this.isAllowed;
   }
 
-  /** Charges units that fit. Says for how many milliseconds their request is held. */
+  /** Charges units that fit. Returns for how many milliseconds the request is delayed. */
   charge(cost: number): number {
     if (cost === 0) return 0;
     const { algorithm, parameters } = this.limit;
@@ -42,13 +42,13 @@ export class SimulatedCounter {
     return delay;
   }
 
-  /** Charges nothing: the check was refused, by this limit or by another. Gives the wait in milliseconds if it was by this one. */
+  /** Ends a refused check without a charge. Returns the wait in milliseconds if this limit refused, or 0 if another one did. */
   refuse(cost: number): number {
     const { limit, state } = this;
     const { algorithm, parameters, quota } = limit;
     let retryAfterMs = 0;
     let isChanged = state.migrated && cost > 0;
-    // What costs nothing begins no block.
+    // A request of 0 units begins no block.
     if (!this.isAllowed && ((limit.blockFor > 0 && cost > 0) || this.isBlocked)) {
       const view = this.view(cost);
       if (view.block === undefined) {
@@ -64,7 +64,7 @@ export class SimulatedCounter {
     return retryAfterMs;
   }
 
-  /** Whether it differs from a fresh one. */
+  /** Whether it differs from a fresh counter. */
   isCounting(now: number): boolean {
     const { algorithm, parameters } = this.limit;
     if (this.block !== undefined && endOf(this.limit, this.block) > now) return true;
@@ -73,7 +73,7 @@ export class SimulatedCounter {
     );
   }
 
-  /** Bytes that its lists take, roughly. */
+  /** The bytes of its lists, by estimate. */
   get listedBytes(): number {
     return this.stored === undefined ? 0 : (this.limit.algorithm.bytes?.(this.stored) ?? 0);
   }

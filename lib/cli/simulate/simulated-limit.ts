@@ -2,7 +2,7 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { Histogram } from './histogram.js';
 import type { SimulatedCounter } from './simulated-counter.js';
 
-/** The stretch of a limit's length in which one counter admitted most. */
+/** The period of a limit's length in which one counter admitted most. */
 interface Stretch {
   units: number;
   identity: string;
@@ -11,28 +11,28 @@ interface Stretch {
   to: number;
 }
 
-/** A limit, and what it did. */
+/** A limit, and its results. */
 export class SimulatedLimit {
-  /** Requests that it refused. */
+  /** The requests that it refused. */
   refused = 0;
-  /** Those of them whose cost it never allows. */
+  /** Among them, those whose cost it can never allow. */
   never = 0;
-  /** What the others were told. */
+  /** The waits reported to the others. */
   readonly waits = new Histogram();
-  /** How long requests are held that it delays. */
+  /** How long it delays requests. */
   readonly delays = new Histogram();
   worst: Stretch | undefined;
-  /** Whether the worst stretch is exact, or no less was admitted. */
+  /** Whether the worst period is exact; otherwise at least as much was admitted. */
   isExact = true;
   private length: number | undefined;
 
   constructor(
     readonly limit: CompiledLimit,
-    /** As it stands on the command line. */
+    /** As written on the command line. */
     readonly spec: string,
-    /** Which of the keys of a request it counts by. */
+    /** The index of the key that it counts by, among those of a request. */
     readonly source: number,
-    /** Which of the limits of that key it is. */
+    /** The index of this limit, among those of that key. */
     readonly place: number,
   ) {}
 

@@ -5,22 +5,22 @@ import { Timeline } from './timeline.js';
 import { type TrackedKey, TrackedKeys } from './tracked-keys.js';
 
 /**
- * Decides requests as an app does that counts in process, by the same algorithms, on a clock that is moved to the time of each:
+ * Decides requests as an app that counts in process does, with the same algorithms, on a clock that moves to the time of each:
  * one atomic check of all limits, allowed by all or charged to none.
  */
 export class Simulation {
   /** In microseconds; it never goes back. */
   private now = 0;
-  /** When the first request was. */
+  /** When the first request came. */
   start: number | undefined;
   allowed = 0;
   refused = 0;
-  /** Requests whose time was before the clock's. */
+  /** Requests with a time before the clock's. */
   late = 0;
-  /** Keys that were forgotten, and those of them that still counted something. */
+  /** Keys that were evicted, and those of them that still counted something. */
   evicted = 0;
   evictedCounting = 0;
-  /** The waits of refused requests: the longest that a limit told. */
+  /** The waits of refused requests: the longest that any limit reported. */
   readonly waits = new Histogram();
   readonly timeline = new Timeline();
   readonly keys: TrackedKeys;
@@ -41,7 +41,7 @@ export class Simulation {
     );
   }
 
-  /** When the last request was. */
+  /** When the last request came. */
   get end(): number {
     return this.now;
   }
@@ -68,7 +68,7 @@ export class Simulation {
     }
   }
 
-  /** Looks at all limits. Says whether none refuses that is enforced. */
+  /** Asks all limits. Returns whether no enforced limit refuses. */
   private look(cost: number): boolean {
     let isAllowed = true;
     for (const { limit, source, place } of this.limits) {
@@ -78,7 +78,7 @@ export class Simulation {
     return isAllowed;
   }
 
-  /** Charges all that fits, or nothing. Gives the longest wait of the limits that refuse. */
+  /** Charges all limits, or none. Returns the longest wait of the limits that refuse. */
   private commit(cost: number, isAllowed: boolean): number {
     let wait = 0;
     for (const limit of this.limits) {
@@ -102,7 +102,7 @@ export class Simulation {
   private forget(key: TrackedKey): void {
     this.evicted++;
     if (key.counters.some((counter) => counter.isCounting(this.now))) this.evictedCounting++;
-    // A key that is remembered for its requests may still lead here.
+    // Requests may still refer to a key that has been evicted.
     if (!this.tracked.includes(key)) key.counters = [];
   }
 }

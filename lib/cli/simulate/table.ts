@@ -1,7 +1,7 @@
 import { columns, printable, showCount, showMs, showShare } from '../../util/printable.js';
 import type { LimitReport, Report } from './report.js';
 
-/** A report as text for a terminal. */
+/** Formats a report as text for a terminal. */
 export function tableOf(report: Report): string {
   const { input, requests, allowed, refused, retryAfter } = report;
   const format = input.format === null ? '' : ` (${input.format})`;
@@ -47,7 +47,7 @@ function worstOf({ worstStretch: worst }: LimitReport): string {
 
 function keysOf({ keys: { top }, limits }: Report): string[] {
   if (top.length === 0) return [];
-  // A limit that has another key refuses none of these.
+  // A limit with another key refuses none of these.
   const names = limits.map(({ name }) => name);
   const rows = top.map(({ key, allowed, refused, refusedBy }) => [
     printable(key),
@@ -65,7 +65,7 @@ function keysOf({ keys: { top }, limits }: Report): string[] {
   ]);
 }
 
-/** What makes the figures say less, or something else, than they seem to. */
+/** Notes on why the figures mean less, or something else, than they seem to. */
 function notesOf({ input, keys, limits }: Report): string[] {
   const notes: string[] = [];
   const { skipped, outOfOrder, late } = input;

@@ -2,16 +2,16 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** The steps of a time line, in milliseconds; each is a multiple of the one before. */
+/** The steps of a timeline, in milliseconds; each is a multiple of the one before. */
 const STEPS = [
   [1, 5, 10, 50, 100, 500, SECOND, 5 * SECOND, 10 * SECOND, 30 * SECOND],
   [MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 6 * HOUR, 12 * HOUR],
   [DAY, 7 * DAY, 28 * DAY, 364 * DAY],
 ].flat();
-/** So many steps at most; then they get longer. */
+/** The most steps; beyond that they get longer. */
 const MOST_STEPS = 600;
 
-/** Allowed and refused requests over time, in steps that get longer as the time does. */
+/** Allowed and refused requests over time, in steps that get longer as time goes on. */
 export class Timeline {
   private step = 0;
   /** The number of the first step: its start / its length. */
@@ -19,7 +19,7 @@ export class Timeline {
   private allowedBySteps: number[] = [];
   private refusedBySteps: number[] = [];
 
-  /** Milliseconds of a step. */
+  /** The length of a step in milliseconds. */
   get stepMs(): number {
     return STEPS[this.step]!;
   }
@@ -37,7 +37,7 @@ export class Timeline {
     return this.refusedBySteps;
   }
 
-  /** Adds a request, no earlier than the first one; the time is in microseconds. */
+  /** Adds a request, no earlier than the first one, with its time in microseconds. */
   add(time: number, isAllowed: boolean): void {
     if (this.first < 0) this.first = Math.floor(time / (this.stepMs * 1000));
     let index = Math.floor(time / (this.stepMs * 1000)) - this.first;

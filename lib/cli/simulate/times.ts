@@ -1,11 +1,11 @@
-/** 2100, in microseconds: what is later is no time of a request, and would stop the clock. */
+/** The year 2100 in microseconds: no request is later, and a later time would stop the clock. */
 const END = Date.UTC(2100, 0, 1) * 1000;
 
 const ISO = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(?:Z|UTC|([+-])(\d\d):?(\d\d)?)?$/i;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const COMMON_LOG = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)$/;
 
-/** A number by its size is seconds, milliseconds, microseconds or nanoseconds since the epoch. */
+/** Reads a number, by its size, as seconds, milliseconds, microseconds or nanoseconds since the epoch. */
 export function timeOfNumber(value: number): number | undefined {
   const micros = value < 1e11 ? value * 1e6 : value < 1e14 ? value * 1e3 : value < 1e17 ? value : value / 1e3;
   return inRange(Math.round(micros));
@@ -24,11 +24,11 @@ export function timeOfText(text: string): number | undefined {
   return micros;
 }
 
-/** Most lines are of the same second as the one before: `2026-10-10T13:55:36.123Z`. */
+/** Most lines are of the same second as the line before: `2026-10-10T13:55:36.123Z`. */
 let last = { upToSecond: '\0', micros: 0 };
 const UP_TO_SECOND = '2026-10-10T13:55:36.'.length;
 
-/** The milliseconds at the end of a time in UTC; -1 if it is written in another way. */
+/** The milliseconds at the end of a time in UTC; -1 if it has another form. */
 function endingMilliseconds(text: string): number {
   if (text.length !== UP_TO_SECOND + 4 || text.charCodeAt(UP_TO_SECOND + 3) !== 0x5a) return -1;
   let milliseconds = 0;
@@ -70,7 +70,7 @@ function timeOf(
   const [hour, minute, second] = time.map(Number) as [number, number, number];
   const date = new Date(Date.UTC(year, month - 1, day));
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return undefined;
-  // A leap second is the first of the next minute.
+  // A leap second counts as the first second of the next minute.
   if (hour > 23 || minute > 59 || second > 60) return undefined;
   const [sign, hours, minutes] = offset;
   const east = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes);

@@ -2,25 +2,25 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { SimulatedCounter } from './simulated-counter.js';
 
-/** What a key takes, and each of its counters without what is listed: a little more than was measured. */
+/** The bytes of a key and of each of its counters, without their lists: slightly more than measured. */
 const KEY_BYTES = 400;
 const COUNTER_BYTES = 600;
 const NUMBER_BYTES = 8;
-/** How much memory all of them may take, roughly. */
+/** The most memory that all of them may take, approximately. */
 const MOST_BYTES = 600_000_000;
 
-/** One identity by one of the keys, and what became of its requests. */
+/** One identity of one of the keys, and the results of its requests. */
 export class TrackedKey extends Kept {
   allowed = 0;
   refused = 0;
-  /** How many each limit of this key refused. */
+  /** How many each limit of this key has refused. */
   readonly refusedBy: number[];
-  /** The counters of the limits that have this key. */
+  /** The counters of the limits that use this key. */
   counters: readonly SimulatedCounter[];
 
   constructor(
     id: string,
-    /** Which of the keys of a request it is. */
+    /** The index of the key, among those of a request. */
     readonly source: number,
     readonly identity: string,
     limits: readonly CompiledLimit[],
@@ -30,7 +30,7 @@ export class TrackedKey extends Kept {
     this.counters = limits.map((limit) => new SimulatedCounter(limit));
   }
 
-  /** Roughly. */
+  /** The bytes it takes, by estimate. */
   get memory(): number {
     let bytes = KEY_BYTES;
     for (const counter of this.counters) {
@@ -40,36 +40,36 @@ export class TrackedKey extends Kept {
   }
 }
 
-/** An identity as requests have it: one object for several of them, so that what is known of it is found at once. */
+/** An identity of requests: requests share one object, so that its data is found at once. */
 export class RequestKey {
-  /** What was found the last time; it may have been forgotten since. */
+  /** What was found last time; it may have been evicted since. */
   tracked: TrackedKey | undefined;
 
   constructor(readonly identity: string) {}
 }
 
-/** The identities that the simulation knows, bounded: the least recently used one goes first. */
+/** The identities known to the simulation, bounded: the least recently used one is evicted first. */
 export class TrackedKeys {
   private readonly keys: BoundedMap<TrackedKey>;
-  /** How many there were; one that went and came again is two. */
+  /** The number seen; one that was evicted and came again counts twice. */
   seen = 0;
 
   constructor(
     maxKeys: number,
-    /** The limits of each of the keys of a request. */
+    /** The limits of each key of a request. */
     private readonly limits: readonly (readonly CompiledLimit[])[],
     onEvicted: (key: TrackedKey) => void,
   ) {
     this.keys = new BoundedMap(maxKeys, MOST_BYTES, onEvicted);
   }
 
-  /** An identity by one of the keys of a request. */
+  /** The identity of one of the keys of a request. */
   of(source: number, key: RequestKey): TrackedKey {
     if (key.tracked?.segment === undefined) key.tracked = this.find(source, key.identity);
     return key.tracked;
   }
 
-  /** A key was used, and may have grown. */
+  /** Notes that a key was used, and may have grown. */
   used(tracked: TrackedKey): void {
     this.keys.put(tracked, tracked.memory, false);
   }

@@ -5,13 +5,13 @@ import { RecentMap } from '../../util/recent-map.js';
 import { partsOf } from './network.js';
 import type { AddressParts } from './prefix-table.js';
 
-/** The address of a client, whole. An IPv6 address that stands for an IPv4 one is both, but one that maps it is only that one. */
+/** The full address of a client. An IPv6 address that embeds an IPv4 address counts as both; an IPv4-mapped one only as IPv4. */
 export interface ClientAddress {
   readonly v4?: AddressParts | undefined;
   readonly v6?: AddressParts | undefined;
 }
 
-/** What a text that is no address stands for. */
+/** The result for a text that is not an address. */
 const NONE: ClientAddress = {};
 
 /** Reads an address as transports give it. */
@@ -26,16 +26,16 @@ export function readClientAddress(text: string): ClientAddress {
   return { v4: embedded === undefined ? undefined : partsOfIPv4(embedded), v6: parsed.parts };
 }
 
-/** Much faster than a parser of all forms, for most addresses. */
+/** Handles most addresses, much faster than a parser of all forms. */
 function partsOfIPv4(text: string): AddressParts {
   const [first, second, third, fourth] = text.split('.').map(Number) as [number, number, number, number];
   return [(first << 8) | second, (third << 8) | fourth];
 }
 
-/** The longest text of an address and a port; what a trusted proxy made of others may be any text. */
+/** The longest text of an address with a port; a trusted proxy may send any text. */
 const LONGEST_ADDRESS = 64;
 
-/** Remembers the addresses that were read last. */
+/** Remembers the latest addresses. */
 export class ClientAddresses {
   private readonly recent = new RecentMap<ClientAddress>();
 

@@ -9,20 +9,20 @@ import { listedEntry } from './listed.js';
 import { readEntry, readListOptions, readListPage, readListQuery } from './list-options.js';
 import { ALL_LIMITS, type Lists } from './lists.js';
 
-/** What an entry of a list has besides its value. */
+/** The members of a list change besides its value. */
 const OF_LIST = { kind: 'list', ...WITHOUT_QUOTA } as const;
 
-/** Puts entries on lists and takes them off while the app runs, and tells of them. */
+/** Adds and removes list entries while the app runs, and reports them. */
 export class ListChanges {
   constructor(
     private readonly live: LiveOverrides,
     private readonly lists: Lists,
     private readonly store: OverrideStore,
-    /** Reads what other instances changed, if that is possible. */
+    /** Reads what other instances have changed, if possible. */
     private readonly refresh: () => Promise<unknown>,
   ) {}
 
-  /** Refuses entries of the module's options for limits that there are not. */
+  /** Refuses entries of the module's options for unknown limits. */
   checkConfigured(): void {
     for (const { limit, location } of this.lists.configured) {
       if (limit !== ALL_LIMITS) this.live.of(limit, '', location);
@@ -67,7 +67,7 @@ export class ListChanges {
     return { entries, next: undefined };
   }
 
-  /** Refuses an identity that no limit counts by. */
+  /** Refuses an identity that no limit can count by. */
   private refuseImpossible(entry: ListEntry, limit: string | undefined, list: ListName, location: string): void {
     const option = entry.identity === undefined ? 'pattern' : 'identity';
     const text = entry.identity ?? entry.pattern;

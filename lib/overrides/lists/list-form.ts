@@ -5,14 +5,14 @@ import { readNetwork } from './network.js';
 
 const FORMS = ['ip', 'identity', 'pattern'] as const;
 
-/** How an entry says whom it names. */
+/** The ways in which an entry can name someone. */
 export type ListForm = (typeof FORMS)[number];
 
 export function isListForm(name: unknown): name is ListForm {
   return FORMS.includes(name as ListForm);
 }
 
-/** Reads whom an entry names as its record is addressed, or says what it wants instead. */
+/** Reads who an entry names into the address of its record, or returns what the form wants instead. */
 export function readForm(form: ListForm, value: unknown): { readonly key: string } | { readonly wants: string } {
   if (form === 'ip') {
     const network = readNetwork(value);

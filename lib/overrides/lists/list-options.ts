@@ -20,7 +20,7 @@ export interface ConfiguredEntry {
   readonly listed: Listed;
 }
 
-/** Reads an entry as its record is addressed. */
+/** Reads an entry into the address of its record. */
 export function readEntry(entry: unknown, location: string, more: readonly string[] = []): string {
   if (typeof entry !== 'object' || entry === null)
     throw new RateLimitConfigError(listMessages.notAListEntry(location, entry));
@@ -34,7 +34,7 @@ export function readEntry(entry: unknown, location: string, more: readonly strin
   return read.key;
 }
 
-/** Reads the options of an entry; `ends` as stores take it. */
+/** Reads the options of an entry; `ends` is in the form that stores take. */
 export function readListOptions(
   options: unknown,
   location: string,
@@ -47,7 +47,7 @@ export function readListOptions(
   return { limit, ends, ...readCause(options as ChangeCause, location) };
 }
 
-/** Reads of whom lists are asked. */
+/** Reads who is looked up in lists. */
 export function readListQuery(query: unknown, location: string): ListQuery {
   assertOptions(query, location, ['ip', 'key', 'limit']);
   const { ip, key, limit } = query as ListQuery;
@@ -65,7 +65,7 @@ export function readListQuery(query: unknown, location: string): ListQuery {
   };
 }
 
-/** Reads which entries a call asks for. */
+/** Reads which entries a call requests. */
 export function readListPage(options: unknown, location: string) {
   assertOptions(options, location, ['limit', 'list', 'cursor', 'count']);
   const { limit, list, cursor, count = 100 } = options as ListPageOptions;

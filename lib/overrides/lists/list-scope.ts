@@ -11,10 +11,10 @@ import { identityOf, type Listed, listedBy, networkOf } from './listed.js';
 import { readNetwork, type Network } from './network.js';
 import { PrefixTable } from './prefix-table.js';
 
-/** The most records of a limit that are logged. */
+/** The most records of a limit to log. */
 const MOST_LOGGED = 100;
 
-/** Stands for no entry. */
+/** Marks that there is no entry. */
 const NOBODY = Symbol('nobody');
 
 /** The lists of one limit, or those of all limits. */
@@ -27,7 +27,7 @@ export class ListScope implements OverrideHolder {
   private policy: ReadonlyMap<string, Listed> = new Map();
   private sorted: string[] | undefined;
   private networks = 0;
-  /** What was found for addresses since the networks changed. */
+  /** The entries found for addresses since the networks last changed. */
   private found = new WeakMap<ClientAddress, Listed | typeof NOBODY>();
   private readonly logged = new Map<string, string>();
 
@@ -46,19 +46,19 @@ export class ListScope implements OverrideHolder {
     return this.members.size;
   }
 
-  /** Whether some entries are of addresses. */
+  /** Whether some entries are for addresses. */
   get hasNetworks(): boolean {
     return this.networks > 0;
   }
 
-  /** The entry that decides for an identity and an address, if there are such. */
+  /** The entry that decides for an identity and an address, if any. */
   find(identity: string | undefined, address: ClientAddress | undefined): Listed | undefined {
     const byIdentity = identity === undefined ? undefined : this.identities.find(identity);
     if (this.networks === 0 || address === undefined) return byIdentity;
     return stricter(byIdentity, this.findNetwork(address));
   }
 
-  /** Takes a record over. Returns the time at which it ends. */
+  /** Takes a record. Returns the time at which it expires. */
   put(_kind: OverrideKind, key: string, stored: StoredRecord | undefined, now: number): number | undefined {
     if (stored !== undefined && isDamaged(stored)) this.warn(key, stored.damage);
     else if (stored !== undefined && !isListRecord(stored)) this.warn(key, messages.notARecord(JSON.stringify(stored)));
@@ -80,7 +80,7 @@ export class ListScope implements OverrideHolder {
     for (const key of [...this.configured.keys(), ...this.policy.keys()]) this.place(key, this.written(key));
   }
 
-  /** Takes over the entries of a policy, in place of those of one before. Records stand in for them. */
+  /** Takes the entries of a policy, in place of those of the one before. Records override them. */
   takePolicy(policy: ReadonlyMap<string, Listed>): void {
     const keys = new Set([...this.policy.keys(), ...policy.keys()]);
     this.policy = policy;
@@ -89,7 +89,7 @@ export class ListScope implements OverrideHolder {
     }
   }
 
-  /** Entries hold as soon as they are taken over. */
+  /** Entries are in force as soon as they are taken. */
   commit(): void {}
 
   *expiries(): Iterable<[at: number, kind: OverrideKind, key: string]> {
@@ -98,7 +98,7 @@ export class ListScope implements OverrideHolder {
     }
   }
 
-  /** The entries behind a key, in the order of their keys. */
+  /** The entries after a key, in the order of their keys. */
   *after(key: string | undefined, list: ListName | undefined): Iterable<Listed> {
     const keys = (this.sorted ??= [...this.members.keys()].sort());
     for (let index = key === undefined ? 0 : firstAfter(keys, key); index < keys.length; index++) {
@@ -107,7 +107,7 @@ export class ListScope implements OverrideHolder {
     }
   }
 
-  /** What holds for a key without records: the policy stands in for the options. */
+  /** The entry for a key without its record: the policy overrides the options. */
   private written(key: string): Listed | undefined {
     return this.policy.get(key) ?? this.configured.get(key);
   }
@@ -119,7 +119,7 @@ export class ListScope implements OverrideHolder {
     const text = networkOf(key);
     if (text !== undefined) {
       const network = readNetwork(text);
-      // Another release may know networks that are written otherwise.
+      // Another release may write networks in another form.
       if (typeof network === 'string' || network.text !== text) return this.warn(key, listMessages.networkWants());
       this.placeNetwork(network, listed);
       this.networks += Number(listed !== undefined) - Number(known);
@@ -160,7 +160,7 @@ export class ListScope implements OverrideHolder {
   }
 }
 
-/** Of two entries that cannot be compared, the one that refuses. */
+/** Of two entries of equal standing, the one that refuses. */
 export function stricter(one: Listed | undefined, other: Listed | undefined): Listed | undefined {
   return one === undefined || other?.list === 'deny' ? (other ?? one) : one;
 }

@@ -6,16 +6,16 @@ import { prefixOf } from '../override-address.js';
 const OF_ADDRESSES = 'ip:';
 const OF_IDENTITIES = 'key:';
 
-/** An entry as its record is addressed: `ip:10.0.0.0/8`, `key:tenant:acme`, `key:tenant:*`. */
+/** The address of an entry's record: `ip:10.0.0.0/8`, `key:tenant:acme`, `key:tenant:*`. */
 export const networkKey = (text: string) => OF_ADDRESSES + text;
 export const identityKey = (key: string) => OF_IDENTITIES + key;
 
-/** The network of an entry; `undefined` if it is of identities. */
+/** The network of an entry; `undefined` if it names identities. */
 export function networkOf(key: string): string | undefined {
   return key.startsWith(OF_ADDRESSES) ? key.slice(OF_ADDRESSES.length) : undefined;
 }
 
-/** The identity of an entry, or the beginning of identities with a star; `undefined` if it is of addresses. */
+/** The identity of an entry, or a prefix of identities followed by a star; `undefined` if it names addresses. */
 export function identityOf(key: string): string | undefined {
   return key.startsWith(OF_IDENTITIES) ? key.slice(OF_IDENTITIES.length) : undefined;
 }
@@ -28,18 +28,18 @@ export function entryOf(key: string): ListEntry {
   return prefixOf(identity) === undefined ? { identity } : { pattern: identity };
 }
 
-/** An entry that is in force: of the module's options, of the policy, or made while the app runs. */
+/** An entry in force: from the module's options, from the policy, or added while the app runs. */
 export interface Listed {
   readonly key: string;
   readonly list: ListName;
   readonly record: OverrideRecord | undefined;
-  /** Why, of one in the options or the policy. */
+  /** The reason, for an entry of the options or the policy. */
   readonly reason?: string | undefined;
-  /** Where the policy says it. */
+  /** Its place in the policy. */
   readonly policy?: string;
 }
 
-/** What a record says; `undefined` if it says nothing any more. */
+/** The entry of a record; `undefined` if the record no longer has one. */
 export function listedBy(key: string, record: OverrideRecord): Listed | undefined {
   return record.list ? { key, list: record.list, record } : undefined;
 }

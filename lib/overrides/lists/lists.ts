@@ -9,20 +9,20 @@ import type { ConfiguredEntry } from './list-options.js';
 import { ListScope, stricter } from './list-scope.js';
 import { type Listed, listedEntry } from './listed.js';
 
-/** The name of the scope of all limits. */
+/** The name of the scope for all limits. */
 export const ALL_LIMITS = '';
 
-/** The namespace of the module's limits, and what begins that of those with a counter for each route. */
+/** The namespace of the module's limits, and the prefix of namespaces of those with a counter for each route. */
 const OF_MODULE = /^@module(?: |$)/;
 
-/** All lists that are in force in this process. */
+/** All lists in force in this process. */
 export class Lists implements ListVerdicts {
-  /** Whether nobody is on any list. */
+  /** Whether all lists are empty. */
   isEmpty = true;
-  /** Whether some entry is of addresses. */
+  /** Whether any entry is for addresses. */
   hasNetworks = false;
   private readonly all: ListScope;
-  /** By the names of limits, those included that only other apps know. */
+  /** By the names of limits, including those that only other apps know. */
   private readonly byLimit = new Map<string, ListScope>();
   private readonly addresses = new ClientAddresses();
   private readonly whenNotEmpty: (() => void)[] = [];
@@ -30,7 +30,7 @@ export class Lists implements ListVerdicts {
 
   /**
    * @param configured the entries of the module's options
-   * @param isOpen lists refuse nobody, and exempt nobody
+   * @param isOpen whether lists neither refuse nor exempt anybody
    */
   constructor(
     readonly configured: readonly ConfiguredEntry[] = [],
@@ -56,7 +56,7 @@ export class Lists implements ListVerdicts {
     return scope;
   }
 
-  /** Takes over the entries of a policy, in place of those of one before. */
+  /** Takes the entries of a policy, in place of those of the one before. */
   takePolicy(entries: readonly PolicyListEntry[]): void {
     const byLimit = new Map<string, Map<string, Listed>>();
     for (const { limit, key, list, reason, place } of entries) {
@@ -68,7 +68,7 @@ export class Lists implements ListVerdicts {
     this.commit();
   }
 
-  /** Lets the entries decide that are known now. */
+  /** Puts the current entries in force. */
   commit(): void {
     const scopes = this.isOpen ? [] : [...this.byLimit.values()];
     this.isEmpty = scopes.every(({ size }) => size === 0);
@@ -93,7 +93,7 @@ export class Lists implements ListVerdicts {
     return this.decider(limit, identity, client, this.all.find(identity, client))?.list;
   }
 
-  /** The entry that `verdict` is of, as users see it. */
+  /** The entry behind a verdict, as users see it. */
   deciding(limit: CompiledLimit, counted: string, address: string | undefined): ListedEntry | undefined {
     if (this.isEmpty) return undefined;
     const client = this.client(address);
@@ -103,17 +103,17 @@ export class Lists implements ListVerdicts {
     return listed && listedEntry(listed === ofAll ? ALL_LIMITS : limit.name, listed);
   }
 
-  /** Whether some entry refuses addresses, whatever they ask for. */
+  /** Whether some entry refuses addresses outright. */
   get mayRefuseAddresses(): boolean {
     return this.hasNetworks && this.all.hasNetworks;
   }
 
-  /** Whether an address is refused, whatever it asks for. */
+  /** Whether an address is refused outright. */
   refuses(address: string): boolean {
     return this.all.find(undefined, this.addresses.of(address))?.list === 'deny';
   }
 
-  /** The entry that refuses an address, whatever it asks for. */
+  /** The entry that refuses an address outright. */
   refusing(address: string): ListedEntry | undefined {
     if (!this.mayRefuseAddresses) return undefined;
     const listed = this.all.find(undefined, this.addresses.of(address));
@@ -128,12 +128,12 @@ export class Lists implements ListVerdicts {
       this.byLimit.get(name)?.find(identity, client),
     ];
     const [all, own] = [found(ALL_LIMITS), found(limit ?? ALL_LIMITS)];
-    // The limit's own is told, unless the one of all limits is stricter.
+    // Reports the limit's own entry, unless the one for all limits is stricter.
     const [name, listed] = stricter(own[1], all[1]) === own[1] ? own : all;
     return listed && listedEntry(name, listed);
   }
 
-  /** Entries in the order of their limits, those of all limits first, behind one of them. */
+  /** Entries in the order of their limits, starting with those for all limits, after the last one. */
   *after(limit: string | undefined, list: ListName | undefined, last?: { limit: string; key: string }) {
     const names = limit === undefined ? [...this.byLimit.keys()].sort() : [limit];
     for (const name of names) {
@@ -147,7 +147,7 @@ export class Lists implements ListVerdicts {
     return address === undefined || !this.hasNetworks ? undefined : this.addresses.of(address);
   }
 
-  /** Of the entry of all limits and the limit's own, the one that decides. */
+  /** The entry that decides: that for all limits, or the limit's own. */
   private decider(
     limit: CompiledLimit,
     identity: string,
@@ -158,7 +158,7 @@ export class Lists implements ListVerdicts {
     return this.scopeOf(limit)?.find(identity, client) ?? ofAll;
   }
 
-  /** The lists of a limit that code and the module's options refer to by its name: a route may have another one of that name. */
+  /** The lists of a limit that code and the module's options refer to by name; a route may have another limit of that name. */
   private scopeOf({ name, namespace }: CompiledLimit): ListScope | undefined {
     const scope = this.byLimit.get(name);
     return scope !== undefined && (namespace === '' || OF_MODULE.test(namespace)) ? scope : undefined;

@@ -6,18 +6,18 @@ import type { AddressParts } from './prefix-table.js';
 /** A network, or a single address. */
 export interface Network {
   readonly parts: AddressParts;
-  /** How many leading bits all of its addresses have in common. */
+  /** The number of leading bits that all of its addresses share. */
   readonly length: number;
-  /** The one way in which it is written: a single address without its length. */
+  /** Its canonical text; a single address has no length. */
   readonly text: string;
 }
 
-/** The length of a prefix as CIDR writes it. */
+/** A prefix length in CIDR notation. */
 const LENGTH = /^(?:0|[1-9]\d{0,2})$/;
 /** The bits of an IPv6 address before the IPv4 address that it maps. */
 const MAPPED_BITS = 96;
 
-/** Reads an address or a network in CIDR notation; a text that says what it should be, if it is none. */
+/** Reads an address or a network in CIDR notation; returns a text with what it wants if it is neither. */
 export function readNetwork(text: unknown): Network | string {
   if (typeof text !== 'string') return listMessages.networkWants();
   const [address = '', bits, ...more] = text.split('/');
@@ -26,7 +26,7 @@ export function readNetwork(text: unknown): Network | string {
   const parsed = ipaddr.parse(address);
   const length = bits === undefined ? 8 * parsed.toByteArray().length : Number(bits);
   if (length > 8 * parsed.toByteArray().length) return listMessages.networkWants();
-  // An IPv4 address that is written as IPv6 is the same one.
+  // An IPv4 address written as IPv6 is the same address.
   const isMapped = parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() && length >= MAPPED_BITS;
   return isMapped ? network(parsed.toIPv4Address(), length - MAPPED_BITS) : network(parsed, length);
 }
@@ -38,11 +38,11 @@ function network(address: ipaddr.IPv4 | ipaddr.IPv6, length: number): Network | 
   if (common.every((part, index) => part === parts[index])) {
     return { parts, length, text: length === 16 * parts.length ? text : `${text}/${length}` };
   }
-  // A slip of the pen in either half would list very many others.
+  // A typing error in either half would list a huge number of others.
   return listMessages.hostBits(`${textOf(common)}/${length}`, text);
 }
 
-/** The bits of an address in parts of 16. */
+/** The bits of an address in groups of 16. */
 export function partsOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressParts {
   if (address instanceof ipaddr.IPv6) return address.parts;
   const [first, second, third, fourth] = address.octets as [number, number, number, number];

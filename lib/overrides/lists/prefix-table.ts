@@ -1,7 +1,7 @@
-/** The bits of an address in parts of 16: two of IPv4, eight of IPv6. */
+/** The bits of an address in groups of 16: two for IPv4, eight for IPv6. */
 export type AddressParts = readonly number[];
 
-/** Values of networks of one family of addresses: one map for each length of prefix, of which few are in use. */
+/** Values of networks of one address family: one map for each prefix length, of which few are in use. */
 export class PrefixTable<T> {
   private readonly byLength = new Map<number, Map<string, T>>();
   /** The lengths in use, the longest first. */
@@ -24,7 +24,7 @@ export class PrefixTable<T> {
     this.sortLengths();
   }
 
-  /** The value of the smallest network that an address lies in. */
+  /** The value of the smallest network that contains an address. */
   find(address: AddressParts): T | undefined {
     for (const length of this.lengths) {
       const value = this.byLength.get(length)!.get(prefixOf(address, length));
@@ -38,7 +38,7 @@ export class PrefixTable<T> {
   }
 }
 
-/** The leading bits as a text, with a character for 16 of them. */
+/** The leading bits as a text, one character for each 16 bits. */
 function prefixOf(parts: AddressParts, length: number): string {
   const whole = length >> 4;
   const rest = length & 15;
