@@ -1,14 +1,14 @@
-// What the console's server and its page say to each other: JSON, in which no number is infinite and no member is undefined.
+// The protocol between the console's server and its page: JSON, in which no number is infinite and no member is undefined.
 
 export type * from './api/overview.js';
 export type * from './api/lookup.js';
 export type * from './api/changes.js';
 export type * from './api/bodies.js';
 
-/** The header that requests of the page carry, which forms cannot send. */
+/** The header that requests of the page carry, and forms cannot send. */
 export const CONSOLE_HEADER = 'x-rate-limit-console';
 
-/** Why a request was not done: problem details (RFC 9457). */
+/** Why a request failed: problem details (RFC 9457). */
 export interface Problem {
   type: string;
   title: string;

@@ -3,7 +3,7 @@ import type { Limiter } from '../limiter/limiter.js';
 import { OWN_LIMIT } from './limit-catalog.js';
 import { ConsoleProblem } from './problem.js';
 
-/** What one address may ask of the console of one instance: far more than a page does, and little enough to slow nothing down. */
+/** The requests that one address may send to the console of one instance: more than a page needs, too few to do harm. */
 export const CONSOLE_LIMIT = {
   name: OWN_LIMIT,
   key: 'ip',
@@ -14,17 +14,17 @@ export const CONSOLE_LIMIT = {
   scope: 'instance',
 } as const;
 
-/** Limits that a look-up reads for the price of one request: each takes some 0.2 ms of the process. */
+/** The limits that a look-up reads for the price of one request: each takes about 0.2 ms of the process. */
 const LIMITS_A_UNIT = 5;
 
-/** What look-ups take of the console's own limit, beyond the request: the more limits they read, the fewer there may be. */
+/** What look-ups cost of the console's own limit, beyond the request: the more limits they read, the fewer are allowed. */
 export class LookupBudget {
   constructor(
     private readonly limiter: Limiter,
     private readonly limits: () => number,
   ) {}
 
-  /** Rejects with a `ConsoleProblem` if somebody has looked up too much. */
+  /** Rejects with a `ConsoleProblem` if the client has made too many look-ups. */
   async take(client: string): Promise<void> {
     const units = Math.min(CONSOLE_LIMIT.burst - 1, Math.floor(this.limits() / LIMITS_A_UNIT));
     if (units === 0) return;
@@ -33,7 +33,7 @@ export class LookupBudget {
   }
 }
 
-/** Somebody asked too much. */
+/** The problem of a client that has sent too many requests. */
 export function tooMany(retryAfterMs: number): ConsoleProblem {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   return new ConsoleProblem(429, consoleMessages.tooMany(seconds), [], seconds);

@@ -14,33 +14,33 @@ import { messages } from '../errors/messages/general.js';
 /** A guard as `@UseGuards` takes it: a class, or an object. */
 export type ConsoleGuard = Type<CanActivate> | CanActivate;
 
-/** What the console may do, and what it shows. */
+/** What the console may do and show. */
 export interface RateLimitConsoleSettings {
   /**
-   * Tells who makes a change, for the log of changes: a text such as the user's e-mail address. Longer ones are cut after 200
-   * characters. If it fails or gives nothing, the change is not made.
-   * @default the log says nobody
+   * Returns who makes a change, for the log of changes: a text such as the user's e-mail address, which is cut after 200
+   * characters. If it fails or returns nothing, the change is not made.
+   * @default the log names nobody
    */
   actor?: (context: ExecutionContext) => string | Promise<string>;
   /**
-   * Whether top keys, lists and the log show identities as they are (`'plain'`) or as hashes, by which an identity is found that
-   * one types. All instances should say the same.
+   * Whether top keys, lists and the log show identities in plain text (`'plain'`) or as hashes (`'hashed'`), which can still be
+   * found by typing the identity. All instances should have the same setting.
    * @default 'hashed'
    */
   identities?: 'hashed' | 'plain';
   /**
-   * Whether the most active keys of a limit are counted only while somebody looks at them (`'watched'`), or always, of the first 50
-   * limits.
+   * Whether the most active keys of a limit are counted only while somebody views them (`'watched'`), or always, for the first 50
+   * limits (`'always'`).
    * @default 'watched'
    */
   topKeys?: 'watched' | 'always';
 }
 
-/** What Nest has to know of the console before the app is built. */
+/** What Nest must know about the console before the app is built. */
 export interface RateLimitConsoleRoutes {
   /**
-   * The guards of all routes of the console, which decide who may see it; or `'none'`, which logs a warning. Guards that
-   * inject something need `imports`.
+   * The guards of all routes of the console, which decide who may see it; or `'none'`, which logs a warning. Guards with injected
+   * dependencies need `imports`.
    */
   guards: readonly ConsoleGuard[] | 'none';
   /**
@@ -54,7 +54,7 @@ export interface RateLimitConsoleRoutes {
    */
   path?: string;
   /**
-   * The modules whose exports the guards inject.
+   * The modules that export the dependencies of the guards.
    * @default none
    */
   imports?: ModuleMetadata['imports'];
@@ -65,13 +65,13 @@ export interface RateLimitConsoleOptions extends RateLimitConsoleRoutes, RateLim
 
 /** Options of `RateLimitConsoleModule.forRootAsync`. Nest reads guards and path before it calls the factory. */
 export interface RateLimitConsoleAsyncOptions extends RateLimitConsoleRoutes {
-  /** What the factory is given. Their modules belong into `imports`. */
+  /** The dependencies of the factory. Their modules belong in `imports`. */
   inject?: FactoryProvider['inject'];
-  /** Makes the settings when the app starts. */
+  /** Returns the settings when the app starts. */
   useFactory: (...args: never[]) => RateLimitConsoleSettings | Promise<RateLimitConsoleSettings>;
 }
 
-/** The routes, read and checked. */
+/** The routes, read and validated. */
 export interface ReadRoutes {
   readonly path: string;
   readonly guards: readonly ConsoleGuard[];
@@ -82,7 +82,7 @@ export interface ReadRoutes {
   readonly isOpen: boolean;
 }
 
-/** The settings, read and checked. */
+/** The settings, read and validated. */
 export interface ReadSettings {
   readonly actor: RateLimitConsoleSettings['actor'];
   readonly isPlain: boolean;
@@ -93,18 +93,18 @@ const ROUTES = ['guards', 'write', 'path', 'imports'] as const satisfies (keyof 
 const SETTINGS = ['actor', 'identities', 'topKeys'] as const satisfies (keyof RateLimitConsoleSettings)[];
 const ASYNC = ['inject', 'useFactory'] as const;
 
-/** Segments of letters and digits: what a router or a browser could read otherwise is none. */
+/** Segments of letters and digits only: anything else may mean something to a router or a browser. */
 const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
 const PATH_WANTS = "a path such as 'ops/limits': segments of letters, digits and - . _ ~, without parameters";
 const GUARDS_WANTS = 'a list of at least one guard: classes, or objects with canActivate';
 
-/** Reads what `forRoot` was given. Throws `RateLimitConfigError`. */
+/** Reads the options of `forRoot`. Throws `RateLimitConfigError`. */
 export function readOptions(options: unknown, location: string): { routes: ReadRoutes; settings: ReadSettings } {
   const given = asOptions(options, location, [...ROUTES, ...SETTINGS]);
   return { routes: readRoutes(given, location), settings: readSettings(given, location) };
 }
 
-/** Reads what `forRootAsync` was given. Throws `RateLimitConfigError`. */
+/** Reads the options of `forRootAsync`. Throws `RateLimitConfigError`. */
 export function readAsyncOptions(options: unknown, location: string): ReadRoutes {
   const given = asOptions(options, location, [...ROUTES, ...ASYNC]);
   const { useFactory, inject } = given;
@@ -113,7 +113,7 @@ export function readAsyncOptions(options: unknown, location: string): ReadRoutes
   return readRoutes(given, location);
 }
 
-/** Reads what the factory of `forRootAsync` gave. Throws `RateLimitConfigError`. */
+/** Reads the result of the factory of `forRootAsync`. Throws `RateLimitConfigError`. */
 export function readGivenSettings(settings: unknown, location: string): ReadSettings {
   const misplaced = ROUTES.find((option) => typeof settings === 'object' && settings !== null && option in settings);
   if (misplaced !== undefined) throw new RateLimitConfigError(consoleMessages.misplaced(location, misplaced));

@@ -6,10 +6,10 @@ import { ConsoleRequestGuard, ReadOnlyGuard } from './http/console-request.guard
 import { ReadController } from './http/read.controller.js';
 import { WriteController } from './http/write.controller.js';
 
-/** Where `@nestjs/swagger` looks for controllers that are no part of the app's API. */
+/** Marks controllers for `@nestjs/swagger` that are not part of the app's API. */
 const NOT_DOCUMENTED = 'swagger/apiExcludeController';
 
-/** The controllers of a console: made for each, since their path and guards are what Nest reads of a class. */
+/** The controllers of a console: made for each one, since Nest reads path and guards from the class. */
 export function consoleControllers({ path, guards, write = [ReadOnlyGuard] }: ReadRoutes): Type[] {
   const route = { path, version: VERSION_NEUTRAL } as const;
 

@@ -8,7 +8,7 @@ import { ConsoleProblem, wrongFields } from './problem.js';
 const LONGEST_IDENTITY = 1024;
 const DURATION_WANTS = "milliseconds or a duration such as '15m', more than 0 and at most 1 year";
 
-/** Reads the fields of a request, and remembers what is wrong with any of them. */
+/** Reads the fields of a request, and collects what is wrong with them. */
 export class Fields {
   private readonly errors: FieldError[] = [];
 
@@ -60,12 +60,12 @@ export class Fields {
     return this.read(field, `one of ${words.join(', ')}`, (value) => words.includes(value as T), words[0]!);
   }
 
-  /** An object of options, as a change of a rate takes it. */
+  /** An object of options, in the form that a change of a rate takes. */
   patch(): Record<string, unknown> {
     return this.read('patch', 'an object of options such as { "rate": 50 }', isObject, {});
   }
 
-  /** Reads a field that need not be there. */
+  /** Reads an optional field. */
   optional<T>(field: string, read: (field: string) => T): T | undefined {
     const value = this.given.get(field);
     return value === undefined || value === null ? undefined : read(field);
@@ -75,12 +75,12 @@ export class Fields {
     return this.given.get(field) !== undefined;
   }
 
-  /** The first thing that is wrong with a field is told. */
+  /** Records a problem with a field; only the first one of each field is reported. */
   refuse(field: string, message: string): void {
     if (!this.errors.some((error) => error.field === field)) this.errors.push({ field, message });
   }
 
-  /** Throws if something is wrong. */
+  /** Throws if any field is wrong. */
   check(): void {
     if (this.errors.length > 0) throw wrongFields(this.errors);
   }

@@ -1,5 +1,5 @@
 /**
- * A page that shows and changes limits, inside the app.
+ * A page inside the app that shows and changes its limits.
  * @module nestjs-sluice/console
  */
 export type {

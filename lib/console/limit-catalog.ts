@@ -13,21 +13,21 @@ import type { LimitInfo } from './api.js';
 /** The name of the limit of the console's own routes, which is not shown. */
 export const OWN_LIMIT = 'rate-limit-console';
 
-/** The namespace of the module's limits, and what begins that of those with a counter for each route. */
+/** The namespace of the module's limits, and the prefix of namespaces of those with a counter for each route. */
 const OF_MODULE = /^@module(?: |$)/;
 
-/** A limit that is declared somewhere. */
+/** A declared limit. */
 export interface CatalogEntry {
-  /** How the console calls it: its name, with its place if others have that name, too. */
+  /** Its name in the console: the limit's name, with its place if others share the name. */
   readonly label: string;
   readonly rule: Rule;
 }
 
-/** All limits of the app, under names that tell them apart. */
+/** All limits of the app, under unique names. */
 export class LimitCatalog {
-  /** The labels of limits that are declared, by what tells counters apart. */
+  /** The labels of declared limits, by `countersOf`. */
   private readonly declared = new Map<string, string>();
-  /** The labels of the others, as functions and code give them. */
+  /** The labels of the other limits, which functions and code provide. */
   private readonly given = new Map<string, string>();
   private readonly taken = new Set<string>();
   private isRead = false;
@@ -47,7 +47,7 @@ export class LimitCatalog {
     return this.declared.get(counters) ?? this.given.get(counters) ?? this.give(name, namespace, counters);
   };
 
-  /** The limits of the module, those that are defined, and those of all routes. Functions may give more. */
+  /** The limits of the module, the defined limits, and those of all routes. Functions may provide more. */
   entries(): CatalogEntry[] {
     this.isRead = true;
     const places = new Map<Rule, string>();
@@ -77,7 +77,7 @@ export class LimitCatalog {
     return this.entries().find((entry) => entry.label === label);
   }
 
-  /** Whether the rate and the mode of a limit can be changed by its name. */
+  /** Whether the rate and the mode of a limit can be changed by name. */
   isChangeable({ rule }: CatalogEntry): boolean {
     return this.overrides.known(rule) !== undefined;
   }
@@ -106,7 +106,7 @@ export class LimitCatalog {
     const counters = countersOf(name, namespace);
     let label = this.declared.get(counters);
     if (label === undefined) {
-      // A function may have given it before.
+      // A function may have provided it before.
       label = this.given.get(counters) ?? this.take(name, place);
       this.given.delete(counters);
       this.declared.set(counters, label);
@@ -125,7 +125,7 @@ export class LimitCatalog {
     return label;
   }
 
-  /** The name alone, unless it is that of other counters. */
+  /** The name alone, unless it is used for other counters. */
   private take(name: string, place: string): string {
     const label = this.taken.has(name) ? `${name} (${place})` : name;
     this.taken.add(label);
@@ -133,10 +133,10 @@ export class LimitCatalog {
   }
 }
 
-/** Functions may give limits of ever new names. */
+/** Functions may provide limits with ever new names. */
 const MOST_GIVEN = 10_000;
 
-/** What tells the counters of limits apart. */
+/** Identifies the counters of a limit. */
 function countersOf(name: string, namespace: string): string {
   const place = OF_MODULE.test(namespace) ? '@module' : namespace.split(` ${ROUTE_OF_CLASS}`)[0]!;
   return `${place}\n${name}`;

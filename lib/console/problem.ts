@@ -9,7 +9,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** Why a request is not done, as its answer says it. */
+/** Why a request fails, in the form of its response. */
 export class ConsoleProblem extends Error {
   override readonly name = 'ConsoleProblem';
 
@@ -17,13 +17,13 @@ export class ConsoleProblem extends Error {
     readonly status: number,
     detail: string,
     readonly errors: readonly FieldError[] = [],
-    /** Seconds after which it may be tried again. */
+    /** Seconds after which to retry. */
     readonly retryAfter?: number,
   ) {
     super(detail);
   }
 
-  /** Its answer. */
+  /** The body of the response. */
   get body(): Problem {
     const { status, message: detail, errors } = this;
     return {
@@ -36,7 +36,7 @@ export class ConsoleProblem extends Error {
   }
 }
 
-/** Some fields of a request are wrong. */
+/** The problem of a request with wrong fields. */
 export function wrongFields(errors: readonly FieldError[]): ConsoleProblem {
   return new ConsoleProblem(400, errors.map(({ field, message }) => `'${field}' ${message}`).join('; '), errors);
 }

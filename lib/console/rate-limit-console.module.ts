@@ -13,7 +13,8 @@ import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
 import { RateLimitConsole } from './rate-limit-console.js';
 
 /**
- * A page that shows what the app's limits do, and changes them. It stands beside `RateLimitModule`, in an app that speaks HTTP.
+ * A page that shows what the app's limits do, and changes them. It is imported beside `RateLimitModule`, in an app that serves
+ * HTTP.
  *
  * @example
  * ```ts
@@ -22,13 +23,13 @@ import { RateLimitConsole } from './rate-limit-console.js';
  */
 @Module({})
 export class RateLimitConsoleModule {
-  /** Sets the console up. Throws `RateLimitConfigError` if an option is wrong, or `guards` is missing. */
+  /** Sets up the console. Throws `RateLimitConfigError` if an option is wrong, or `guards` is missing. */
   static forRoot(options: RateLimitConsoleOptions): DynamicModule {
     const { routes, settings } = readOptions(options, 'RateLimitConsoleModule.forRoot');
     return moduleOf(routes, { provide: CONSOLE_SETTINGS, useValue: settings });
   }
 
-  /** Sets the console up with settings that are known only at start-up. Its path and its guards stand beside the factory. */
+  /** Sets up the console with settings that are known only at start-up. Path and guards are given beside the factory. */
   static forRootAsync(options: RateLimitConsoleAsyncOptions): DynamicModule {
     const location = 'RateLimitConsoleModule.forRootAsync';
     const routes = readAsyncOptions(options, location);

@@ -48,7 +48,7 @@ import { TopLists } from './views/top-lists.js';
 
 const LOCATION = 'RateLimitConsoleModule';
 
-/** All parts of the console, and when they begin and end. */
+/** The parts of the console, and their start and end. */
 @Injectable()
 export class RateLimitConsole
   implements OnModuleInit, OnModuleDestroy, BeforeApplicationShutdown, OnApplicationShutdown
@@ -58,9 +58,9 @@ export class RateLimitConsole
   readonly live: LiveFeed;
   readonly top: TopLists;
   readonly lookups: Lookups;
-  /** How many leading bits of an IPv6 address tell viewers apart. */
+  /** The number of leading bits of an IPv6 address that identify a viewer. */
   readonly ipv6Prefix: number;
-  /** What look-ups cost those who make them. */
+  /** Charges look-ups to those who make them. */
   readonly lookupBudget: LookupBudget;
   readonly keys: KeyChanges;
   readonly rates: RateChanges;
@@ -139,7 +139,9 @@ export class RateLimitConsole
     };
   }
 
-  /** Is called by Nest: begins to count. Throws `RateLimitConfigError` if another console does so already, or a limit has the name of its own. */
+  /**
+   * Called by Nest: starts to count. Throws `RateLimitConfigError` if another console does so, or a limit has the console's name.
+   */
   onModuleInit(): void {
     if (this.stream.tap !== undefined) throw new RateLimitConfigError(consoleMessages.secondConsole(LOCATION));
     if (this.catalog.entries().some(({ rule }) => rule.name === OWN_LIMIT)) {
@@ -150,17 +152,17 @@ export class RateLimitConsole
     this.recorder.start();
   }
 
-  /** Is called by Nest: answers that never end would keep the server open. */
+  /** Called by Nest: responses that never end would keep the server open. */
   onModuleDestroy(): void {
     this.live.close();
   }
 
-  /** Is called by Nest, while the connection is there for sure. */
+  /** Called by Nest while the connection is still open. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.recorder.flush();
   }
 
-  /** Is called by Nest: stores what was counted of the last requests. */
+  /** Called by Nest: stores the counts of the last requests. */
   async onApplicationShutdown(): Promise<void> {
     await this.recorder.close();
     if (this.stream.tap === this.limits.tally) this.stream.tap = undefined;
@@ -172,7 +174,7 @@ function circuitOf({ isBroken }: StoreLayer): InstanceInfo['circuit'] {
   return isBroken ? 'open' : 'closed';
 }
 
-/** What adapts is known in process: its answer is there at once. */
+/** The state of an adaptive limit is in this process, so the answer is available at once. */
 function lookAt(store: StoreLayer, entry: CheckEntry): StoreDecision | undefined {
   let found: StoreDecision | undefined;
   const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };

@@ -8,16 +8,16 @@ import type { ListItem, OverrideInfo } from './api.js';
 
 const ADDRESS = 'ip:';
 
-/** How identities are shown: as they are, or as hashes. What stands for many is shown as it is. */
+/** How identities are shown: in plain text, or as hashes. Names that stand for many are always shown. */
 export class ShownNames {
   constructor(readonly isPlain: boolean) {}
 
-  /** The key of an override, or of what was done to a counter. */
+  /** The key of an override, or of a change to a counter. */
   key(key: string): string {
     return this.isPlain || key.endsWith('*') ? key : hashOf(key);
   }
 
-  /** Whom an entry of a list names. */
+  /** Who a list entry names. */
   entry({ ip, identity, pattern }: ListEntry): string {
     if (pattern !== undefined) return pattern;
     if (identity !== undefined) return this.key(identity);
@@ -54,19 +54,19 @@ export class ShownNames {
   }
 }
 
-/** Names an entry of a list without telling whom it is of. */
+/** Identifies a list entry without revealing who it names. */
 export function entryId({ entry, limit }: Pick<ListedEntry, 'entry' | 'limit'>): string {
   return hashOf(JSON.stringify([limit ?? '', entry]));
 }
 
-/** The address that an identity is made of, if it is one. */
+/** The address from which an identity is made, if any. */
 export function addressIn(identity: string): string | undefined {
   if (!identity.startsWith(ADDRESS)) return undefined;
   const address = identity.slice(ADDRESS.length);
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** An identity as limits count it: an address stands for its network. What a function of the app makes stays as it is. */
+/** An identity as limits count it: an address stands for its network. Identities from the app's functions stay unchanged. */
 export function countedIdentity(identity: string, key: unknown, ipv6Prefix: number): string {
   const address = typeof key === 'string' ? addressIn(identity) : undefined;
   return address === undefined ? identity : (ipIdentity(address, ipv6Prefix) ?? identity);

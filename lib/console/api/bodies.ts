@@ -6,7 +6,7 @@ export interface LookupBody {
   identity: string;
 }
 
-/** What all bodies of changes have. */
+/** The members that all bodies of changes have. */
 export interface ReasonedBody {
   /** 1 to 200 characters on one line. */
   reason: string;
@@ -36,7 +36,9 @@ export interface OverrideBody extends KeyBody {
   expiresIn?: string | number;
 }
 
-/** Body of `POST api/lists` and, without `expiresIn`, of `api/lists/remove`: one of `identity` (a trailing `*` makes it a pattern) and `ip`. */
+/**
+ * Body of `POST api/lists` (with `expiresIn`) and `api/lists/remove`: either `identity` (a pattern if it ends in `*`) or `ip`.
+ */
 export interface ListBody extends ReasonedBody {
   list: ListName;
   identity?: string;
@@ -45,7 +47,7 @@ export interface ListBody extends ReasonedBody {
   expiresIn?: string | number;
 }
 
-/** Body of `POST api/lists/remove`: the `id` of an entry, or whom it names. */
+/** Body of `POST api/lists/remove`: the `id` of an entry, or who it names. */
 export interface UnlistBody extends ReasonedBody {
   id?: string;
   identity?: string;
@@ -72,6 +74,6 @@ export interface ModeBody extends LimitBody {
 
 /** Body of `POST api/rollback`. */
 export interface RollbackBody extends ReasonedBody {
-  /** The version to go back to: what came after it is undone. */
+  /** The version to return to: later changes are undone. */
   version: number;
 }

@@ -6,7 +6,7 @@ import type { OverrideInfo } from './lookup.js';
 export interface RateInfo {
   limit: string;
   algo: AlgorithmOptions['algo'];
-  /** The options of the algorithm that can be changed, such as `rate`, `interval`, `burst`. */
+  /** The algorithm options that can be changed, such as `rate`, `interval`, `burst`. */
   patchable: string[];
   configured: { rate: string; options: AlgorithmOptions; mode: LimitMode };
   current: { rate: string; options: AlgorithmOptions; source: OverrideSource; override?: OverrideInfo };
@@ -14,26 +14,26 @@ export interface RateInfo {
   candidate: CandidateInfo | null;
 }
 
-/** A second version of a limit that is counted beside it. */
+/** A second version of a limit, counted beside it. */
 export interface CandidateInfo {
   rate: string;
   options: AlgorithmOptions;
-  /** What the candidate would have refused in the last hour, beside what the limit did. */
+  /** What the candidate would have refused in the last hour, beside what the limit has refused. */
   lastHour: { decisions: number; refused: number; candidateAsked: number; candidateRefused: number };
 }
 
-/** Answer of `GET api/rates`. */
+/** Response of `GET api/rates`. */
 export interface Rates {
   rates: RateInfo[];
-  /** The newest change, 0 before the first one; `api/rollback` takes a version before it. `null` if it could not be read. */
+  /** The newest change, 0 before the first one; `api/rollback` takes an earlier version. `null` if it could not be read. */
   version: number | null;
-  /** Why they could not be read: then these are those that this instance decides by. */
+  /** Why they could not be read: then these are the ones by which this instance decides. */
   problem?: string;
 }
 
-/** Answer of changes that are not of a key. */
+/** Response of changes that are not about a key. */
 export interface Changed {
-  /** Whether something was changed: `false` if there was nothing to clear or undo. */
+  /** Whether anything was changed: `false` if there was nothing to clear or undo. */
   changed: boolean;
   warning?: string;
 }
@@ -46,21 +46,21 @@ export interface ChangeInfo {
   action: 'rate' | 'mode' | 'list' | 'rollback' | 'block' | 'unblock' | 'reset' | 'refund' | 'penalize';
   /** `null` for all limits. */
   limit: string | null;
-  /** Of whom: an identity (a hash unless `identities: 'plain'`), a pattern, or a network; `null` for all. */
+  /** Who was changed: an identity (a hash unless `identities: 'plain'`), a pattern, or a network; `null` for all. */
   key: string | null;
   by?: string;
   reason?: string;
-  /** The number of a change of rates, modes or lists, to which one can roll back; `null` for one of a key's counter. */
+  /** The number of a change of rates, modes or lists, to which one can roll back; `null` for a change of a key's counter. */
   version: number | null;
   rollbackTo?: number;
-  /** What it was before and is after, as text; `duration` or `units` of a change of a counter stand in `after`. */
+  /** The value before and after, as text; for a change of a counter, `after` has its `duration` or `units`. */
   before?: string;
   after?: string;
 }
 
-/** Answer of `GET api/changes?limit=`, the newest first. */
+/** Response of `GET api/changes?limit=`, the newest first. */
 export interface Changes {
   changes: ChangeInfo[];
-  /** Why a part of the log could not be read. */
+  /** Why part of the log could not be read. */
   problem?: string;
 }

@@ -5,16 +5,16 @@ import type { LimitMode, OverrideSource } from '../../overrides/override.js';
 
 /** An override of a rate or mode. */
 export interface OverrideInfo {
-  /** Of whom: `undefined` for all identities. */
+  /** The key; `undefined` for all identities. */
   key?: string;
   version: number;
-  /** In milliseconds since the epoch; `null` without an end. */
+  /** In milliseconds since the epoch; `null` if it does not expire. */
   expiresAt: number | null;
   by?: string;
   reason?: string;
-  /** The options that replace the configured ones, of a rate. */
+  /** For a rate: the options that replace the configured ones. */
   patch?: Record<string, unknown>;
-  /** The mode, of a mode. */
+  /** For a mode: the mode. */
   mode?: LimitMode;
 }
 
@@ -33,25 +33,25 @@ export interface LimitState {
   quota: number;
   used: number | null;
   remaining: number | null;
-  /** Until one unit would fit; `null` if it is not known, or never would. */
+  /** The wait until one unit would fit; `null` if unknown or never. */
   retryAfterMs: number | null;
   resetAfterMs: number | null;
   /** In milliseconds since the epoch by the Redis server's clock; `null` if it is not blocked. */
   blockedUntil: number | null;
-  /** What tells tenants apart that share its units: all that is told is of all of them together. */
+  /** What identifies the tenants that share its units, if any: all figures are those of all tenants together. */
   sharedBy?: string;
-  /** Blocks that the identity earned, of a limit whose blocks have steps. */
+  /** For a limit whose `blockFor` is a list: the number of blocks that the identity has earned. */
   offences?: number;
   mode: LimitMode;
   modeSource: OverrideSource;
-  /** The rate that holds for the identity, as text. */
+  /** The rate that applies to the identity, as text. */
   rate: string;
   rateSource: OverrideSource;
-  /** The change of its rate that holds. */
+  /** The change of its rate in force. */
   override?: OverrideInfo;
-  /** The change of its mode that holds. */
+  /** The change of its mode in force. */
   modeOverride?: OverrideInfo;
-  /** The list that decides in its place. */
+  /** The list entry that decides in its place. */
   listed?: ListItem;
   history?: HistoryWindow[];
   source: Decision['source'] | null;
@@ -61,27 +61,27 @@ export interface LimitState {
   explanation: string;
 }
 
-/** Answer of `POST api/lookup { identity }`. */
+/** Response of `POST api/lookup { identity }`. */
 export interface Lookup {
-  /** The hash by which top keys and the log name the identity. */
+  /** The hash that stands for the identity in top keys and in the log. */
   id: string;
   limits: LimitState[];
 }
 
-/** Answer of `POST api/keys/...`: what the limit is for the identity now. */
+/** Response of `POST api/keys/...`: the limit's state for the identity after the change. */
 export interface KeyChanged {
   state: LimitState;
-  /** What went wrong beside the change, which is done: such as that the log could not be written. */
+  /** What went wrong although the change was made, such as a log entry that could not be written. */
   warning?: string;
 }
 
 /** An entry of a list. */
 export interface ListItem {
-  /** Names the entry; `api/lists/remove` takes it. */
+  /** Identifies the entry; `api/lists/remove` takes it. */
   id: string;
   list: ListName;
   kind: 'identity' | 'pattern' | 'ip';
-  /** Whom it names; a hash for one identity or address unless `identities: 'plain'`. */
+  /** Who it names; a hash for one identity or address unless `identities: 'plain'`. */
   entry: string;
   /** `null` for all limits. */
   limit: string | null;
@@ -93,10 +93,10 @@ export interface ListItem {
   reason?: string;
 }
 
-/** Answer of `GET api/lists?cursor=`. */
+/** Response of `GET api/lists?cursor=`. */
 export interface ListItems {
   entries: ListItem[];
   next?: string;
-  /** Why lists could not be read: then these are those that this instance knew last. */
+  /** Why lists could not be read: then these are the last known ones of this instance. */
   problem?: string;
 }

@@ -12,40 +12,40 @@ export interface LimitInfo {
   rate: string;
   /** The most units that it allows at once. */
   quota: number;
-  /** Whom it counts: `ip`, `user`, `header:x-api-key`, `a function`, or the name of a class. */
+  /** Who it counts: `ip`, `user`, `header:x-api-key`, `a function`, or the name of a class. */
   key: string;
   mode: LimitMode;
   /** Whether its rate and mode can be changed. */
   changeable: boolean;
-  /** Whether keys of it can be looked up, blocked and reset. */
+  /** Whether its keys can be looked up, blocked and reset. */
   addressable: boolean;
   /** Whether past windows can be read. */
   history: boolean;
   /** Whether units can be reserved. */
   reservations: boolean;
-  /** Whether units are held by leases, and so neither refunded nor penalized. */
+  /** Whether units are held by leases, so that they cannot be refunded or penalized. */
   leases: boolean;
   /** The rate of its candidate as text; `null` if it has none. */
   candidate: string | null;
 }
 
-/** Answer of `GET api/session`. */
+/** Response of `GET api/session`. */
 export interface Session {
   /** The version of the package. */
   version: string;
-  /** The prefix of the keys on Redis. */
+  /** The prefix of the Redis keys. */
   prefix: string;
   storage: 'redis' | 'memory';
   identities: 'hashed' | 'plain';
   topKeys: 'watched' | 'always';
-  /** Whether changes are possible at all; whether this user may make them, `GET api/write` says. */
+  /** Whether changes are possible at all; `GET api/write` returns whether this user may make them. */
   writable: boolean;
-  /** The instance that answers. */
+  /** The instance that responds. */
   instance: string;
   limits: LimitInfo[];
 }
 
-/** What happened at the times of a series; each list is as long as `times`. Numbers are of decisions. */
+/** What happened at the times of a series; each array is as long as `times`. Numbers count decisions. */
 export interface LimitSeries {
   allowed: number[];
   refused: number[];
@@ -54,23 +54,23 @@ export interface LimitSeries {
   near: number[];
   /** How often the candidate would have refused. */
   candidateRefused: number[];
-  /** How often the candidate was asked: not before it was there, nor where a remembered refusal answered. */
+  /** How often the candidate was asked: not before it existed, and not when a remembered refusal answered. */
   candidateAsked: number[];
 }
 
 /** What the store did at the times of a series. */
 export interface StoreSeries {
-  /** Half of the checks took at most so many milliseconds; `null` where there was none. */
+  /** The median duration of checks in milliseconds; `null` if there were none. */
   p50: (number | null)[];
-  /** 99 of 100 checks took at most so many milliseconds; `null` where there was none. */
+  /** The 99th percentile of the duration of checks in milliseconds; `null` if there were none. */
   p99: (number | null)[];
   /** Checks, each of one or several limits. */
   checks: number[];
-  /** Checks that were answered while the store failed, or by an error. */
+  /** Checks that were answered while the store failed, or that failed. */
   fallback: number[];
   /** Checks that a remembered refusal answered. */
   cache: number[];
-  /** Checks that units answered which had been taken before. */
+  /** Checks answered by prefetched units. */
   prefetch: number[];
 }
 
@@ -82,7 +82,7 @@ export interface Series {
   store: StoreSeries;
 }
 
-/** The sums of a range. */
+/** The sums over a range. */
 export interface LimitTotals {
   allowed: number;
   refused: number;
@@ -92,7 +92,7 @@ export interface LimitTotals {
   candidateAsked: number;
 }
 
-/** An instance of the app that was seen in the last minutes. */
+/** An instance of the app that was seen in the last few minutes. */
 export interface InstanceInfo {
   id: string;
   /** The version of the package. */
@@ -101,15 +101,15 @@ export interface InstanceInfo {
   pid: number;
   /** When it started, in milliseconds since the epoch. */
   startedAt: number;
-  /** What its clock is ahead of the Redis server's, in milliseconds; 0 without Redis. */
+  /** How much its clock is ahead of the Redis server's, in milliseconds; 0 without Redis. */
   clockOffsetMs: number;
-  /** When it was heard of last, in milliseconds since the epoch. */
+  /** When it last reported, in milliseconds since the epoch. */
   lastSeenAt: number;
-  /** `'open'` while it does not ask its store, since that failed repeatedly; `'none'` if its store cannot fail. */
+  /** `'open'` while it does not ask its store after repeated failures; `'none'` if its store cannot fail. */
   circuit: 'closed' | 'open' | 'none';
-  /** By their names, what its adaptive limits let in and have in flight, where somebody asked for them; left out where there are none. */
+  /** By name, what its adaptive limits let in and have in flight; only those that were used; absent if there are none. */
   adaptive?: Record<string, AdaptiveNow>;
-  /** Whether it answers this request. */
+  /** Whether it is the instance that responds. */
   self: boolean;
 }
 
@@ -120,7 +120,7 @@ export interface AdaptiveNow {
   inFlight: number;
 }
 
-/** Redis as this instance sees it. `null` stands for what it does not tell. */
+/** Redis as this instance sees it. `null` stands for what Redis does not report. */
 export interface RedisInfo {
   up: boolean;
   mode: 'standalone' | 'cluster';
@@ -129,13 +129,13 @@ export interface RedisInfo {
   /** Bytes that the server uses, all nodes of a Cluster together. */
   usedMemory: number | null;
   maxMemory: number | null;
-  /** An estimate of the bytes of all keys of limits, by the keys that were counted lately. */
+  /** An estimate of the bytes of all keys of limits, from a sample. */
   ourKeysBytes: number | null;
   /** How long the last call of the console took. */
   latencyMs: number | null;
 }
 
-/** Answer of `GET api/overview?range=`. */
+/** Response of `GET api/overview?range=`. */
 export interface Overview {
   /** Now, in milliseconds since the epoch, by the Redis server's clock. */
   at: number;
@@ -143,44 +143,44 @@ export interface Overview {
   /** The length of a step of the series. */
   stepMs: number;
   series: Series;
-  /** By the limits' names. */
+  /** By the names of limits. */
   totals: Record<string, LimitTotals>;
   instances: InstanceInfo[];
   /** `null` if the app does not count on Redis. */
   redis: RedisInfo | null;
-  /** What is wrong now, such as Redis that does not answer: then only this instance is shown. */
+  /** What is wrong now, such as that Redis does not answer: then only this instance is shown. */
   problem?: string;
 }
 
 /**
- * Data of the event `tick` of `GET api/live`: the newest complete seconds. A time that was told before replaces what was told
- * of it, since an instance can be late.
+ * Data of the event `tick` of `GET api/live`: the newest complete seconds. A second that was sent before replaces its earlier
+ * data, since an instance can be late.
  */
 export interface Tick extends Omit<Overview, 'range' | 'totals'> {
-  /** The most used keys of the limit that was asked for. */
+  /** The most used keys of the requested limit. */
   top?: TopKeys;
 }
 
-/** A key of a limit with what was counted of it. */
+/** A key of a limit, with its count. */
 export interface TopKey {
   /** A hash of the identity. */
   id: string;
   /** The identity, with `identities: 'plain'`. */
   identity?: string;
-  /** At most so often; it was at least `count - error` times. */
+  /** The upper bound of the count; the lower bound is `count - error`. */
   count: number;
   error: number;
 }
 
-/** Answer of `GET api/top?limit=`, most first. */
+/** Response of `GET api/top?limit=`, the largest first. */
 export interface TopKeys {
   limit: string;
-  /** Who was refused most. */
+  /** The keys that were refused most. */
   refused: TopKey[];
-  /** Who asked most units that were allowed. */
+  /** The keys that were granted most units. */
   used: TopKey[];
-  /** Since when it is counted, in milliseconds since the epoch; `null` if counting begins now. */
+  /** When counting began, in milliseconds since the epoch; `null` if it begins now. */
   since: number | null;
-  /** Why the other instances could not be read: then it is of this one alone. */
+  /** Why the other instances could not be read: then these are the keys of this one alone. */
   problem?: string;
 }

@@ -3,20 +3,20 @@ import { consoleMessages } from '../../errors/messages/console.js';
 import { asCauseText } from '../../overrides/change-options.js';
 import { ConsoleProblem, wrongFields } from '../problem.js';
 
-/** By whom and why something is changed. */
+/** Who makes a change, and why. */
 export interface Cause {
   readonly by?: string;
   readonly reason: string;
 }
 
-/** Reads what the option `actor` gave. Throws a `ConsoleProblem` if it is nobody. */
+/** Reads the result of the option `actor`. Throws a `ConsoleProblem` if it names nobody. */
 export function actorOf(given: unknown): string {
   const name = typeof given === 'string' ? given.trim() : '';
   if (name === '') throw new ConsoleProblem(500, consoleMessages.wrongActor(given));
   return asCauseText(name);
 }
 
-/** The options of changes, and the fields of requests that they are read from. */
+/** The options of changes, with the fields of requests that they are read from. */
 const FIELDS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     key: 'identity',
@@ -31,12 +31,12 @@ const FIELDS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The end of a message that names an option: what it is, and what is wanted. */
+/** The end of a message about an option: what it got, and what it wants. */
 const OF_OPTION = /option '([\w.]+)' (.*)$/s;
-/** What a message says before it comes to the point. */
+/** The beginning of such a message, which names the place. */
 const LOCATION = /^LimiterService\.\w+(?: of '[^']*')?(?:\.candidate)?: /;
 
-/** Makes a problem of what a change failed with: with the field of the request, where one is to blame. `otherwise`: the field, if no option is named. */
+/** Turns an error of a change into a problem with the field to blame; `otherwise` if the error names no option. */
 export function problemOf(error: unknown, otherwise: string): unknown {
   if (error instanceof RateLimitStoreError) return new ConsoleProblem(503, error.message, [], 1);
   if (!(error instanceof RateLimitConfigError) && !(error instanceof RateLimitArgumentError)) return error;
@@ -46,7 +46,7 @@ export function problemOf(error: unknown, otherwise: string): unknown {
   return wrongFields([{ field: FIELDS.get(option) ?? ofPatch, message: rest! }]);
 }
 
-/** Does something, and fails with a problem. */
+/** Makes a change; throws a problem if it fails. */
 export async function tried<T>(otherwise: string, change: () => Promise<T>): Promise<T> {
   try {
     return await change();

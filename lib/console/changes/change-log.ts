@@ -16,7 +16,7 @@ export class ChangeLog {
     private readonly names: ShownNames,
   ) {}
 
-  /** The changes of a limit, or of all, the newest first. What cannot be read is left out, and said. */
+  /** The changes of a limit, or of all, the newest first. What cannot be read is left out, and reported. */
   async read(limit: string | undefined): Promise<Changes> {
     const [recorded, logged] = await Promise.allSettled([this.service.changes({ last: MOST_READ }), this.log.read()]);
     const changes: ChangeInfo[] = [];
@@ -33,7 +33,7 @@ export class ChangeLog {
     };
   }
 
-  /** A line for each thing that a change changed. */
+  /** One line for each thing that a change has changed. */
   private shown({ version, at, by, reason, rollbackTo, overrides }: RecordedChange): ChangeInfo[] {
     return overrides.map((changed) => {
       const { kind, limit = null, before, after } = changed;
@@ -61,7 +61,7 @@ interface Changed {
   readonly expiresAt: number | undefined;
 }
 
-/** What something is changed to, as text: `rate: 50, burst: 100`, `shadow`, `deny`. */
+/** The new value as text: `rate: 50, burst: 100`, `shadow`, `deny`. */
 function textOf(changed: object): string {
   const { patch, mode, list, expiresAt } = changed as Changed;
   const options = Object.entries(patch ?? {}).map(([option, value]) => `${option}: ${valueText(value)}`);

@@ -2,13 +2,13 @@ import type { ChangeInfo } from '../api.js';
 import type { ShownNames } from '../shown-names.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 
-/** As many as the history of rates holds. */
+/** The same number as the history of rates keeps. */
 const MOST_ENTRIES = 1000;
 
-/** What was done to the counter of a key. */
+/** A change to the counter of a key. */
 export type LoggedChange = Omit<ChangeInfo, 'version' | 'rollbackTo' | 'before'> & { readonly key: string };
 
-/** The log of what was done to keys: on Redis, or in process without it. It keeps the last thousand. */
+/** The log of changes to keys: on Redis, or in process without it. It keeps the last thousand. */
 export class ConsoleLog {
   private readonly own: LoggedChange[] = [];
 
@@ -17,7 +17,7 @@ export class ConsoleLog {
     private readonly names: ShownNames,
   ) {}
 
-  /** Writes what was done to a key, which is given as it is. Rejects with `RateLimitStoreError`. */
+  /** Logs a change to a key, which is passed unhashed. Rejects with `RateLimitStoreError`. */
   async write(change: LoggedChange): Promise<void> {
     const { redis, names } = this;
     const named = { ...change, key: names.key(change.key) };
@@ -44,7 +44,7 @@ export class ConsoleLog {
 
 const ACTIONS: readonly ChangeInfo['action'][] = ['block', 'unblock', 'reset', 'refund', 'penalize'];
 
-/** Reads an entry; nothing of what is none, as another release might write. */
+/** Reads an entry; `undefined` if it is not one, such as one of another release. */
 function readEntry(text: string, names: ShownNames): LoggedChange | undefined {
   try {
     const entry = JSON.parse(text) as Record<keyof LoggedChange | 'plain', unknown>;
@@ -54,7 +54,7 @@ function readEntry(text: string, names: ShownNames): LoggedChange | undefined {
       at: at as number,
       action: action as LoggedChange['action'],
       limit: typeof limit === 'string' ? limit : null,
-      // An instance may have written it that is to show identities, as this one is not.
+      // The instance that wrote it may show identities, while this one does not.
       key: plain === true ? names.key(key) : key,
       ...(typeof by === 'string' && { by }),
       ...(typeof reason === 'string' && { reason }),

@@ -11,13 +11,13 @@ import type { Lookups } from '../views/lookups.js';
 import { type Cause, tried } from './cause.js';
 import type { ConsoleLog, LoggedChange } from './console-log.js';
 
-/** What a change is of. */
+/** What is changed: a limit, for an identity. */
 interface Target {
   readonly entry: CatalogEntry;
   readonly identity: string;
 }
 
-/** Changes what a limit has of one key. Every change answers what the limit is for the key then. */
+/** Changes the state of one key of a limit. Every change returns the limit's state for the key afterwards. */
 export class KeyChanges {
   constructor(
     private readonly catalog: LimitCatalog,
@@ -42,7 +42,7 @@ export class KeyChanges {
     return () => ({ entry: entry!, identity: this.lookups.counted(entry!, identity) });
   }
 
-  /** Does something to a counter, and writes it to the log. */
+  /** Changes a counter, and logs the change. */
   async act(
     { entry, identity }: Target,
     action: LoggedChange['action'],
@@ -75,7 +75,7 @@ export class KeyChanges {
     expiresIn: string | number | undefined,
     cause: Cause,
   ): Promise<KeyChanged> {
-    // An override is of the limit's own key, whatever that is within.
+    // An override applies to the limit's own key, without those of the limits it is within.
     const { key } = keysOfShown(entry.rule, identity)!;
     const options = { ...cause, key, ...(expiresIn !== undefined && { expiresIn }) };
     await tried('patch', () => this.service.setRate(entry.rule.name, patch, options));

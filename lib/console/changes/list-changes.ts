@@ -10,12 +10,12 @@ import { entryId, type ShownNames } from '../shown-names.js';
 import { type Cause, problemOf, tried } from './cause.js';
 import type { Ends } from './rate-changes.js';
 
-/** Entries of one page. */
+/** The entries on one page. */
 const PAGE = 200;
-/** Entries that are read in one call. */
+/** The entries to read in one call. */
 const READ = 1000;
 
-/** An entry, and the limit that it is for. */
+/** An entry, and the limit it applies to. */
 interface Listing {
   readonly entry: ListEntry;
   readonly limit: string | undefined;
@@ -29,7 +29,7 @@ export class ListChanges {
     private readonly names: ShownNames,
   ) {}
 
-  /** A page of all entries. Its cursor is a number, which tells nobody's identity. */
+  /** A page of all entries. Its cursor is a number, which reveals no identity. */
   async page(cursor: number): Promise<ListItems> {
     const failure = await this.overrides.readIfPossible();
     const problem = failure && consoleMessages.unread(failure.message);
@@ -47,7 +47,7 @@ export class ListChanges {
     return { entries: this.items(entries) };
   }
 
-  /** Reads whom a request names: an identity, or with a star at its end those that begin alike; or an address or network. */
+  /** Reads who a request names: an identity, or a prefix of identities followed by a star; or an address or network. */
   listing(fields: Fields): () => Listing {
     const identity = fields.optional('identity', () => fields.identity());
     if (identity !== undefined && isNetwork(identity)) fields.refuse('identity', consoleMessages.networkAsIdentity());
@@ -69,7 +69,7 @@ export class ListChanges {
     return { changed: await tried('limit', () => this.service.unlist(entry, options)) };
   }
 
-  /** Takes off the entry that a page names. */
+  /** Removes the entry that a page identifies. */
   async endById(id: string, cause: Cause): Promise<Changed> {
     const failure = await this.overrides.readIfPossible();
     if (failure !== undefined) throw problemOf(failure, 'id');
@@ -94,7 +94,7 @@ export class ListChanges {
   }
 }
 
-/** Typed where an identity is asked for, it would refuse nobody. */
+/** Whether an identity looks like a network: entered as an identity, it would match nobody. */
 function isNetwork(text: string): boolean {
   const [address = '', length] = text.split('/');
   return length !== undefined && isIP(address) !== 0;

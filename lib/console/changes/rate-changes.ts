@@ -59,13 +59,13 @@ export class RateChanges {
     return { changed: await tried('limit', () => this.service.clearMode(rule.name, cause)) };
   }
 
-  /** Counts a second version beside the limit as it is now. */
+  /** Counts a second version beside the current limit. */
   async setCandidate(entry: CatalogEntry, candidate: Record<string, unknown>, cause: Cause): Promise<Changed> {
     const { patch, ends } = await this.current(entry);
     return this.set(entry, { ...patch, candidate }, ends, cause);
   }
 
-  /** Lets the candidate decide in place of the limit, with no other end than it had. */
+  /** Lets the candidate decide in place of the limit, until the limit's own change would have expired. */
   async enforceCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
     const { candidate, algo, ends } = await this.current(entry);
     if (candidate === undefined) throw wrongFields([{ field: 'limit', message: consoleMessages.noCandidate() }]);
@@ -76,7 +76,7 @@ export class RateChanges {
     return this.set(entry, { ...options, candidate: null }, ends, cause);
   }
 
-  /** Counts no second version any more. */
+  /** Stops counting the second version. */
   async clearCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
     const { candidate, patch, ends } = await this.current(entry);
     if (candidate === undefined) return { changed: false };
@@ -90,7 +90,7 @@ export class RateChanges {
     return { changed: await tried('version', () => this.service.rollback(version, cause)) };
   }
 
-  /** What holds for the limit now, and until when. */
+  /** The current settings of the limit, and when they expire. */
   private async current({ rule }: CatalogEntry) {
     const failure = await this.overrides.readIfPossible();
     if (failure !== undefined) throw problemOf(failure, 'limit');
@@ -134,7 +134,7 @@ export class RateChanges {
   }
 }
 
-/** The end of a change, if it has one. */
+/** When a change expires, if it does. */
 export interface Ends {
   readonly expiresIn?: string | number;
 }

@@ -3,7 +3,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { ConsoleProblem } from '../problem.js';
 import { type ConsoleRequest, Exchange } from './exchange.js';
 
-/** Answers with problem details. What the app's own guards throw is for the app's filters. */
+/** Responds with problem details. Errors of the app's own guards are left to the app's filters. */
 @Catch(ConsoleProblem)
 export class ConsoleProblemFilter implements ExceptionFilter<ConsoleProblem> {
   constructor(private readonly host: HttpAdapterHost) {}

@@ -13,10 +13,10 @@ import { clientOf, type ConsoleRequest, keepContext } from './exchange.js';
 
 export { CONSOLE_LIMIT };
 
-/** Whoever can be asked without the page: links lead to it, and it loads its files. */
+/** The handlers that can be called from outside the page: links lead to it, and it loads its files. */
 const OPEN_HANDLERS: readonly string[] = ['page', 'asset'];
 
-/** Looks at each request before the app's own guards do: too many, and those of other sites' pages, come no farther. */
+/** Checks each request before the app's own guards do: it stops clients that send too many, and pages of other sites. */
 @Injectable()
 export class ConsoleRequestGuard implements CanActivate {
   private readonly limiter: Limiter;
@@ -31,7 +31,7 @@ export class ConsoleRequestGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<ConsoleRequest & { method: string }>();
-    // The routes of the console are exempt from limits, and so the guard of all others does not look.
+    // The routes of the console are exempt from limits, so the app's guard does not check denied addresses here.
     if (this.denied.mayRefuse && this.denied.refuses({ parts: { request } })) {
       throw new RateLimitDeniedException(this.settings.options.lists?.status);
     }
@@ -47,17 +47,17 @@ export class ConsoleRequestGuard implements CanActivate {
   }
 }
 
-/** Whether a request is not of another site's page: browsers say so, in one header or the other. */
+/** Whether a request does not come from another site's page: browsers send one of two headers that show this. */
 function isSameOrigin({ headers }: ConsoleRequest): boolean {
   const site = headers['sec-fetch-site'];
-  // Whoever types an address reads nothing that he may not.
+  // Somebody who types an address can read only what they may see anyway.
   if (site !== undefined) return site === 'same-origin' || (site === 'none' && headers.origin === undefined);
   const { origin, host } = headers;
   if (origin === undefined) return true;
   return URL.canParse(origin) && new URL(origin).host === host;
 }
 
-/** A form of another site can send neither the header nor JSON. */
+/** A form on another site can send neither the header nor JSON. */
 function assertPage({ headers }: ConsoleRequest): void {
   if (headers[CONSOLE_HEADER] !== '1') throw new ConsoleProblem(403, consoleMessages.noHeader(CONSOLE_HEADER));
   const type = headers['content-type'];
@@ -66,7 +66,7 @@ function assertPage({ headers }: ConsoleRequest): void {
   }
 }
 
-/** Stands for the guards of changes where there are none. */
+/** The guard of changes if no `write` guards are set. */
 @Injectable()
 export class ReadOnlyGuard implements CanActivate {
   canActivate(): boolean {

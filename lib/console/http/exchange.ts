@@ -5,7 +5,7 @@ import type { ConsoleProblem } from '../problem.js';
 import { ipIdentity } from '../../key-resolvers/ip.js';
 import { PROBLEM_TYPE } from '../../http/problem.js';
 
-/** What is used of a request, whatever framework made it. */
+/** The part of a request that is used, in any framework. */
 export interface ConsoleRequest {
   readonly headers: IncomingMessage['headers'];
   readonly url: string;
@@ -16,7 +16,7 @@ export interface ConsoleRequest {
   readonly ip?: string;
 }
 
-/** What every answer says: it is nobody's to keep, to frame or to guess. */
+/** The headers of every response: do not store, frame or sniff it. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -27,24 +27,24 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-/** The contexts of the requests that are under way. A handler is not given its own, but through pipes, which may be the app's. */
+/** The contexts of the current requests. A handler can get its own only through pipes, which may be the app's. */
 const contexts = new WeakMap<object, ExecutionContext>();
 
 export function keepContext(context: ExecutionContext): void {
   contexts.set(context.switchToHttp().getRequest<object>(), context);
 }
 
-/** The context of a request that has passed the first guard of the console. */
+/** The context of a request that has passed the console's first guard. */
 export function contextOf(request: ConsoleRequest): ExecutionContext {
   return contexts.get(request)!;
 }
 
-/** Whom a request is of, for what each may ask of the console. */
+/** The client of a request, for the console's own limit. */
 export function clientOf({ ip }: ConsoleRequest, ipv6Prefix: number): string {
   return ipIdentity(ip, ipv6Prefix) ?? 'unknown';
 }
 
-/** A request and its answer, which is written past all interceptors: the page understands no other form. */
+/** A request and its response, which is written past all interceptors: the page understands no other form. */
 export class Exchange {
   constructor(
     private readonly adapter: AbstractHttpAdapter,
@@ -52,7 +52,7 @@ export class Exchange {
     private readonly response: object,
   ) {}
 
-  /** The path of the request, as it was sent. */
+  /** The path of the request as it was sent. */
   get path(): string {
     const { url, originalUrl = url } = this.request;
     return originalUrl.split('?', 1)[0]!;
@@ -77,14 +77,14 @@ export class Exchange {
     this.adapter.reply(this.response, body, status);
   }
 
-  /** Frameworks take bytes for something else. */
+  /** Written directly, since frameworks would serialize the bytes. */
   file(body: Buffer, headers: Readonly<Record<string, string>>): void {
     this.raw()
       .writeHead(200, { ...SECURITY_HEADERS, ...headers, 'content-length': String(body.length) })
       .end(body);
   }
 
-  /** Takes the response of Node out of the framework's hands. */
+  /** Takes Node's response away from the framework. */
   raw(): ServerResponse {
     const { raw, hijack } = this.response as { raw?: ServerResponse; hijack?: () => void };
     if (raw === undefined) return this.response as ServerResponse;

@@ -5,26 +5,26 @@ import { ConsoleProblem } from '../problem.js';
 
 /** The most viewers of one instance. */
 export const MOST_VIEWERS = 32;
-/** A second is told so long after its end: by then, all instances have stored what they counted. */
+/** The delay after a second before it is sent: by then, all instances have stored their counts. */
 const LAG_MS = 300;
-/** A viewer that takes nothing for so many seconds is gone. */
+/** A viewer that reads nothing for this many seconds is gone. */
 const MOST_SKIPPED = 10;
 
-/** Somebody who looks. */
+/** An open page. */
 interface Viewer {
   readonly response: ServerResponse;
-  /** From where: its client's address. */
+  /** The address of its client. */
   readonly from: string;
-  /** The limit whose keys are looked at. */
+  /** The limit whose keys it shows. */
   readonly top: string | undefined;
   skipped: number;
 }
 
-/** Tells viewers once a second what happened. While nobody looks, it does nothing. */
+/** Sends viewers once a second what happened. Does nothing without viewers. */
 export class LiveFeed {
   private readonly viewers = new Set<Viewer>();
   private timer: NodeJS.Timeout | undefined;
-  /** All viewers are being told. */
+  /** Whether viewers are being sent data. */
   private isTelling = false;
   private isClosed = false;
 
@@ -38,7 +38,10 @@ export class LiveFeed {
     return this.viewers.size;
   }
 
-  /** Makes room for a viewer. Whoever has most of the places gives one to those who have fewer; else throws a `ConsoleProblem`. */
+  /**
+   * Makes room for a viewer: the client with most places gives one up to clients with fewer. Throws a `ConsoleProblem` if none
+   * does.
+   */
   makeRoom(from: string): void {
     if (!this.isClosed && this.viewers.size < MOST_VIEWERS) return;
     const places = new Map<string, Viewer[]>();
@@ -51,7 +54,7 @@ export class LiveFeed {
     most[0]!.response.end();
   }
 
-  /** Tells a viewer from now on, until he leaves. */
+  /** Sends data to a viewer from now on, until it leaves. */
   add(response: ServerResponse, headers: Readonly<Record<string, string>>, top: string | undefined, from = ''): void {
     const viewer = { response, from, top, skipped: 0 };
     const leave = () => void this.viewers.delete(viewer);
@@ -60,11 +63,11 @@ export class LiveFeed {
     response.writeHead(200, {
       ...headers,
       'content-type': 'text/event-stream; charset=utf-8',
-      // Proxies and middlewares pass events on at once.
+      // Makes proxies and middleware pass events on at once.
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     });
-    // Who asks for the headers alone would never be done.
+    // A request for the headers alone would never end.
     if (response.req.method === 'HEAD') {
       response.end();
       return;
@@ -75,7 +78,7 @@ export class LiveFeed {
     else void this.tellAll([viewer]);
   }
 
-  /** Ends all answers. */
+  /** Ends all responses. */
   close(): void {
     this.isClosed = true;
     clearTimeout(this.timer);

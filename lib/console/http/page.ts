@@ -1,7 +1,7 @@
 import { brotliDecompressSync } from 'node:zlib';
 import { PAGE_SCRIPT, PAGE_STYLE, type PageAsset } from '../page.generated.js';
 
-/** What the page may do: run its own script, and speak to this console. */
+/** What the page may do: run its own script, and talk to this console. */
 export function policyOf(nonce: string): string {
   return [
     "default-src 'none'",
@@ -50,7 +50,7 @@ export function pageOf(base: string, nonce: string): string {
 export interface ServedAsset {
   readonly type: string;
   readonly brotli: Buffer;
-  /** The file, for clients that read no Brotli. */
+  /** The uncompressed file, for clients that do not accept Brotli. */
   readonly plain: () => Buffer;
 }
 
@@ -59,7 +59,7 @@ const ASSETS: ReadonlyMap<string, ServedAsset> = new Map([
   [STYLE_NAME, assetOf(PAGE_STYLE, 'text/css; charset=utf-8')],
 ]);
 
-/** A file of the page by its name; nothing of another one, as of an older version. */
+/** A file of the page by name; `undefined` for unknown ones, such as those of an older version. */
 export function assetNamed(name: string): ServedAsset | undefined {
   return ASSETS.get(name);
 }

@@ -12,7 +12,7 @@ import { assetNamed, pageOf, policyOf } from './page.js';
 
 const RANGES = ['5m', '1h', '1d'] as const;
 
-/** What the page shows. Each handler writes its answer itself, so that no interceptor of the app changes its form. */
+/** Serves what the page shows. Each handler writes its own response, so that no interceptor of the app changes it. */
 @Injectable()
 export abstract class ReadController {
   constructor(
@@ -25,7 +25,7 @@ export abstract class ReadController {
   page(@Req() request: ConsoleRequest, @Res() response: object): void {
     const exchange = this.exchange(request, response);
     const nonce = randomBytes(16).toString('base64');
-    // Links are relative to the folder in which the page stands.
+    // Links are relative to the folder of the page.
     const base = exchange.path.endsWith('/') ? '' : `${this.routes.path.split('/').at(-1)!}/`;
     exchange.send(200, pageOf(base, nonce), {
       'content-type': 'text/html; charset=utf-8',
@@ -42,7 +42,7 @@ export abstract class ReadController {
     const readsBrotli = /(?:^|,)\s*br\s*(?:,|;|$)/.test(headers['accept-encoding'] ?? '');
     exchange.file(readsBrotli ? asset.brotli : asset.plain(), {
       'content-type': asset.type,
-      // Its name tells its contents.
+      // The name contains a hash of the contents.
       'cache-control': 'private, max-age=31536000, immutable',
       vary: 'accept-encoding',
       ...(readsBrotli && { 'content-encoding': 'br' }),
@@ -124,7 +124,7 @@ export abstract class ReadController {
     return new Exchange(this.host.httpAdapter, request, response);
   }
 
-  /** The label of a limit that has a place in the app. */
+  /** The label of a limit that is declared in the app. */
   private limit(fields: Fields): string {
     const label = fields.text('limit', 'the name of a limit');
     if (label !== '' && this.console.catalog.find(label) === undefined) {

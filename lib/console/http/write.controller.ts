@@ -9,7 +9,7 @@ import type { CatalogEntry } from '../limit-catalog.js';
 import { RateLimitConsole } from '../rate-limit-console.js';
 import { type ConsoleRequest, contextOf, Exchange } from './exchange.js';
 
-/** What the page changes. All of a request is checked before anything is done. */
+/** Makes the changes of the page. A request is validated completely before anything is done. */
 @Injectable()
 export abstract class WriteController {
   constructor(
@@ -17,7 +17,7 @@ export abstract class WriteController {
     private readonly host: HttpAdapterHost,
   ) {}
 
-  /** Answers only to those who may change something. */
+  /** Responds only to users who may change something. */
   @Get('api/write')
   write(@Req() request: ConsoleRequest, @Res() response: object): void {
     this.exchange(request, response).send(204, undefined, {});
@@ -175,7 +175,7 @@ export abstract class WriteController {
     const units = fields.whole('units', 1);
     fields.check();
     const change = this.console.keys.act(target(), action, `${units} units`, await cause(), (limiter, key, options) =>
-      // Whoever is told that it is done relies on it.
+      // The user relies on a change that is reported as done.
       limiter[action](key, units, { ...options, strict: true }),
     );
     exchange.json(await change);
@@ -192,7 +192,7 @@ export abstract class WriteController {
     exchange.json(await change(limit!, await cause()));
   }
 
-  /** Reads a change, its reason included. Who makes it is asked once all else is right. */
+  /** Reads a change and its reason. The actor is determined once everything else is valid. */
   private read(request: ConsoleRequest, response: object, ...known: readonly string[]) {
     const exchange = this.exchange(request, response);
     const fields = Fields.ofBody(exchange.request.body, ...known, 'reason');

@@ -1,4 +1,4 @@
-/** What is counted of a limit, in the order in which it is stored. */
+/** What is counted for a limit, in the order in which it is stored. */
 export const LIMIT_COUNTS = [
   'allowed',
   'refused',
@@ -7,7 +7,7 @@ export const LIMIT_COUNTS = [
   'candidateRefused',
   'candidateAsked',
 ] as const;
-/** What is counted of checks, in the order in which it is stored. */
+/** What is counted for checks, in the order in which it is stored. */
 export const CHECK_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 
 export type LimitCounts = Record<(typeof LIMIT_COUNTS)[number], number>;
@@ -21,12 +21,12 @@ export function noCheckCounts(): CheckCounts {
   return { checks: 0, fallback: 0, cache: 0, prefetch: 0 };
 }
 
-/** What happened in a stretch of time. */
+/** What happened in a period of time. */
 export interface Bucket {
-  /** By the limits' labels. */
+  /** By the labels of limits. */
   readonly limits: Map<string, LimitCounts>;
   readonly checks: CheckCounts;
-  /** How many checks took how long, by the numbers of the classes of a `LatencyHistogram`. */
+  /** The number of checks in each class of a `LatencyHistogram`, by the number of the class. */
   readonly latencies: Map<number, number>;
 }
 
@@ -34,7 +34,7 @@ export function emptyBucket(): Bucket {
   return { limits: new Map(), checks: noCheckCounts(), latencies: new Map() };
 }
 
-/** Adds one stretch of time to another. */
+/** Adds the counts of one bucket to another. */
 export function addBucket(to: Bucket, { limits, checks, latencies }: Bucket): void {
   for (const [label, counts] of limits) {
     const sum = to.limits.get(label);
@@ -45,7 +45,7 @@ export function addBucket(to: Bucket, { limits, checks, latencies }: Bucket): vo
   for (const [index, count] of latencies) to.latencies.set(index, (to.latencies.get(index) ?? 0) + count);
 }
 
-/** A bucket as it is stored: `[[label, …counts], …], [checks, …], [class, count, …]` as JSON. */
+/** The stored form of a bucket: `[[label, …counts], …], [checks, …], [class, count, …]` as JSON. */
 export function writeBucket({ limits, checks, latencies }: Bucket): string {
   return JSON.stringify([
     [...limits].map(([label, counts]) => [label, ...LIMIT_COUNTS.map((name) => counts[name])]),
@@ -54,7 +54,7 @@ export function writeBucket({ limits, checks, latencies }: Bucket): string {
   ]);
 }
 
-/** Reads a stored bucket; nothing of what is none, as another release might write. */
+/** Reads a stored bucket; `undefined` if it is not one, such as one of another release. */
 export function readBucket(text: string): Bucket | undefined {
   try {
     const [limits, checks, latencies] = JSON.parse(text) as [unknown[][], unknown[], unknown[]];

@@ -1,9 +1,9 @@
-/** A slower answer tells less of the time, and is believed only if no faster one came for so long. */
+/** A slower reply shows the time less exactly, and is used only if no faster one came for this long, in milliseconds. */
 const BELIEVED_MS = 10_000;
 
-/** The Redis server's clock, as its answers tell; this process's own until one came. */
+/** The Redis server's clock, as learnt from replies; this process's own until there is one. */
 export class ConsoleClock {
-  /** What it is ahead of the monotonic clock. */
+  /** How much it is ahead of the monotonic clock. */
   private ahead: number | undefined;
   private roundTripMs = Infinity;
   private learntAt = -Infinity;
@@ -13,17 +13,17 @@ export class ConsoleClock {
     return this.ahead === undefined ? Date.now() : performance.now() + this.ahead;
   }
 
-  /** Whether the server has told its time. */
+  /** Whether a reply has shown the server's time. */
   get isLearnt(): boolean {
     return this.ahead !== undefined;
   }
 
-  /** What the clock of this process is ahead of it, in milliseconds. */
+  /** How much the clock of this process is ahead of it, in milliseconds. */
   get offsetMs(): number {
     return Math.round(Date.now() - this.now());
   }
 
-  /** The server said that it was `time`, in milliseconds, to a question that was sent and answered at times of the monotonic clock. */
+  /** Learns the server's `time`, in milliseconds, from a reply. Both other times are those of the monotonic clock. */
   learn(time: number, sentAt: number, answeredAt: number): void {
     const roundTripMs = answeredAt - sentAt;
     const isOlder = answeredAt - this.learntAt > BELIEVED_MS;

@@ -8,10 +8,10 @@ import { consoleKeys } from '../../stores/redis/keys.js';
 /** A command with its arguments. */
 export type Command = readonly [name: string, ...args: (string | number)[]];
 
-/** The app's own connection, as the console uses it. */
+/** The console's use of the app's own connection. */
 export class ConsoleRedis {
   readonly keys: ReturnType<typeof consoleKeys>;
-  /** How long the last call took, in milliseconds. */
+  /** The duration of the last call, in milliseconds. */
   latencyMs: number | null = null;
 
   constructor(
@@ -26,12 +26,12 @@ export class ConsoleRedis {
     return isCluster(this.client);
   }
 
-  /** Sends commands in one pipeline, and returns what each replied. Rejects with `RateLimitStoreError`, in time. */
+  /** Sends commands in one pipeline, and returns their replies. Rejects with `RateLimitStoreError`, in time. */
   run(commands: readonly Command[]): Promise<unknown[]> {
     return this.send(commands, () => false);
   }
 
-  /** Reads what others wrote: a value of another type, as another release might write, is none. */
+  /** Reads what other instances wrote: a value of another type, such as one of another release, counts as absent. */
   read(commands: readonly Command[]): Promise<unknown[]> {
     return this.send(commands, ({ message }) => message.startsWith('WRONGTYPE'));
   }

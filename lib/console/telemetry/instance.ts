@@ -3,15 +3,15 @@ import { hostname } from 'node:os';
 import { VERSION } from '../../telemetry/version.js';
 import type { AdaptiveNow, InstanceInfo } from '../api.js';
 
-/** What an instance tells the others of itself. */
+/** What an instance publishes about itself. */
 export type TellingInstance = Omit<InstanceInfo, 'self'>;
 
-/** What never changes of this instance. Its id is its own, also where processes of many containers have equal numbers. */
+/** The constant facts about this instance. Its id is unique, even if processes in several containers have equal process ids. */
 export function thisInstance() {
   return { id: randomBytes(6).toString('hex'), version: VERSION, host: hostname().slice(0, 64), pid: process.pid };
 }
 
-/** Reads what an instance told; nothing of what is none. */
+/** Reads what an instance has published; `undefined` if it is malformed. */
 export function readInstance(text: unknown): TellingInstance | undefined {
   try {
     const told = JSON.parse(String(text)) as Record<string, unknown>;

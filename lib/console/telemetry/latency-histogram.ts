@@ -1,11 +1,11 @@
-/** The shortest time that is told apart, in milliseconds. */
+/** The shortest time that is distinguished, in milliseconds. */
 const SHORTEST_MS = 0.001;
-/** Classes for each doubling: a quantile is told within 5 %. */
+/** Classes for each doubling: quantiles are accurate within 5 %. */
 const PER_DOUBLING = 8;
-/** So many classes reach from a microsecond to more than a minute. */
+/** The number of classes from a microsecond to more than a minute. */
 const CLASSES = 27 * PER_DOUBLING;
 
-/** How long checks took, in classes that grow with the time. */
+/** Durations of checks, in classes that grow with the duration. */
 export class LatencyHistogram {
   private readonly counts = new Uint32Array(CLASSES);
 
@@ -14,7 +14,7 @@ export class LatencyHistogram {
     this.counts[Math.min(index, CLASSES - 1)]!++;
   }
 
-  /** Takes out what is in it. */
+  /** Removes and returns its contents. */
   take(): Map<number, number> {
     const taken = new Map<number, number>();
     for (let index = 0; index < CLASSES; index++) if (this.counts[index]! > 0) taken.set(index, this.counts[index]!);
@@ -23,13 +23,13 @@ export class LatencyHistogram {
   }
 }
 
-/** The time that a part of the checks took at most, in milliseconds; `null` if there was none. */
+/** The duration that a share of the checks did not exceed, in milliseconds; `null` if there were none. */
 export function quantile(classes: ReadonlyMap<number, number>, part: number): number | null {
   let left = part * [...classes.values()].reduce((sum, count) => sum + count, 0);
   if (left <= 0) return null;
   for (const [index, count] of [...classes].toSorted(([one], [other]) => one - other)) {
     left -= count;
-    // The middle of the class, by its logarithm.
+    // The geometric middle of the class.
     if (left <= 0) return Number((SHORTEST_MS * 2 ** ((index + 0.5) / PER_DOUBLING)).toPrecision(3));
   }
   return null;

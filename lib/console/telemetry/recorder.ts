@@ -7,21 +7,21 @@ import { thisInstance, type TellingInstance } from './instance.js';
 import { type OldStep, RESOLUTIONS, type SentStep, Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
-/** Steps that are stored in one call: after an outage there are more. */
+/** The most steps to store in one call: after an outage there are more. */
 const MOST_SENT = 200;
-/** An instance that says nothing for so long has ended. */
+/** An instance that has not reported for this long has ended. */
 const ALIVE_SECONDS = 60;
-/** Instances whose numbers are still read. */
+/** The instances whose counts are still read. */
 const DAY_MS = 86_400_000;
 const TOP_SECONDS = 15;
-/** The most instances that are known, those that ended within a day included. */
+/** The most instances to keep track of, including those that ended within a day. */
 export const MOST_INSTANCES = 1000;
 
-/** Folds the decisions of this instance into steps, once a second, and stores them. */
+/** Collects the decisions of this instance in steps, once a second, and stores them. */
 export class Recorder {
   readonly timeline = new Timeline();
   readonly self = thisInstance();
-  /** Why the last call of Redis failed. */
+  /** Why the last call to Redis failed. */
   problem: string | undefined;
   private readonly startedAt = Date.now();
   private timer: NodeJS.Timeout | undefined;
@@ -41,14 +41,14 @@ export class Recorder {
     this.arm();
   }
 
-  /** Folds, and stores what was counted last. Never rejects. */
+  /** Folds and stores the last counts. Never rejects. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
     await this.flush();
   }
 
-  /** Folds, and stores what is not stored yet, in one call. Never rejects. */
+  /** Stores what has not been stored yet, in one call. Never rejects. */
   async flush(): Promise<void> {
     await this.flushing;
     this.fold();
@@ -58,7 +58,7 @@ export class Recorder {
     }
   }
 
-  /** What this instance tells of itself. */
+  /** What this instance publishes about itself. */
   get told(): TellingInstance {
     const { clock, startedAt } = this;
     const adaptive = this.limits.tally.adaptiveNow(this.look);
@@ -72,7 +72,7 @@ export class Recorder {
     };
   }
 
-  /** Takes what was counted since the last time, as of the second that has just ended. */
+  /** Takes the counts since the last time, as those of the second that has just ended. */
   fold(): void {
     this.limits.turn();
     const bucket = this.limits.tally.take();
@@ -95,7 +95,7 @@ export class Recorder {
   private readonly tick = (): void => {
     this.lastStep = Math.floor(this.clock.now() / 1000);
     this.fold();
-    // A slow server is not asked twice at a time.
+    // Sends no second call while one to a slow server is pending.
     if (this.redis !== undefined && this.flushing === undefined) {
       this.flushing = this.store().finally(() => (this.flushing = undefined));
     }
@@ -112,7 +112,7 @@ export class Recorder {
       this.clock.learn(timeOf(time), sentAt, performance.now());
       this.timeline.stored(sent);
       this.watch(watched as string[]);
-      // A server that was away may have lost all it had.
+      // A server that was away may have lost its data.
       if (this.problem !== undefined) this.timeline.forgetStored();
       this.problem = undefined;
     } catch (error) {
@@ -131,7 +131,7 @@ export class Recorder {
       ['expire', keys.seen, (2 * DAY_MS) / 1000],
       ['set', keys.instance(id), JSON.stringify(told), 'EX', ALIVE_SECONDS],
     ];
-    // By a clock that is wrong it would forget all others.
+    // With a wrong clock it would remove all other instances.
     if (this.clock.isLearnt) commands.push(['zremrangebyscore', keys.seen, '-inf', lastSeenAt - DAY_MS]);
     for (const { stepMs, steps: kept } of RESOLUTIONS) {
       const key = keys.counts(id, stepMs);

@@ -1,15 +1,15 @@
 import { flatCopy } from '../../util/flat-copy.js';
 
-/** A key that may be among the most frequent ones. */
+/** A key that may be among the most frequent. */
 export interface Frequent {
   readonly key: string;
-  /** The key came at most so often. */
+  /** The upper bound of how often the key came. */
   readonly count: number;
-  /** It came at least `count - error` times. */
+  /** The lower bound is `count - error`. */
   readonly error: number;
 }
 
-/** A counter, and where it stands in the heap. */
+/** A counter, with its index in the heap. */
 interface Counter {
   key: string;
   count: number;
@@ -31,7 +31,7 @@ export class SpaceSaving {
   private readonly heap: Counter[] = [];
 
   constructor(
-    /** How many keys are counted at the same time. */
+    /** The number of keys that are counted at the same time. */
     readonly capacity: number,
   ) {}
 
@@ -39,12 +39,12 @@ export class SpaceSaving {
     const { heap, byKey, capacity } = this;
     let counter = byKey.get(key);
     if (counter === undefined) {
-      // A text that is cut out of another would keep all of it alive.
+      // A substring would keep the whole text alive.
       const kept = flatCopy(key);
       if (heap.length < capacity) {
         counter = { key: kept, count: 0, error: 0, at: heap.length };
         heap.push(counter);
-        // It begins as the smallest one.
+        // It starts as the smallest one.
         this.rise(counter);
       } else {
         counter = heap[0]!;
@@ -58,14 +58,14 @@ export class SpaceSaving {
     this.sink(counter);
   }
 
-  /** All keys that have a counter, the most frequent first. */
+  /** All keys with a counter, the most frequent first. */
   frequent(): Frequent[] {
     return this.heap
       .map(({ key, count, error }) => ({ key, count, error }))
       .toSorted((one, other) => other.count - one.count);
   }
 
-  /** At most so often came each key that has no counter. */
+  /** The upper bound of how often any key without a counter came. */
   get floor(): number {
     return this.heap.length < this.capacity ? 0 : this.heap[0]!.count;
   }
@@ -98,16 +98,16 @@ export class SpaceSaving {
   }
 }
 
-/** What one of several streams says of its keys. */
+/** The keys of one of several streams. */
 export interface Summary {
   readonly frequent: readonly Frequent[];
-  /** At most so often came each key that is not among them. */
+  /** The upper bound of how often any other key came. */
   readonly floor: number;
 }
 
 /**
- * Merges what streams say of the same keys: counts and errors add up, and where a stream does not tell of a key, the key may have come as
- * often there as its floor says. What holds for one stream holds for all of them together.
+ * Merges the summaries of several streams: counts and errors add up. If a stream does not list a key, the key may have come there
+ * as often as its floor. The bounds of each stream then hold for all of them together.
  */
 export function mergeFrequent(summaries: readonly Summary[], most: number): Frequent[] {
   const floors = summaries.reduce((sum, { floor }) => sum + floor, 0);

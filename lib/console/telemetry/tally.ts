@@ -11,46 +11,46 @@ import { type Bucket, type LimitCounts, noCheckCounts, noLimitCounts } from './b
 import { LatencyHistogram } from './latency-histogram.js';
 import type { TopKeyCounts } from './top-keys.js';
 
-/** One check of so many is timed: two looks at the clock would cost more than all else here. */
+/** One of this many checks is timed: reading the clock twice would cost more than everything else here. */
 const TIMED_EVERY = 64;
-/** The most labels that are told apart; what comes after them is counted together. */
+/** The most labels that are distinguished; further ones are counted together. */
 const MOST_LABELS = 200;
-/** Functions may make new limits for each request. */
+/** The most limits: functions may make new ones for each request. */
 const MOST_LIMITS = 1000;
 
-/** The label of all limits that come after too many others. */
+/** The label of all limits beyond that number. */
 export const OTHERS = '(others)';
 
 function isOfStore({ source }: StoreDecision): boolean {
   return source === 'redis' || source === 'memory';
 }
 
-/** What is counted of a limit until the next second. */
+/** The counts of a limit until the next second. */
 interface Counted extends LimitCounts {
   readonly label: string;
-  /** Who asks, while somebody wants to know. */
+  /** Its top keys, while somebody views them. */
   keys: TopKeyCounts | undefined;
 }
 
-/** Counts the decisions of this instance between two seconds. */
+/** Counts the decisions of this instance until the next second. */
 export class Tally implements DecisionTap {
   private readonly byLabel = new Map<string, Counted>();
   private readonly byLimit = new Map<CompiledLimit, Counted | null>();
   /** The limit that was counted last, unless its keys are counted, too. */
   private lastLimit: CompiledLimit | undefined;
   private lastCounted = noLimitCounts();
-  /** With so many units left, it is near. */
+  /** It is near its limit if fewer units are left. */
   private lastNearBelow = 0;
   private checks = noCheckCounts();
   private readonly latencies = new LatencyHistogram();
   private untimed = 0;
 
-  /** Who asked an adaptive limit last, by label. */
+  /** The last request to each adaptive limit, by label. */
   private readonly adaptive = new Map<string, CheckEntry>();
 
   /**
-   * @param labelOf how a limit is called; `undefined` for one that is not shown
-   * @param keysOf where the keys of a label are counted, if they are
+   * @param labelOf returns the label of a limit; `undefined` for one that is not shown
+   * @param keysOf returns where the keys of a label are counted, if they are
    */
   constructor(
     private readonly labelOf: (limit: CompiledLimit) => string | undefined,
@@ -65,7 +65,7 @@ export class Tally implements DecisionTap {
 
   decided(entries: readonly CheckEntry[], decisions: readonly StoreDecision[], latencyMs: number): void {
     const decision = decisions[0]!;
-    // Most checks are of one limit, the same as before, which allows and is not near.
+    // Most checks are of one limit, the same as before, which allows and is not near its limit.
     if (
       entries.length === 1 &&
       entries[0]!.limit === this.lastLimit &&
@@ -84,7 +84,7 @@ export class Tally implements DecisionTap {
     this.checks.fallback++;
   }
 
-  /** Takes out what was counted since it was last taken. */
+  /** Removes and returns the counts since the last call. */
   take(): Bucket {
     const limits = new Map<string, LimitCounts>();
     for (const counted of this.byLabel.values()) {
@@ -98,7 +98,7 @@ export class Tally implements DecisionTap {
     return { limits, checks, latencies: this.latencies.take() };
   }
 
-  /** What a look at each adaptive limit shows now, by label; nothing if there is none. */
+  /** The current state of each adaptive limit, by label; `undefined` if there are none. */
   adaptiveNow(look: LookAtAdaptive): Record<string, AdaptiveNow> | undefined {
     if (this.adaptive.size === 0) return undefined;
     const seen = [...this.adaptive].flatMap(([label, entry]) => {
@@ -108,7 +108,7 @@ export class Tally implements DecisionTap {
     return Object.fromEntries(seen) as Record<string, AdaptiveNow>;
   }
 
-  /** Asks anew where the keys of each label are counted. */
+  /** Looks up again where the keys of each label are counted. */
   watch(): void {
     this.lastLimit = undefined;
     for (const counted of this.byLabel.values()) counted.keys = this.keysOf(counted.label);
@@ -133,13 +133,13 @@ export class Tally implements DecisionTap {
     let isShown = false;
     for (let i = 0; i < entries.length; i++) {
       const decision = decisions[i]!;
-      // The limits beside one that a list refused were not asked.
+      // The limits beside one whose list refused were not asked.
       if (isByList && decision.source === 'list' && decision.allowed) continue;
       if (this.count(entries[i]!, decision, !refused)) isShown = true;
     }
     if (!isShown) return;
     this.checks.checks++;
-    // What is answered in process says nothing of the store.
+    // Answers from this process say nothing about the store.
     if (!isOfStoreAlone) this.countSources(decisions);
     else if (latencyMs >= 0) this.latencies.add(latencyMs);
   }

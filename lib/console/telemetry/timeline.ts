@@ -1,47 +1,47 @@
 import { addBucket, type Bucket, emptyBucket, readBucket, writeBucket } from './bucket.js';
 
-/** How long a step is, and how many are kept. */
+/** The length of a step, and the number of steps to keep. */
 export interface Resolution {
   readonly stepMs: number;
   readonly steps: number;
 }
 
-/** 5 minutes by the second, an hour, and a day. */
+/** 5 minutes in seconds, an hour, and a day. */
 export const RESOLUTIONS = [
   { stepMs: 1000, steps: 300 },
   { stepMs: 15_000, steps: 240 },
   { stepMs: 300_000, steps: 288 },
 ] as const satisfies readonly Resolution[];
 
-/** A step; those that are over are kept as text, which takes less memory. */
+/** A step; completed ones are kept as text, which takes less memory. */
 interface Cell {
   bucket: Bucket | undefined;
   text: string | undefined;
-  /** It has been stored as it is. */
+  /** Whether its current contents have been stored. */
   isStored: boolean;
-  /** Some version of it may have been stored. */
+  /** Whether any version of it may have been stored. */
   wasSent: boolean;
 }
 
-/** A step as it is to be stored. */
+/** A step to be stored. */
 export interface SentStep {
   readonly stepMs: number;
   readonly step: number;
   readonly text: string;
 }
 
-/** A step that is not kept any more. */
+/** A step that is no longer kept. */
 export interface OldStep {
   readonly stepMs: number;
   readonly step: number;
 }
 
-/** What an instance counted lately, in steps of each length. */
+/** The recent counts of an instance, in steps of each length. */
 export class Timeline {
   private readonly rings = RESOLUTIONS.map((resolution) => ({ ...resolution, cells: new Map<number, Cell>() }));
   private old: OldStep[] = [];
 
-  /** Adds what happened at a time. */
+  /** Adds counts at a time. */
   add(at: number, bucket: Bucket): void {
     for (const { stepMs, steps, cells } of this.rings) {
       const step = stepOf(at, stepMs);
@@ -61,7 +61,7 @@ export class Timeline {
     }
   }
 
-  /** What has to be stored, the newest first, at most so many; and what is stored and not kept any more. */
+  /** The steps to store, the newest first, at most `most`; and those that were stored but are no longer kept. */
   unsent(most: number): { steps: SentStep[]; old: OldStep[] } {
     const steps: SentStep[] = [];
     for (const { stepMs, cells } of this.rings) {
@@ -74,7 +74,7 @@ export class Timeline {
     return { steps, old: [...this.old] };
   }
 
-  /** The store has this now. */
+  /** Notes that the store has these steps. */
   stored({ steps, old }: { steps: readonly SentStep[]; old: readonly OldStep[] }): void {
     for (const { stepMs, step, text } of steps) {
       const cell = this.cells(stepMs).get(step);
@@ -89,12 +89,12 @@ export class Timeline {
     return this.rings.every(({ cells }) => [...cells.values()].every(({ isStored }) => isStored));
   }
 
-  /** The store may have lost all that it had. */
+  /** Notes that the store may have lost all of its data. */
   forgetStored(): void {
     for (const { cells } of this.rings) for (const cell of cells.values()) cell.isStored = false;
   }
 
-  /** The steps of a length from a time on. */
+  /** The steps of a length since a time. */
   *since(stepMs: number, from: number): Iterable<[step: number, bucket: Bucket]> {
     for (const [step, { bucket, text }] of this.cells(stepMs)) {
       if (step >= from) yield [step, bucket ?? readBucket(text!)!];
@@ -112,10 +112,10 @@ export class Timeline {
   }
 }
 
-/** More than all steps that are kept. */
+/** More than the number of steps that are kept. */
 const MOST_OLD = 1000;
 
-/** The beginning of the step of a time. */
+/** The start of the step at a time. */
 export function stepOf(at: number, stepMs: number): number {
   return Math.floor(at / stepMs) * stepMs;
 }

@@ -1,23 +1,23 @@
 import { hashOf } from '../../telemetry/decision-event.js';
 import { type Frequent, mergeFrequent, SpaceSaving, type Summary } from './space-saving.js';
 
-/** Keys that are counted of a limit at the same time, in each of its two lists. */
+/** The keys of a limit to count at the same time, in each of its two lists. */
 const COUNTED = 256;
-/** Keys that each instance tells. */
+/** The keys that each instance publishes. */
 const TOLD = 50;
-/** Counts are of the last one to two of these. */
+/** Counts cover the last one to two periods of this length. */
 const PERIOD_MS = 300_000;
 
-/** Longer identities are kept as their hashes, behind a sign. */
+/** Longer identities are kept as hashes, behind a marker. */
 const LONGEST_KEPT = 256;
 const HASHED = '\r';
 
-/** The hash of an identity that was counted, and the identity if it was kept. */
+/** The hash of an identity that was counted, and the identity itself if it was kept. */
 export function namesOf(key: string): { id: string; identity?: string } {
   return key.startsWith(HASHED) ? { id: key.slice(HASHED.length) } : { id: hashOf(key), identity: key };
 }
 
-/** What is told of one list of keys. */
+/** One published list of keys. */
 export interface ToldKeys {
   readonly refused: Summary;
   readonly used: Summary;
@@ -25,7 +25,7 @@ export interface ToldKeys {
   readonly since: number;
 }
 
-/** Who asks of one limit: who is refused most, and who uses most units. */
+/** The top keys of one limit: those refused most, and those that use most units. */
 export class TopKeyCounts {
   private refused = new SpaceSaving(COUNTED);
   private used = new SpaceSaving(COUNTED);
@@ -33,14 +33,14 @@ export class TopKeyCounts {
 
   constructor(private since: number) {}
 
-  /** Somebody was allowed so many units; 0 if he was refused. */
+  /** Counts the units that an identity was granted; 0 if it was refused. */
   seen(identity: string, units: number): void {
     const key = identity.length > LONGEST_KEPT || identity.startsWith(HASHED) ? HASHED + hashOf(identity) : identity;
     if (units === 0) this.refused.add(key);
     else this.used.add(key, units);
   }
 
-  /** Begins anew when its period is over; what was counted in the last one is still told. */
+  /** Starts a new period when the current one is over; the counts of the last one are still published. */
   turn(now: number): void {
     if (now - this.since < PERIOD_MS) return;
     const { refused, used, since } = this;
@@ -50,7 +50,7 @@ export class TopKeyCounts {
     this.since = now;
   }
 
-  /** What was counted in this period and the one before. */
+  /** The counts of this period and the one before. */
   told(): ToldKeys {
     const { before } = this;
     return {
@@ -61,7 +61,7 @@ export class TopKeyCounts {
   }
 }
 
-/** The first keys, and what each other one has at most. */
+/** The first keys, and the upper bound of all others. */
 function told(sketches: readonly (SpaceSaving | undefined)[]): Summary {
   const summaries = sketches
     .flatMap((each) => each ?? [])

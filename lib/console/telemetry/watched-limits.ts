@@ -6,10 +6,10 @@ import type { Frequent, Summary } from './space-saving.js';
 /** The most limits whose keys are counted at the same time. */
 const MOST_WATCHED = 50;
 
-/** A key as instances tell each other of it: hash, count, error, and the identity where it may be told. */
+/** A key as instances publish it: hash, count, error, and the identity if it may be shown. */
 type ToldKey = readonly [id: string, count: number, error: number, identity?: string];
 
-/** What an instance tells of the keys of its limits. */
+/** What an instance publishes about the keys of its limits. */
 export type ToldLimits = readonly (readonly [
   label: string,
   since: number,
@@ -19,16 +19,16 @@ export type ToldLimits = readonly (readonly [
   usedFloor: number,
 ])[];
 
-/** Counts the keys of the limits that somebody looks at, or of all. */
+/** Counts the keys of the limits that somebody views, or of all. */
 export class WatchedLimits {
   readonly tally: Tally;
   private readonly counts = new Map<string, TopKeyCounts>();
-  /** Until when somebody looks, by label. */
+  /** When viewing ends, by label. */
   private watched = new Map<string, number>();
 
   /**
    * @param always whether the keys of all limits are counted
-   * @param isPlain whether identities are told
+   * @param isPlain whether identities are shown
    */
   constructor(
     labelOf: (limit: CompiledLimit) => string | undefined,
@@ -44,13 +44,13 @@ export class WatchedLimits {
     return this.counts.size > 0;
   }
 
-  /** Somebody looks at the keys of a limit until then. */
+  /** Notes that somebody views the keys of a limit until then. */
   watch(label: string, until: number): void {
     this.watched.set(label, Math.max(until, this.watched.get(label) ?? 0));
     this.turn();
   }
 
-  /** Is called once a second: forgets what nobody looks at any more. */
+  /** Called once a second: stops counting what nobody views any more. */
   turn(): void {
     const now = this.now();
     this.watched = new Map([...this.watched].filter(([, until]) => until > now).slice(0, MOST_WATCHED));
@@ -63,7 +63,7 @@ export class WatchedLimits {
     this.tally.watch();
   }
 
-  /** What is told to the other instances. */
+  /** What is published to the other instances. */
   told(): ToldLimits {
     return [...this.counts].map(([label, counts]) => {
       const { refused, used, since } = counts.told();
@@ -87,7 +87,7 @@ export class WatchedLimits {
   }
 }
 
-/** What instances told of one limit, with the identities that they told. */
+/** Merges what instances have published about one limit, with any identities. */
 export function readTold(told: readonly ToldLimits[], label: string) {
   const identities = new Map<string, string>();
   const read = (keys: readonly ToldKey[]): Frequent[] =>

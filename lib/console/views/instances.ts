@@ -4,19 +4,19 @@ import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
 import { readInstance } from '../telemetry/instance.js';
 import { MOST_INSTANCES, type Recorder } from '../telemetry/recorder.js';
 
-/** Values that are asked for in one call: between two calls, requests of the app have their turn. */
+/** The values to request in one call: between calls, requests of the app get their turn. */
 const VALUES_PER_CALL = 1000;
 
-/** What was read of another instance. */
+/** The data of another instance. */
 export interface ReadInstance {
   readonly id: string;
-  /** What it says of itself, if it still runs. */
+  /** What it publishes about itself, if it still runs. */
   readonly info: InstanceInfo | undefined;
-  /** What was asked for beside. */
+  /** The reply to the command for it. */
   readonly reply: unknown;
 }
 
-/** Reads what the instances of the app store. */
+/** Reads what the instances of the app have stored. */
 export class Instances {
   constructor(
     private readonly recorder: Recorder,
@@ -24,14 +24,14 @@ export class Instances {
     private readonly redis: ConsoleRedis | undefined,
   ) {}
 
-  /** This instance, as it lists itself. */
+  /** This instance, as it is listed. */
   get self(): InstanceInfo {
     return { ...this.recorder.told, self: true };
   }
 
   /**
-   * Reads all other instances that were heard of in the last milliseconds, each with what one command of it replies, which may be
-   * of so many values; a few at a time. Rejects with `RateLimitStoreError`.
+   * Reads all other instances that reported within this many milliseconds, each with the reply to one command for it, which may
+   * have this many values; a few at a time. Rejects with `RateLimitStoreError`.
    */
   async *others(
     withinMs: number,

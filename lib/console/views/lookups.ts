@@ -11,14 +11,14 @@ import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog
 import { wrongFields } from '../problem.js';
 import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 
-/** Addresses are counted as networks wherever the app says by name what counts. */
+/** Addresses are counted as networks if the app names this key. */
 const BY_NAME = 'ip';
-/** Limits that are asked at the same time: between two such calls, requests of the app have their turn. */
+/** The limits to ask at the same time: between calls, requests of the app get their turn. */
 const PER_TURN = 16;
-/** Past windows that are shown. */
+/** The past windows to show. */
 const WINDOWS = 24;
 
-/** Tells what limits are for an identity. Nothing is charged. */
+/** Finds the state of limits for an identity. Charges nothing. */
 export class Lookups {
   constructor(
     private readonly catalog: LimitCatalog,
@@ -41,13 +41,13 @@ export class Lookups {
     return { id, limits };
   }
 
-  /** What is wrong with an identity that a limit never counts: the form of those that it does. */
+  /** What is wrong with an identity that a limit never counts: the form that it should have. */
   problemOf(entry: CatalogEntry, identity: string): string | undefined {
-    // What it is within is looked for by name.
+    // The limits that it is within are looked up by name.
     return entry.rule.isNested ? undefined : keyProblem(entry.rule, this.counted(entry, identity));
   }
 
-  /** The limits that may count an identity. Throws a `ConsoleProblem` if none does, though there are some. */
+  /** The limits that may count an identity. Throws a `ConsoleProblem` if there are limits, but none of them does. */
   private entriesOf(identity: string): CatalogEntry[] {
     const all = this.catalog.entries().filter(({ rule }) => !rule.perRoute);
     const entries = all.filter((entry) => this.problemOf(entry, identity) === undefined);
@@ -56,7 +56,7 @@ export class Lookups {
     throw wrongFields([{ field: 'identity', message: consoleMessages.countedByNone(wants) }]);
   }
 
-  /** What a limit counts an identity as. */
+  /** The form in which a limit counts an identity. */
   counted({ rule }: CatalogEntry, identity: string): string {
     return rule.isNested ? identity : countedIdentity(identity, rule.settings.key.given, this.ipv6Prefix);
   }
@@ -108,7 +108,7 @@ export class Lookups {
       const windows = await this.service.ofRule(rule).history(keys.key, WINDOWS, keys.options);
       return windows.map(({ start, end, count }) => ({ startsAt: start, endsAt: end, used: count }));
     } catch {
-      // The explanation says why.
+      // The explanation gives the reason.
       return undefined;
     }
   }

@@ -11,20 +11,20 @@ import type { RedisHealth } from './redis-health.js';
 import { Steps } from './series.js';
 
 const RANGES = { '5m': RESOLUTIONS[0], '1h': RESOLUTIONS[1], '1d': RESOLUTIONS[2] } as const;
-/** Seconds of a tick: an instance can be late. */
+/** The seconds in a tick: an instance can be late. */
 const TICK_STEPS = 5;
 const SECOND_MS = 1000;
-/** An instance that stopped is shown for a minute. */
+/** How long an instance that has stopped is shown. */
 const SHOWN_MS = 60_000;
 
-/** What was read of all instances. */
+/** The data of all instances. */
 interface Reading {
   readonly steps: Steps;
   readonly instances: InstanceInfo[];
   readonly problem: string | undefined;
 }
 
-/** Sums up what all instances counted. */
+/** Sums up the counts of all instances. */
 export class Overviews {
   readonly instances: Instances;
 
@@ -95,7 +95,7 @@ export class Overviews {
     return reading.steps.totals(from);
   }
 
-  /** Reads all instances; while Redis fails, this one. `fields`: what a command asks for that replies with values alone. */
+  /** Reads all instances, or only this one while Redis fails. `fields`: the fields for a command that returns only values. */
   private async read(
     stepMs: number,
     from: number,
@@ -117,7 +117,7 @@ export class Overviews {
         }
       }
     } catch (error) {
-      // A part of the instances would look like all of them.
+      // Part of the instances would look like all of them.
       read = { steps: new Steps(), instances: [this.instances.self] };
       problem = consoleMessages.unreachable(reasonOf(error));
     }

@@ -4,19 +4,19 @@ import { isCluster } from '../../redis/client.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import type { Recorder } from '../telemetry/recorder.js';
 
-/** What is asked of a server is asked so often at most. */
+/** How often a server is asked at most. */
 const LOOK_EVERY_MS = 5000;
-/** Keys that are drawn at each look, and how many of the last ones the estimate is made of. */
+/** The keys in each sample, and the number of recent samples that the estimate is based on. */
 const DRAWN = 32;
 const KEPT = 512;
 
-/** What is used of a connection to one node. */
+/** The part of a connection to one node that is used. */
 interface Node {
   readonly options: { keyPrefix?: string; host?: string; port?: number };
   pipeline(commands: unknown[][]): { exec(): Promise<[Error | null, unknown][] | null> };
 }
 
-/** What one node says. */
+/** What one node reports. */
 interface NodeHealth {
   readonly version: string | null;
   readonly used: number | null;
@@ -24,12 +24,12 @@ interface NodeHealth {
   readonly ours: number | null;
 }
 
-/** Looks how Redis is, while somebody wants to know. */
+/** Checks the health of Redis while somebody views it. */
 export class RedisHealth {
   private known: NodeHealth | undefined;
   private lookedAt = -Infinity;
   private looking: Promise<void> | undefined;
-  /** The bytes of keys that were drawn by chance, 0 for those of others, by node. */
+  /** The bytes of sampled keys, by node; 0 for keys that are not ours. */
   private readonly drawn = new Map<string, number[]>();
 
   constructor(
@@ -73,7 +73,7 @@ export class RedisHealth {
         ours: sum(told.map(({ ours }) => ours)),
       };
     } catch {
-      // What was known is still about right.
+      // The last known values are still roughly right.
     }
   }
 
@@ -98,7 +98,7 @@ export class RedisHealth {
     };
   }
 
-  /** The number of keys, times the mean size of those drawn, where that of others is nothing. */
+  /** The number of keys times the mean size of the sampled ones; keys that are not ours count as 0. */
   private async estimate(node: Node, size: unknown, keys: readonly unknown[]): Promise<number | null> {
     if (typeof size !== 'number') return null;
     if (size === 0) return 0;
@@ -113,14 +113,14 @@ export class RedisHealth {
     if (drawn.length === 0 || sizes.some((each) => each === undefined)) return null;
     const name = `${host}:${port}`;
     const others = Array.from({ length: drawn.length - ours.length }, () => 0);
-    // A key that has run out meanwhile has no size.
+    // A key that has expired meanwhile has no size.
     const all = [...(this.drawn.get(name) ?? []), ...others, ...sizes.map((each) => Number(each ?? 0))].slice(-KEPT);
     this.drawn.set(name, all);
     return Math.round((size * all.reduce((total, bytes) => total + bytes, 0)) / all.length);
   }
 }
 
-/** What a node replies; `undefined` for a command that it refuses. */
+/** The replies of a node; `undefined` for commands that it refuses. */
 async function replies(node: Node, commands: unknown[][]): Promise<unknown[]> {
   if (commands.length === 0) return [];
   const results = (await node.pipeline(commands).exec()) ?? [];

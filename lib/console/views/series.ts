@@ -2,7 +2,7 @@ import type { LimitSeries, LimitTotals, Series } from '../api.js';
 import { addBucket, type Bucket, emptyBucket, LIMIT_COUNTS, type LimitCounts } from '../telemetry/bucket.js';
 import { quantile } from '../telemetry/latency-histogram.js';
 
-/** What several instances counted, by step. */
+/** The counts of several instances, by step. */
 export class Steps {
   private readonly buckets = new Map<number, Bucket>();
 
@@ -12,7 +12,7 @@ export class Steps {
     addBucket(sum, bucket);
   }
 
-  /** The numbers of the steps from one to another, without gaps. */
+  /** The numbers of the steps in a range, without gaps. */
   series(from: number, to: number, stepMs: number): Series {
     const times: number[] = [];
     for (let time = from; time <= to; time += stepMs) times.push(time);
@@ -34,7 +34,7 @@ export class Steps {
     };
   }
 
-  /** The sums of all steps from a time on. */
+  /** The sums of all steps since a time. */
   totals(from: number): Record<string, LimitTotals> {
     const all = emptyBucket();
     for (const [step, bucket] of this.buckets) if (step >= from) addBucket(all, bucket);

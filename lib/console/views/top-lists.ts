@@ -9,13 +9,13 @@ import type { Instances } from './instances.js';
 
 /** Keys of each list. */
 const SHOWN = 20;
-/** Whoever looks says so again in time. */
+/** A viewer renews its interest before this is over. */
 const WATCH_MS = 15_000;
 const HEARD_MS = 60_000;
-/** Keys that an instance tells, of one limit. */
+/** The keys that an instance publishes for one limit. */
 const VALUES = 100;
 
-/** The keys that are most active, of all instances together. */
+/** The most active keys of all instances together. */
 export class TopLists {
   constructor(
     private readonly limits: WatchedLimits,
@@ -25,7 +25,7 @@ export class TopLists {
     private readonly isPlain: boolean,
   ) {}
 
-  /** Has all instances count the keys of a limit for a while, and tells what they counted. Never rejects for Redis' sake. */
+  /** Makes all instances count the keys of a limit for a while, and returns their counts. Never rejects because of Redis. */
   async of(label: string): Promise<TopKeys> {
     const now = this.clock.now();
     this.limits.watch(label, now + WATCH_MS);
@@ -59,7 +59,7 @@ export class TopLists {
       }
       return { told };
     } catch (error) {
-      // A part of the instances would look like all of them.
+      // Part of the instances would look like all of them.
       return { told: [], problem: consoleMessages.unreachable(reasonOf(error)) };
     }
   }
@@ -70,7 +70,7 @@ export class TopLists {
   }
 }
 
-/** What another instance wrote; nothing of what another release might write. */
+/** Reads what another instance wrote; `undefined` if it is malformed, such as that of another release. */
 function readLimits(reply: unknown): [ToldLimits] | undefined {
   try {
     const told = JSON.parse(String(reply)) as unknown;
