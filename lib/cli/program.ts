@@ -15,21 +15,21 @@ const COMMANDS = new Map<string, Listed>([
   [
     'check',
     {
-      summary: 'tells what is wrong in policy files',
+      summary: 'reports what is wrong in policy files',
       load: async () => (await import('./check/check.command.js')).checkCommand,
     },
   ],
   [
     'simulate',
     {
-      summary: 'runs limits over an access log, and tells what they would have refused',
+      summary: 'runs limits over an access log, and reports what they would have refused',
       load: async () => (await import('./simulate/simulate.command.js')).simulateCommand,
     },
   ],
   [
     'explain',
     {
-      summary: 'tells what limits do to a request of an app, and why',
+      summary: 'explains what limits do to a request of an app',
       load: async () => (await import('./explain/explain.command.js')).explainCommand,
     },
   ],
@@ -81,7 +81,7 @@ function isWrongUsage(error: unknown): error is Error {
 function failed({ stderr }: Terminal, program: string, message: string, code: number): number {
   // The message may contain part of a log.
   stderr.write(`${program}: ${printable(message, Infinity)}\n`);
-  if (code === WRONG_USAGE) stderr.write(`${program} --help tells more\n`);
+  if (code === WRONG_USAGE) stderr.write(`see ${program} --help\n`);
   return code;
 }
 

@@ -78,13 +78,13 @@ describe('nestjs-sluice check', () => {
     [
       'a file of another kind',
       ['limits.toml'],
-      "'limits.toml' is no policy file, wants a name that ends with .yaml, .yml or .json",
+      "'limits.toml' is not a policy file, wants a name that ends with .yaml, .yml or .json",
     ],
     ['an unknown option', ['--strict', 'limits.yaml'], "Unknown option '--strict'"],
   ])('exits with 2 for %s', async (_, args, message) => {
     const { code, stdout, stderr } = await check(...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toBe(`nestjs-sluice check: ${message}\nnestjs-sluice check --help tells more\n`);
+    expect(stderr).toBe(`nestjs-sluice check: ${message}\nsee nestjs-sluice check --help\n`);
   });
 
   it('tells its options', async () => {

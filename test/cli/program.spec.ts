@@ -43,7 +43,7 @@ describe('the program', () => {
   ])('exits with 2 for %s', async (_, args, message) => {
     const { code, stdout, stderr } = await runProgram(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toBe(`nestjs-sluice: ${message}\nnestjs-sluice --help tells more\n`);
+    expect(stderr).toBe(`nestjs-sluice: ${message}\nsee nestjs-sluice --help\n`);
   });
 
   it('tells the options of a command, whatever stands beside it', async () => {

@@ -58,7 +58,7 @@ describe('a limit of the command line', () => {
     ['gcra:1/2y', "option 'interval' is '2y', wants milliseconds or a duration"],
     ['gcra:1/1s,burst=-2', "option 'burst' is '-2', wants a whole number >= 1"],
     ['gcra:1/1s,queue=2', "option 'queue' is unknown, wants one of burst, blockFor, forgetAfter, mode, key"],
-    ['gcra:1/1s,share=tenant', "option 'share' is no one value, wants the limit without it"],
+    ['gcra:1/1s,share=tenant', "option 'share' is not a single value, wants the limit without it"],
     ['gcra:1/1s,rate=2', "option 'rate' is unknown, wants one of burst, blockFor, forgetAfter, mode, key"],
     ['gcra:1/1s,__proto__=2', "option '__proto__' is unknown, wants one of burst, blockFor, forgetAfter, mode, key"],
     ['gcra:1/1s,burst=1,burst=2', "option 'burst' is given twice, wants it once"],
@@ -75,7 +75,7 @@ describe('a limit of the command line', () => {
     ['calendar-window:1/day,timezone=Moon', "option 'timezone' is 'Moon', wants an IANA time zone"],
     ['token-bucket:1/1s,refill=x', "option 'refill' is 'x', wants one of greedy, intervally"],
     ['nope:1/1s,burst=2', "option 'algo' is 'nope', wants one of fixed-window, calendar-window"],
-    ['concurrency:3/1m', "'concurrency' cannot be simulated, since no log tells when its units are released"],
+    ['concurrency:3/1m', "'concurrency' cannot be simulated, since no log shows when its units are released"],
     ['gcra:99999999999999/1y', 'which cannot be counted exactly in whole numbers below 2^53'],
   ])('%s is refused', (spec, message) => {
     expect(() => readLimit(spec)).toThrow(message);
@@ -114,7 +114,7 @@ describe('a command line', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`nestjs-sluice simulate: `);
     expect(stderr).toContain(message);
-    expect(stderr).toMatch(/\nnestjs-sluice simulate --help tells more\n$/);
+    expect(stderr).toMatch(/\nsee nestjs-sluice simulate --help\n$/);
   });
 
   it.each([

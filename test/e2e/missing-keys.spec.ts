@@ -80,7 +80,7 @@ describe.each(frameworks)('a function that finds no key, over %s', (framework) =
       /^limit 'tenants' on TenantsController\.list: its 'key' is a function that found nothing in phase 'guard', so the address counts\./,
     );
     expect(warned[1]).toMatch(
-      /^limit 'tenants' on TenantsController\.list: .*found a user behind it.*phase: 'authenticated'$/,
+      /^limit 'tenants' on TenantsController\.list: .*found a user after it.*phase: 'authenticated'$/,
     );
     expect(await app!.statuses(3, '/', { 'x-tenant': 'initech' })).toEqual([429, 429, 429]);
     expect(warned).toHaveLength(2);

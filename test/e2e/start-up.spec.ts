@@ -238,7 +238,7 @@ describe('start-up errors', () => {
       undefined,
     );
     expect(await messageOf(startUp({}, [controllerWith(login), controllerWith(login)]))).toBe(
-      `${place}: nothing that stays the same over builds tells its counters from those of others, wants ` +
+      `${place}: its counters have no name that stays the same across builds, wants ` +
         "@RateLimit.namespace('<a name of its own>')",
     );
   });

@@ -199,7 +199,7 @@ describe('the interceptor', () => {
     }
     const context = { getClass: () => Unknown, getHandler: () => Unknown.prototype.run };
     expect(() => nest.get(RateLimitGuard).canActivate(context as unknown as ExecutionContext)).toThrow(
-      '@RateLimit on Unknown.run: its limits go on after the guards, and Nest was told of its class too late',
+      '@RateLimit on Unknown.run: it has limits that are checked after the guards, but Nest learnt of its class too late',
     );
   });
 });

@@ -342,7 +342,7 @@ describe('changed rates on Redis', () => {
       // Each channel is subscribed to beside all else.
       await until(async () => warnings().length, 2);
       expect(warnings().toSorted()).toEqual([
-        expect.stringMatching(/^changes of rates are not heard of at once.*NOPERM/),
+        expect.stringMatching(/^changes of rates do not arrive at once.*NOPERM/),
         expect.stringMatching(/^refusals are not remembered.*NOPERM/),
       ]);
     });

@@ -106,7 +106,7 @@ describe('a limit whose windows begin where requests say', () => {
         "null for the calendar's own window; of the years 1900 to 2199",
     );
     await expect(limiter.for('fixed').consume('k', { anchor: other })).rejects.toThrow(
-      "limit 'fixed' got an anchor, wants none: its option 'anchor' is no function of the request",
+      "limit 'fixed' got an anchor, wants none: its option 'anchor' is not a function of the request",
     );
   });
 

@@ -101,7 +101,7 @@ describe('a file that is looked at', () => {
   it('may be wrong, and right again', async () => {
     const source = await opened();
     await folder.write('limits.yaml', 'limits: {');
-    expect(await looks(source, 3)).toEqual(['changing', expect.stringContaining('it is no YAML'), undefined]);
+    expect(await looks(source, 3)).toEqual(['changing', expect.stringContaining('it is not YAML'), undefined]);
     await folder.write('limits.yaml', ONE);
     expect(await looks(source, 2)).toEqual(['changing', [{ rate: 1 }, 1]]);
   });
@@ -145,6 +145,6 @@ describe('a file that is looked at', () => {
   it('is read no farther than a policy may be long', async () => {
     const source = await opened();
     await folder.write('limits.yaml', '#'.repeat(5_000_000));
-    expect(await looks(source, 2)).toEqual(['changing', 'it has more than 524288 bytes, wants at most so many']);
+    expect(await looks(source, 2)).toEqual(['changing', 'it has more than 524288 bytes']);
   });
 });

@@ -23,7 +23,7 @@ function linesOf(reading: PolicyReading): string[] {
   return 'problems' in reading ? reading.problems.map(showProblem) : [];
 }
 
-const NESTED = 'it is no YAML: it is nested more than 64 levels deep';
+const NESTED = 'it is not YAML: it is nested more than 64 levels deep';
 
 function policyOf(reading: PolicyReading): Policy {
   if ('problems' in reading) throw new Error(linesOf(reading).join('\n'));
@@ -154,12 +154,12 @@ lists:
     ['a comment alone', '# nothing\n', 'limits.yaml: it is empty, wants an object'],
     ['a list', '- 1', 'limits.yaml:1:1: got a list, wants an object of limits, overrides and lists'],
     ['a number', '5', 'limits.yaml:1:1: got 5, wants an object'],
-    ['no YAML', 'limits:\n  a: {', 'limits.yaml:2:7: it is no YAML: '],
-    ['tabs', 'limits:\n\ta: 1', 'limits.yaml:2:1: it is no YAML: '],
+    ['no YAML', 'limits:\n  a: {', 'limits.yaml:2:7: it is not YAML: '],
+    ['tabs', 'limits:\n\ta: 1', 'limits.yaml:2:1: it is not YAML: '],
     [
       'two documents',
       'limits: {}\n---\nlimits: {}',
-      'limits.yaml:2:1: it is no YAML: Source contains multiple documents',
+      'limits.yaml:2:1: it is not YAML: Source contains multiple documents',
     ],
     [
       'an unknown section',
@@ -518,8 +518,8 @@ lists:
   });
 
   it.each([
-    ['is too large', Buffer.alloc(600_000, 'a'), 'limits.yaml: it has more than 524288 bytes, wants at most so many'],
-    ['is no text', Buffer.from([0x6c, 0xff, 0xfe]), 'limits.yaml: it is no text in UTF-8'],
+    ['is too large', Buffer.alloc(600_000, 'a'), 'limits.yaml: it has more than 524288 bytes'],
+    ['is no text', Buffer.from([0x6c, 0xff, 0xfe]), 'limits.yaml: it is not UTF-8 text'],
     ['is nested without end', Buffer.from('['.repeat(100_000)), NESTED],
     ['is nested as deeply, and ends', Buffer.from('['.repeat(100_000) + ']'.repeat(100_000)), NESTED],
     ['is nested in dashes', Buffer.from('- '.repeat(100_000)), NESTED],
@@ -545,13 +545,13 @@ lists:
 describe('a policy in JSON', () => {
   it.each([
     ['with comments', '{\n  // limits\n  "limits": {} }', 'limits.json:2:'],
-    ['with a comma too many', '{\n  "limits": {},\n}', 'limits.json:3:1: it is no JSON: '],
-    ['without quotes', '{ limits: {} }', 'limits.json:1:3: it is no JSON: '],
-    ['that is YAML', 'limits: {}', 'limits.json:1:1: it is no JSON: wants objects in braces'],
-    ['with other quotes', "{\n 'limits': {} }", 'limits.json:2:2: it is no JSON: wants'],
-    ['with a text without quotes', '{"limits":{"a":{"algo":gcra}}}', 'limits.json:1:24: it is no JSON: wants'],
-    ['with another number', '{"limits":{"a":{"rate":0x10}}}', 'limits.json:1:25: it is no JSON: '],
-    ['that ends too early', '{ "limits": {', 'limits.json:1:14: it is no YAML: '],
+    ['with a comma too many', '{\n  "limits": {},\n}', 'limits.json:3:1: it is not JSON: '],
+    ['without quotes', '{ limits: {} }', 'limits.json:1:3: it is not JSON: '],
+    ['that is YAML', 'limits: {}', 'limits.json:1:1: it is not JSON: wants objects in braces'],
+    ['with other quotes', "{\n 'limits': {} }", 'limits.json:2:2: it is not JSON: wants'],
+    ['with a text without quotes', '{"limits":{"a":{"algo":gcra}}}', 'limits.json:1:24: it is not JSON: wants'],
+    ['with another number', '{"limits":{"a":{"rate":0x10}}}', 'limits.json:1:25: it is not JSON: '],
+    ['that ends too early', '{ "limits": {', 'limits.json:1:14: it is not YAML: '],
     ['with a name twice', '{ "limits": {},\n "limits": {} }', "limits.json:2:2 limits: 'limits' stands here twice"],
     [
       'with a wrong value',

@@ -49,7 +49,7 @@ describe('calls that wait', () => {
     const further = limiter.acquire('a', of('a'));
     await expect(further).rejects.toThrow(RateLimitWaitersError);
     await expect(further).rejects.toThrow(
-      `limit '${name}' has 3 calls of this process waiting for one key, the most that option 'maxWaiters' lets wait`,
+      `limit '${name}' has 3 calls of this process waiting for one key, the most that option 'maxWaiters' allows`,
     );
     // Other keys are not concerned.
     expect((await limiter.acquire('b', of('b'))).allowed).toBe(true);
@@ -80,7 +80,7 @@ describe('calls that wait', () => {
     }
     await turn();
     await expect(limiter.acquire('other')).rejects.toThrow(
-      "limit 'window' lets no more calls wait: 10 of this process wait for units, ten times what option 'maxWaiters' (1) lets wait for one key",
+      "limit 'window' lets no more calls wait: 10 of this process wait for units, ten times what option 'maxWaiters' (1) allows for one key",
     );
     leaving.abort(new Error('enough'));
     expect((await limiter.acquire('other')).allowed).toBe(true);

@@ -9,8 +9,8 @@ import { printable, printableJson } from '../../util/printable.js';
 
 const HELP = `Usage: nestjs-sluice check [options] <file...>
 
-Reads policy files as an app would, and tells what is wrong with them: one line
-for each problem, such as
+Reads policy files as an app would, and reports what is wrong with them, one
+problem a line, such as
   limits.yaml:12:11 limits.api.rate: got -1, wants a whole number >= 1
 
 What only the app knows is checked when it starts: whether it has the limits that

@@ -29,8 +29,8 @@ Options:
   --key <key>         an identity, such as tenant:acme or ip:203.0.113.7; of a
                       route may be given several times, for limits of other keys
   --cost <units>      the units of the request
-  --share <tenant>    the tenant, of limits whose units tenants share; else what
-                      all of them have together is told
+  --share <tenant>    the tenant, for limits whose units tenants share; without
+                      it the total of all tenants is explained
   --ip <address>      the address of the client, for lists of addresses; of a
                       route it is the first address among the keys
   --json              writes JSON

@@ -2,8 +2,8 @@
 export const HELP = `Usage: nestjs-sluice simulate --limit <limit> [options] <log | ->
        nestjs-sluice simulate --limit <limit> --generate poisson:80/s [options]
 
-Runs limits over the requests of an access log, each at its time, and tells what
-they would have allowed and refused. A request is allowed by all limits, or
+Runs limits over the requests of an access log, each at its time, and reports
+what they would have allowed and refused. A request is allowed by all limits, or
 charged to none.
 
 A limit is algo:rate/interval[,option=value...][@name]

@@ -22,7 +22,8 @@ export const cliMessages = {
   twoInputs: (got: readonly string[]) => `got the inputs ${listOf(got.map(show), 'and')}, wants one of them`,
   svgIsInput: (path: string) => `option '--svg' is ${show(path)}, which is the log, wants another file`,
   noPolicy: () => 'no policy file is given, wants at least one .yaml, .yml or .json file',
-  noPolicyFile: (path: string) => `${show(path)} is no policy file, wants a name that ends with .yaml, .yml or .json`,
+  noPolicyFile: (path: string) =>
+    `${show(path)} is not a policy file, wants a name that ends with .yaml, .yml or .json`,
   unreadableFile: (path: string, reason: string) => `${show(path)} cannot be read: ${reason}`,
   unwritableFile: (path: string, reason: string) => `${show(path)} cannot be written: ${reason}`,
   wrongLimit: (spec: string, wants: string) => `--limit ${show(spec)}: it wants ${wants}`,
@@ -31,12 +32,12 @@ export const cliMessages = {
   unknownLimitOption: (spec: string, option: string, known: readonly string[]) =>
     `--limit ${show(spec)}: option ${show(option)} is unknown, wants one of ${known.join(', ')}`,
   sharesNotSaid: (spec: string) =>
-    `--limit ${show(spec)}: option 'share' is no one value, wants the limit without it: then the total is counted as with it, ` +
-    'and what each tenant gets is not',
+    `--limit ${show(spec)}: option 'share' is not a single value, wants the limit without it: the total is the same, ` +
+    'but what each tenant gets is not simulated',
   limitOptionTwice: (spec: string, option: string) =>
     `--limit ${show(spec)}: option '${option}' is given twice, wants it once`,
   notSimulated: (spec: string, algo: string) =>
-    `--limit ${show(spec)}: '${algo}' cannot be simulated, since no log tells when its units are released; wants another algorithm`,
+    `--limit ${show(spec)}: '${algo}' cannot be simulated, since no log shows when its units are released; wants another algorithm`,
   sameLimitTwice: (name: string) =>
     `option '--limit' has the name ${show(name)} twice, wants a name for each: algo:rate/interval@name`,
   unknownFormat: (line: string, formats: readonly string[]) =>

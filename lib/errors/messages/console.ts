@@ -29,11 +29,11 @@ export const consoleMessages = {
   noFile: () => 'the console has no such page or file',
   nothingToClear: () => 'there was no override of this key, so nothing was changed',
   unknownLimit: () => 'names no limit of this app',
-  countsPerRoute: () => 'counts each route for itself, so its keys cannot be told from here',
+  countsPerRoute: () => 'counts each route separately, so its keys are not known here',
   notOfLimit: (wants: string) => `is none that this limit counts by, wants ${wants}`,
   countedByNone: (wants: readonly string[]) => `is counted by no limit, wants ${wants.join(', or ')}`,
   wantsPath: (levels: readonly { readonly name: string }[]) =>
-    `names nobody of this limit, wants the keys of ${levels.map(({ name }) => `'${name}'`).join(', ')} with slashes between them: ` +
+    `is not a key of this limit, wants the keys of ${levels.map(({ name }) => `'${name}'`).join(', ')} with slashes between them: ` +
     levels.map(() => '…').join('/'),
   unchangeableLimit: () =>
     "cannot be changed while the app runs, wants a limit of 'define' or 'forFeature', or one of the module's with a 'name'",

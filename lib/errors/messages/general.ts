@@ -38,7 +38,7 @@ export const messages = {
     `${location}: option '${option}' is of no use here, wants it of a limit of 'define', forFeature or a policy: only those are found by ` +
     'name by code that reads or adds units',
   noNamespace: (location: string) =>
-    `${location}: nothing that stays the same over builds tells its counters from those of others, wants ` +
+    `${location}: its counters have no name that stays the same across builds, wants ` +
     "@RateLimit.namespace('<a name of its own>')",
   namespaceTwice: (location: string, namespace: string) =>
     `${location}: the namespace ${show(namespace)} is that of another place, too, wants @RateLimit.namespace with a name of its own`,
@@ -76,7 +76,7 @@ export const messages = {
   noAnswer: (location: string) =>
     `${location}: the function gave undefined, wants a limit, a name, several of these, or null for none on purpose`,
   noInterceptor: (location: string) =>
-    `${location}: its limits go on after the guards, and Nest was told of its class too late for that; wants a class among the ` +
+    `${location}: it has limits that are checked after the guards, but Nest learnt of its class too late; wants a class among the ` +
     "'controllers' or 'providers' of a module, as itself or with useClass",
   lostMethod: (location: string) =>
     `${location}: a decorator above it put another function in place of the method, and nothing would check its limits; wants ` +
@@ -121,18 +121,18 @@ export const messages = {
     "meant, say so by onMissingKey: 'ip'" +
     (phase === 'guard' ? "; if the key is what a guard of the route finds, add phase: 'authenticated'" : ''),
   foundUserLater: (name: string, route: string, option: string) =>
-    `limit '${name}' on ${route}: its '${option}' found nothing in phase 'guard', and the guards found a user behind it, so ` +
+    `limit '${name}' on ${route}: its '${option}' found nothing in phase 'guard', and the guards found a user after it, so ` +
     "users of one address count as one; add phase: 'authenticated'",
   noReader: (name: string, transport: unknown) =>
-    `limit '${name}': no reader reads calls of the transport ${show(transport)}, so nobody knows whom they count for, and they are ` +
+    `limit '${name}': no reader reads calls of the transport ${show(transport)}, so their key is unknown, and they are ` +
     "refused; add a RequestReader for it to the option 'readers', give the limit a 'key' that is 'global' or a function, or let " +
     "these calls through with onMissingReader: 'skip'",
   skipsUnread: (name: string, transport: unknown) =>
-    `limit '${name}' does not apply to calls of the transport ${show(transport)}: no reader reads them, so nobody knows whom they ` +
-    "count for; add a RequestReader for it to the option 'readers', or give the limit a 'key' that is 'global' or a function",
+    `limit '${name}' does not apply to calls of the transport ${show(transport)}: no reader reads them, so their key is ` +
+    "unknown; add a RequestReader for it to the option 'readers', or give the limit a 'key' that is 'global' or a function",
   uncheckable: () => 'Rate limits cannot be checked here',
   proxyUntrusted: (setting: string) =>
-    'a request came with X-Forwarded-For, which is not believed, so limits by address count who connects: behind a proxy, all ' +
+    'a request came with X-Forwarded-For, which is not trusted, so limits by address count who connects: behind a proxy, all ' +
     `its clients together. Name the proxies to trust with ${setting}. Without a proxy nothing is wrong: any client may send it`,
   noUser: () => 'Authentication is required',
   noKey: (key: string) => `The request has no ${key}`,
@@ -247,8 +247,8 @@ export const messages = {
     (LACKS_A_RIGHT.test(reason) ? ' (what a user of Redis needs: docs/guides/redis-users.md)' : ''),
   noDecisions: (got: unknown, entries: number) =>
     `the store answered ${show(got)} to a check, wants a list of ${entries} decisions`,
-  noReply: (got: unknown) => `the script replied ${show(got)}, which it never says`,
-  wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which it never says there`,
+  noReply: (got: unknown) => `the script replied ${show(got)}, which is unexpected`,
+  wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which is unexpected there`,
   wrongPatch: (location: string, got: unknown, own: readonly string[]) =>
     `${location}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}, candidate`,
   unchangeable: (location: string, option: string, own: readonly string[]) =>
@@ -258,7 +258,7 @@ export const messages = {
   unnamedLimit: (location: string, name: unknown, known: readonly string[]) =>
     `${location}: got the name ${show(name)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'there is none'),
-  notARecord: (got: string) => `it is ${show(got)}, which is no record of an override`,
+  notARecord: (got: string) => `it is ${show(got)}, which is not a record of an override`,
   overrideIgnored: (kind: string, name: string, key: string, reason: string) =>
     key === ''
       ? `the changed ${kind} of limit '${name}' is ignored, and its configured one holds: ${reason}`
@@ -271,9 +271,9 @@ export const messages = {
   overrideKeyWants: (longest: number) =>
     "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at " +
     `most ${longest} characters; leave it out for all identities`,
-  overridesNotWatched: (reason: string) => `changes of rates are not heard of at once, but read every 30 s: ${reason}`,
+  overridesNotWatched: (reason: string) => `changes of rates do not arrive at once, but are read every 30 s: ${reason}`,
   refusalsNotWatched: (reason: string) =>
-    `refusals are not remembered, since other instances cannot be heard when they give units back: ${reason}`,
+    `refusals are not remembered, since other instances cannot report the units that they give back: ${reason}`,
   overridesUnreadable: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
   noQuestion: (location: string, got: unknown) =>
     `${location}: got ${show(got)}, wants { limit, key }, { controller, handler, key }, or the ExecutionContext of a request`,

@@ -15,6 +15,6 @@ export const holdMessages = {
     `the actual costs are ${show(got)}, wants a list of ${limits}, one for each limit`,
   wrongAmount: (currency: string, got: unknown) =>
     `the amount in ${currency} is ${show(got)}, wants a decimal number >= 0 with at most six digits behind the point, such as '0.12', ` +
-    'of at most 9007199254.740991; as text where a number does not tell it exactly',
+    'of at most 9007199254.740991; as text if a number cannot express it exactly',
   wrongCurrency: (got: unknown) => `the currency is ${show(got)}, wants an ISO 4217 code such as 'USD'`,
 } as const;

@@ -18,5 +18,5 @@ export const outboundMessages = {
   settleFailed: (location: string, limit: string) =>
     `${location}: the function 'settle' failed, so limit '${limit}' stays charged as before`,
   longRefusal: () => 'the rest of a refusal is not read, since the request is sent again',
-  learningFailed: () => 'what an upstream said of its limits could not be learnt',
+  learningFailed: () => 'the limits that an upstream reported could not be learnt',
 } as const;

@@ -34,5 +34,5 @@ export const planMessages = {
   noAnchorHere: (location: string, limit: string) =>
     `${location}: limit '${limit}' has an anchor by request, wants a fixed one: nothing says here where its windows begin`,
   notAnchored: (limit: string) =>
-    `limit '${limit}' got an anchor, wants none: its option 'anchor' is no function of the request`,
+    `limit '${limit}' got an anchor, wants none: its option 'anchor' is not a function of the request`,
 } as const;
