@@ -198,15 +198,15 @@ describe('top keys', () => {
     counts.seen(long, 0);
     counts.seen(long, 0);
     counts.seen('\rodd', 0);
-    const names = counts.told().refused.frequent.map(({ key }) => namesOf(key));
+    const names = counts.published().refused.frequent.map(({ key }) => namesOf(key));
     expect(names).toEqual([{ id: hashOf(long) }, { id: hashOf('\rodd') }]);
     for (let index = 0; index < 100_000; index++) counts.seen(`user:${index}`, 1);
-    expect(counts.told().used.frequent).toHaveLength(50);
+    expect(counts.published().used.frequent).toHaveLength(50);
   });
 
   it('forget after one to two periods', () => {
     const counts = new TopKeyCounts(0);
-    const keys = () => counts.told().refused.frequent.map(({ key, count }) => [key, count]);
+    const keys = () => counts.published().refused.frequent.map(({ key, count }) => [key, count]);
     counts.seen('anna', 0);
     counts.turn(300_000);
     counts.seen('anna', 0);
@@ -230,7 +230,7 @@ describe('top keys', () => {
     let now = 0;
     const limits = new WatchedLimits(label, false, true, () => now);
     const api = limitOf('api');
-    const told = () => limits.told().map(([name, , , , used]) => [name, used.map(([, count]) => count)]);
+    const told = () => limits.published().map(([name, , , , used]) => [name, used.map(([, count]) => count)]);
     tell(limits.tally, [api, {}]);
     limits.watch('api', 1000);
     tell(limits.tally, [api, {}]);
@@ -248,10 +248,10 @@ describe('top keys', () => {
   it('are of a bounded number of limits', () => {
     const limits = new WatchedLimits(label, true, false, () => 0);
     for (let index = 0; index < 200; index++) tell(limits.tally, [limitOf(`limit-${index}`), {}]);
-    expect(limits.told()).toHaveLength(50);
+    expect(limits.published()).toHaveLength(50);
     const watched = new WatchedLimits(label, false, false, () => 0);
     for (let index = 0; index < 200; index++) watched.watch(`limit-${index}`, 1000);
     watched.turn();
-    expect(watched.told().length).toBeLessThanOrEqual(50);
+    expect(watched.published().length).toBeLessThanOrEqual(50);
   });
 });

@@ -25,7 +25,7 @@ export class LiveFeed {
   private readonly viewers = new Set<Viewer>();
   private timer: NodeJS.Timeout | undefined;
   /** Whether viewers are being sent data. */
-  private isTelling = false;
+  private isPublishing = false;
   private isClosed = false;
 
   constructor(
@@ -74,8 +74,8 @@ export class LiveFeed {
     }
     response.write('retry: 2000\n\n');
     this.viewers.add(viewer);
-    if (this.timer === undefined && !this.isTelling) void this.tell();
-    else void this.tellAll([viewer]);
+    if (this.timer === undefined && !this.isPublishing) void this.publish();
+    else void this.publishTo([viewer]);
   }
 
   /** Ends all responses. */
@@ -89,18 +89,18 @@ export class LiveFeed {
   private arm(): void {
     const toSecond = 1000 - (this.now() % 1000);
     const wait = toSecond + LAG_MS > 1000 + LAG_MS / 2 ? toSecond + LAG_MS - 1000 : toSecond + LAG_MS;
-    this.timer = setTimeout(() => void this.tell(), wait).unref();
+    this.timer = setTimeout(() => void this.publish(), wait).unref();
   }
 
-  private async tell(): Promise<void> {
+  private async publish(): Promise<void> {
     this.timer = undefined;
-    this.isTelling = true;
-    await this.tellAll([...this.viewers]);
-    this.isTelling = false;
+    this.isPublishing = true;
+    await this.publishTo([...this.viewers]);
+    this.isPublishing = false;
     if (this.viewers.size > 0 && !this.isClosed) this.arm();
   }
 
-  private async tellAll(viewers: readonly Viewer[]): Promise<void> {
+  private async publishTo(viewers: readonly Viewer[]): Promise<void> {
     try {
       const tick = await this.tick();
       const labels = new Set(viewers.flatMap(({ top }) => top ?? []));

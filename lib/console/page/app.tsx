@@ -40,14 +40,14 @@ export function App(): JSX.Element {
   const watched = now.view === 'limit' && about?.limits.some(({ name }) => name === now.limit) ? now.limit : undefined;
 
   useEffect(() => listen(watched), [watched]);
-  // What the app tells of itself may be new when it comes back.
+  // The session may have changed while the connection was lost.
   useEffect(() => void loadSession(), [epoch]);
   useEffect(() => {
     if (state === 'live' && !about) void loadSession();
   }, [state]);
   useEffect(() => {
     document.title = `${now.limit ?? TITLES[now.view]} – rate limits`;
-    // Another view begins at its heading, for the keyboard and for readers of the screen.
+    // Moves the focus to the heading of a new view, for keyboards and screen readers.
     if (!first.current) {
       window.scrollTo(0, 0);
       document.querySelector<HTMLElement>('main h1')?.focus();

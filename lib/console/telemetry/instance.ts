@@ -4,7 +4,7 @@ import { VERSION } from '../../telemetry/version.js';
 import type { AdaptiveNow, InstanceInfo } from '../api.js';
 
 /** What an instance publishes about itself. */
-export type TellingInstance = Omit<InstanceInfo, 'self'>;
+export type PublishedInstance = Omit<InstanceInfo, 'self'>;
 
 /** The constant facts about this instance. Its id is unique, even if processes in several containers have equal process ids. */
 export function thisInstance() {
@@ -12,17 +12,17 @@ export function thisInstance() {
 }
 
 /** Reads what an instance has published; `undefined` if it is malformed. */
-export function readInstance(text: unknown): TellingInstance | undefined {
+export function readInstance(text: unknown): PublishedInstance | undefined {
   try {
-    const told = JSON.parse(String(text)) as Record<string, unknown>;
-    const { id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } = told;
+    const published = JSON.parse(String(text)) as Record<string, unknown>;
+    const { id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } = published;
     const isText = [id, version, host].every((each) => typeof each === 'string');
     const isNumber = [pid, startedAt, clockOffsetMs, lastSeenAt].every((each) => Number.isFinite(each));
     const isCircuit = circuit === 'closed' || circuit === 'open' || circuit === 'none';
     if (!isText || !isNumber || !isCircuit) return undefined;
-    const adaptive = readAdaptive(told['adaptive']);
+    const adaptive = readAdaptive(published['adaptive']);
     return {
-      ...({ id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } as TellingInstance),
+      ...({ id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } as PublishedInstance),
       ...(adaptive && { adaptive }),
     };
   } catch {
@@ -30,9 +30,9 @@ export function readInstance(text: unknown): TellingInstance | undefined {
   }
 }
 
-function readAdaptive(told: unknown): Record<string, AdaptiveNow> | undefined {
-  if (typeof told !== 'object' || told === null) return undefined;
-  const known = Object.entries(told as Record<string, Partial<AdaptiveNow> | null>).flatMap(([label, now]) => {
+function readAdaptive(published: unknown): Record<string, AdaptiveNow> | undefined {
+  if (typeof published !== 'object' || published === null) return undefined;
+  const known = Object.entries(published as Record<string, Partial<AdaptiveNow> | null>).flatMap(([label, now]) => {
     const { limit = NaN, inFlight = NaN } = now ?? {};
     return [limit, inFlight].every((each) => Number.isSafeInteger(each) && each >= 0)
       ? [[label, { limit, inFlight }]]

@@ -3,7 +3,7 @@ import { reasonOf } from '../../util/reason-of.js';
 import type { InstanceInfo } from '../api.js';
 import type { ConsoleClock } from './console-clock.js';
 import { type Command, type ConsoleRedis, timeOf } from './console-redis.js';
-import { thisInstance, type TellingInstance } from './instance.js';
+import { thisInstance, type PublishedInstance } from './instance.js';
 import { type OldStep, RESOLUTIONS, type SentStep, Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
@@ -59,7 +59,7 @@ export class Recorder {
   }
 
   /** What this instance publishes about itself. */
-  get told(): TellingInstance {
+  get published(): PublishedInstance {
     const { clock, startedAt } = this;
     const adaptive = this.limits.tally.adaptiveNow(this.look);
     return {
@@ -122,14 +122,14 @@ export class Recorder {
 
   private commands(redis: ConsoleRedis, { steps, old }: { steps: SentStep[]; old: OldStep[] }): Command[] {
     const { keys } = redis;
-    const { told } = this;
-    const { id, lastSeenAt } = told;
+    const { published } = this;
+    const { id, lastSeenAt } = published;
     const commands: Command[] = [
       ['time'],
       ['zrange', keys.watched, 0, -1, 'WITHSCORES'],
       ['zadd', keys.seen, lastSeenAt, id],
       ['expire', keys.seen, (2 * DAY_MS) / 1000],
-      ['set', keys.instance(id), JSON.stringify(told), 'EX', ALIVE_SECONDS],
+      ['set', keys.instance(id), JSON.stringify(published), 'EX', ALIVE_SECONDS],
     ];
     // With a wrong clock it would remove all other instances.
     if (this.clock.isLearnt) commands.push(['zremrangebyscore', keys.seen, '-inf', lastSeenAt - DAY_MS]);
@@ -141,7 +141,7 @@ export class Recorder {
       if (gone.length > 0) commands.push(['hdel', key, ...gone]);
     }
     if (this.limits.isCounting) {
-      commands.push(['set', keys.top(id), JSON.stringify(this.limits.told()), 'EX', TOP_SECONDS]);
+      commands.push(['set', keys.top(id), JSON.stringify(this.limits.published()), 'EX', TOP_SECONDS]);
     }
     return commands;
   }

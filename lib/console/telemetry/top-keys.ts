@@ -4,7 +4,7 @@ import { type Frequent, mergeFrequent, SpaceSaving, type Summary } from './space
 /** The keys of a limit to count at the same time, in each of its two lists. */
 const COUNTED = 256;
 /** The keys that each instance publishes. */
-const TOLD = 50;
+const PUBLISHED = 50;
 /** Counts cover the last one to two periods of this length. */
 const PERIOD_MS = 300_000;
 
@@ -18,7 +18,7 @@ export function namesOf(key: string): { id: string; identity?: string } {
 }
 
 /** One published list of keys. */
-export interface ToldKeys {
+export interface PublishedKeys {
   readonly refused: Summary;
   readonly used: Summary;
   /** In milliseconds since the epoch. */
@@ -51,22 +51,22 @@ export class TopKeyCounts {
   }
 
   /** The counts of this period and the one before. */
-  told(): ToldKeys {
+  published(): PublishedKeys {
     const { before } = this;
     return {
-      refused: told([this.refused, before?.refused]),
-      used: told([this.used, before?.used]),
+      refused: summarize([this.refused, before?.refused]),
+      used: summarize([this.used, before?.used]),
       since: before?.since ?? this.since,
     };
   }
 }
 
 /** The first keys, and the upper bound of all others. */
-function told(sketches: readonly (SpaceSaving | undefined)[]): Summary {
+function summarize(sketches: readonly (SpaceSaving | undefined)[]): Summary {
   const summaries = sketches
     .flatMap((each) => each ?? [])
     .map((each) => ({ frequent: each.frequent(), floor: each.floor }));
   const all: Frequent[] = mergeFrequent(summaries, Infinity);
   const floor = summaries.reduce((sum, each) => sum + each.floor, 0);
-  return { frequent: all.slice(0, TOLD), floor: Math.max(floor, all[TOLD]?.count ?? 0) };
+  return { frequent: all.slice(0, PUBLISHED), floor: Math.max(floor, all[PUBLISHED]?.count ?? 0) };
 }

@@ -1,21 +1,21 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { Tally } from './tally.js';
-import { namesOf, type ToldKeys, TopKeyCounts } from './top-keys.js';
+import { namesOf, type PublishedKeys, TopKeyCounts } from './top-keys.js';
 import type { Frequent, Summary } from './space-saving.js';
 
 /** The most limits whose keys are counted at the same time. */
 const MOST_WATCHED = 50;
 
 /** A key as instances publish it: hash, count, error, and the identity if it may be shown. */
-type ToldKey = readonly [id: string, count: number, error: number, identity?: string];
+type PublishedKey = readonly [id: string, count: number, error: number, identity?: string];
 
 /** What an instance publishes about the keys of its limits. */
-export type ToldLimits = readonly (readonly [
+export type PublishedLimits = readonly (readonly [
   label: string,
   since: number,
-  refused: readonly ToldKey[],
+  refused: readonly PublishedKey[],
   refusedFloor: number,
-  used: readonly ToldKey[],
+  used: readonly PublishedKey[],
   usedFloor: number,
 ])[];
 
@@ -64,14 +64,14 @@ export class WatchedLimits {
   }
 
   /** What is published to the other instances. */
-  told(): ToldLimits {
+  published(): PublishedLimits {
     return [...this.counts].map(([label, counts]) => {
-      const { refused, used, since } = counts.told();
+      const { refused, used, since } = counts.published();
       return [label, since, this.named(refused), refused.floor, this.named(used), used.floor];
     });
   }
 
-  private named({ frequent }: Summary): ToldKey[] {
+  private named({ frequent }: Summary): PublishedKey[] {
     return frequent.map(({ key, count, error }) => {
       const { id, identity } = namesOf(key);
       return identity !== undefined && this.isPlain ? [id, count, error, identity] : [id, count, error];
@@ -88,9 +88,9 @@ export class WatchedLimits {
 }
 
 /** Merges what instances have published about one limit, with any identities. */
-export function readTold(told: readonly ToldLimits[], label: string) {
+export function mergePublished(published: readonly PublishedLimits[], label: string) {
   const identities = new Map<string, string>();
-  const read = (keys: readonly ToldKey[]): Frequent[] =>
+  const read = (keys: readonly PublishedKey[]): Frequent[] =>
     keys.map(([id, count, error, identity]) => {
       if (identity !== undefined) identities.set(id, identity);
       return { key: id, count, error };
@@ -98,7 +98,7 @@ export function readTold(told: readonly ToldLimits[], label: string) {
   const refused: Summary[] = [];
   const used: Summary[] = [];
   let since: number | null = null;
-  for (const limits of told) {
+  for (const limits of published) {
     for (const [name, begun, refusedKeys, refusedFloor, usedKeys, usedFloor] of limits) {
       if (name !== label) continue;
       refused.push({ frequent: read(refusedKeys), floor: refusedFloor });
@@ -109,4 +109,4 @@ export function readTold(told: readonly ToldLimits[], label: string) {
   return { refused, used, since, identities };
 }
 
-export type { ToldKeys };
+export type { PublishedKeys };

@@ -26,7 +26,7 @@ export class Instances {
 
   /** This instance, as it is listed. */
   get self(): InstanceInfo {
-    return { ...this.recorder.told, self: true };
+    return { ...this.recorder.published, self: true };
   }
 
   /**

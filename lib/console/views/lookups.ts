@@ -77,8 +77,8 @@ export class Lookups {
     };
   }
 
-  private state(told: ExplainedLimit): Omit<LimitState, 'limit' | 'explanation'> {
-    const { quota, state, decision, mode, rate, list, share } = told;
+  private state(explained: ExplainedLimit): Omit<LimitState, 'limit' | 'explanation'> {
+    const { quota, state, decision, mode, rate, list, share } = explained;
     const blockedForMs = state?.blockedForMs ?? 0;
     return {
       algo: rate.options.algo,

@@ -65,12 +65,12 @@ export class RedisHealth {
     this.lookedAt = performance.now();
     const nodes = (isCluster(client) ? client.nodes('master') : [client]) as Node[];
     try {
-      const told = await withDeadline(Promise.all(nodes.map((node) => this.askNode(node))), 2 * this.timeoutMs);
+      const health = await withDeadline(Promise.all(nodes.map((node) => this.askNode(node))), 2 * this.timeoutMs);
       this.known = {
-        version: told[0]?.version ?? null,
-        used: sum(told.map(({ used }) => used)),
-        max: sum(told.map(({ max }) => max)),
-        ours: sum(told.map(({ ours }) => ours)),
+        version: health[0]?.version ?? null,
+        used: sum(health.map(({ used }) => used)),
+        max: sum(health.map(({ max }) => max)),
+        ours: sum(health.map(({ ours }) => ours)),
       };
     } catch {
       // The last known values are still roughly right.

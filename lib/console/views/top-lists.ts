@@ -4,7 +4,7 @@ import type { TopKey, TopKeys } from '../api.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';
 import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
 import { type Frequent, mergeFrequent, type Summary } from '../telemetry/space-saving.js';
-import { readTold, type ToldLimits, type WatchedLimits } from '../telemetry/watched-limits.js';
+import { mergePublished, type PublishedLimits, type WatchedLimits } from '../telemetry/watched-limits.js';
 import type { Instances } from './instances.js';
 
 /** Keys of each list. */
@@ -29,8 +29,8 @@ export class TopLists {
   async of(label: string): Promise<TopKeys> {
     const now = this.clock.now();
     this.limits.watch(label, now + WATCH_MS);
-    const { told: others, problem } = await this.others(label, now);
-    const { refused, used, since, identities } = readTold([this.limits.told(), ...others], label);
+    const { published: others, problem } = await this.others(label, now);
+    const { refused, used, since, identities } = mergePublished([this.limits.published(), ...others], label);
     const listed = (summaries: readonly Summary[]) =>
       mergeFrequent(summaries, SHOWN).map((key) => this.shown(key, identities));
     return {
@@ -42,9 +42,9 @@ export class TopLists {
     };
   }
 
-  private async others(label: string, now: number): Promise<{ told: ToldLimits[]; problem?: string }> {
+  private async others(label: string, now: number): Promise<{ published: PublishedLimits[]; problem?: string }> {
     const { redis } = this;
-    if (redis === undefined) return { told: [] };
+    if (redis === undefined) return { published: [] };
     const { watched } = redis.keys;
     try {
       const commands: Command[] = [
@@ -53,14 +53,14 @@ export class TopLists {
         ['expire', watched, WATCH_MS / 1000],
       ];
       await redis.run(commands);
-      const told: ToldLimits[] = [];
+      const published: PublishedLimits[] = [];
       for await (const { reply } of this.instances.others(HEARD_MS, VALUES, (id, { keys }) => ['get', keys.top(id)])) {
-        told.push(...(readLimits(reply) ?? []));
+        published.push(...(readLimits(reply) ?? []));
       }
-      return { told };
+      return { published };
     } catch (error) {
       // Part of the instances would look like all of them.
-      return { told: [], problem: consoleMessages.unreachable(reasonOf(error)) };
+      return { published: [], problem: consoleMessages.unreachable(reasonOf(error)) };
     }
   }
 
@@ -71,10 +71,10 @@ export class TopLists {
 }
 
 /** Reads what another instance wrote; `undefined` if it is malformed, such as that of another release. */
-function readLimits(reply: unknown): [ToldLimits] | undefined {
+function readLimits(reply: unknown): [PublishedLimits] | undefined {
   try {
-    const told = JSON.parse(String(reply)) as unknown;
-    return Array.isArray(told) && told.every(isLimit) ? [told as ToldLimits] : undefined;
+    const published = JSON.parse(String(reply)) as unknown;
+    return Array.isArray(published) && published.every(isLimit) ? [published as PublishedLimits] : undefined;
   } catch {
     return undefined;
   }

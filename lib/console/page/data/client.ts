@@ -1,16 +1,16 @@
 import type { FieldError, Problem } from '../../api.js';
 
-/** Where the console lies. The page's own address need not end in a slash. */
+/** The base URL of the console. The page's own address need not end in a slash. */
 const BASE = new URL(
   document.querySelector<HTMLMetaElement>('meta[name="console-base"]')?.content || './',
   document.baseURI,
 );
 
-/** A request that the server did not do. */
+/** A request that failed. */
 export class RequestError extends Error {
   constructor(
     message: string,
-    /** The status of the answer; 0 if none came. */
+    /** The status of the response; 0 if there was none. */
     readonly status: number,
     readonly fields: readonly FieldError[] = [],
   ) {
@@ -18,7 +18,7 @@ export class RequestError extends Error {
   }
 }
 
-/** The address of something below the console's. */
+/** The URL of a path below the console's. */
 export function urlOf(path: string): string {
   return new URL(path, BASE).href;
 }
@@ -31,7 +31,7 @@ export async function post<T>(path: string, body: object): Promise<T> {
   const headers = {
     accept: 'application/json',
     'content-type': 'application/json',
-    // No form can send it.
+    // Forms cannot send it.
     'x-rate-limit-console': '1',
   };
   return answerOf<T>(await ask(path, { method: 'POST', headers, body: JSON.stringify(body) }));

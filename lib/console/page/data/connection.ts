@@ -1,13 +1,13 @@
 import { Store } from './store.js';
 
-/** How the page and the app are connected. */
+/** The connection between the page and the app. */
 export interface Connection {
   readonly state: 'connecting' | 'live' | 'paused' | 'lost' | 'denied';
-  /** While it is lost: whether the app answers other requests than that for live numbers. */
+  /** While it is lost: whether the app still answers other requests. */
   readonly answers?: boolean;
-  /** Counts how often it was connected anew: what was loaded before may be old then. */
+  /** Increases with each reconnect: what was loaded before may be outdated then. */
   readonly epoch: number;
-  /** What the app says is wrong, such as a Redis that does not answer. */
+  /** A problem that the app reports, such as that Redis does not answer. */
   readonly problem?: string;
 }
 

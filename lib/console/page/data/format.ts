@@ -10,7 +10,7 @@ export function whole(value: number): string {
   return WHOLE.format(value);
 }
 
-/** A number a second: one digit after the point while it is small. */
+/** A rate per second, with one decimal while it is small. */
 export function perSecond(value: number): string {
   if (value === 0) return '0';
   if (value < 0.1) return '<\u202f0.1';
@@ -22,7 +22,7 @@ export function percent(part: number, all: number): string {
   if (all === 0 || part === 0) return '0%';
   const share = (100 * part) / all;
   if (share < 0.1) return '<\u202f0.1%';
-  // What is not all of it is not shown as all of it.
+  // Anything less than all is never shown as 100 %.
   return `${(share < 99.95 || part >= all ? share : 99.9).toFixed(share < 10 || share > 99 ? 1 : 0).replace(/\.0$/, '')}%`;
 }
 
@@ -74,7 +74,7 @@ export function clock(at: number): string {
   return CLOCK.format(at);
 }
 
-/** Date and time, of this browser's zone. */
+/** Date and time in this browser's time zone. */
 export function moment(at: number): string {
   return MOMENT.format(at);
 }

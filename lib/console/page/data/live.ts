@@ -5,16 +5,16 @@ import { skew } from './now.js';
 import { merged, totalsOf } from './series.js';
 import { Store } from './store.js';
 
-/** The last five minutes, and what else the app tells each second. */
+/** The last five minutes, and whatever else the app sends each second. */
 export interface Live extends Omit<Overview, 'range'> {
-  /** Of the limit that is watched. */
+  /** The top keys of the watched limit. */
   readonly top?: TopKeys;
 }
 
 const LENGTH = 300;
-/** The server says something each second. */
+/** The server sends something each second. */
 const SILENCE_MS = 8_000;
-/** How long a page may be hidden and still listen. */
+/** How long a hidden page keeps listening. */
 const REST_MS = 60_000;
 const RETRY_MS = [500, 1_000, 2_000, 4_000, 5_000];
 
@@ -27,7 +27,7 @@ let timer = 0;
 let paused = false;
 let hidden = 0;
 
-/** Begins to listen. Top keys come for the limit that is watched. */
+/** Starts listening. Top keys come for the watched limit. */
 export function listen(limit?: string): void {
   watched = limit;
   if (!paused) connect();
@@ -61,11 +61,11 @@ function connect(): void {
     expectWords();
     hear(JSON.parse(event.data) as Tick);
   });
-  // Some answers end an event source for good, so it is always made anew here.
+  // Some responses end an event source for good, so it is always recreated here.
   opened.addEventListener('error', () => lose());
 }
 
-/** A page that nobody sees takes no place among those that look. */
+/** A hidden page gives up its place among the viewers. */
 function rest(): void {
   window.clearTimeout(hidden);
   if (document.hidden) {
@@ -79,7 +79,7 @@ function rest(): void {
 
 document.addEventListener('visibilitychange', rest);
 
-/** What is silent for long is as good as closed, even if nobody closed it. */
+/** A connection that is silent for long counts as closed. */
 function expectWords(): void {
   window.clearTimeout(timer);
   timer = window.setTimeout(() => lose(), SILENCE_MS);
@@ -92,7 +92,7 @@ function lose(answers = connection.value.answers === true): void {
   timer = window.setTimeout(() => void knock(), wait);
 }
 
-/** An event source does not tell why it was refused: an ordinary request does. */
+/** Finds out with an ordinary request why the event source was refused, which it does not report. */
 async function knock(): Promise<void> {
   try {
     await get('api/session');
@@ -111,7 +111,7 @@ function hear(tick: Tick): void {
   retries = 0;
   const { state, epoch } = connection.value;
   const { problem } = tick;
-  // What came in between is missing in the series, and so is what others did while Redis was gone: all of it is loaded again.
+  // Reloads everything: the series lacks what came in between, and what others did while Redis was down.
   if (state !== 'live' || live.value === undefined || problem !== connection.value.problem) void load();
   if (state !== 'live' || problem !== connection.value.problem) {
     connection.value = {
@@ -133,7 +133,7 @@ async function load(): Promise<void> {
     const { range: _range, ...overview } = await get<Overview>('api/overview?range=5m');
     live.value = { ...overview, totals: totals(overview.series) };
   } catch {
-    // The next tick asks again as long as there is nothing.
+    // The next tick tries again while there is no data.
   }
 }
 

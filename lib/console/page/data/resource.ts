@@ -5,12 +5,12 @@ import { useStore } from './store.js';
 
 export interface Resource<T> {
   readonly data: T | undefined;
-  /** Why it could not be loaded the last time. */
+  /** Why it could not be loaded last time. */
   readonly error: string | undefined;
   reload: () => void;
 }
 
-/** What a path answers. It is loaded again every `everyMs`, if given, and when the connection comes back. */
+/** The response of a path. It is reloaded every `everyMs`, if given, and after a reconnect. */
 export function useResource<T>(path: string | undefined, everyMs?: number): Resource<T> {
   const [state, setState] = useState<{ path?: string; data?: T; error?: string }>({});
   const { epoch } = useStore(connection);
@@ -19,7 +19,7 @@ export function useResource<T>(path: string | undefined, everyMs?: number): Reso
   const reload = useCallback(() => {
     if (path === undefined) return;
     const turn = ++asked.current;
-    // An answer that a newer request has overtaken is of no use.
+    // Ignores a response that a newer request has overtaken.
     const settle = (next: { data?: T; error?: string }) => {
       if (turn !== asked.current) return;
       setState((last) => ({

@@ -3,7 +3,7 @@ import { Store } from './store.js';
 export const VIEWS = ['overview', 'limit', 'lookup', 'rates', 'lists', 'changes'] as const;
 export type View = (typeof VIEWS)[number];
 
-/** What the page shows. It stands in the address after the `#`; identities never do. */
+/** What the page shows. It is in the address after the `#`; identities never are. */
 export interface Route {
   readonly view: View;
   /** A limit's name. */

@@ -1,15 +1,15 @@
 import type { LimitSeries, LimitTotals, Series, StoreSeries } from '../../api.js';
 
-/** What is told of a limit, whose name may be that of something that all objects have. */
-export function ofLimit<T>(told: Readonly<Record<string, T>>, name: string): T | undefined {
-  return Object.hasOwn(told, name) ? told[name] : undefined;
+/** The entry of a limit, whose name may be that of a property that all objects have. */
+export function ofLimit<T>(byLimit: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(byLimit, name) ? byLimit[name] : undefined;
 }
 
 const LIMIT_FIELDS = ['allowed', 'refused', 'shadowRefused', 'near', 'candidateRefused', 'candidateAsked'] as const;
 const STORE_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 const STORE_TIMES = ['p50', 'p99'] as const;
 
-/** A series with newer steps put in: they replace those of the same time. At most `length` steps are kept. */
+/** Merges newer steps into a series; they replace those of the same time. Keeps at most `length` steps. */
 export function merged(series: Series, newer: Series, stepMs: number, length: number): Series {
   const first = newer.times[0];
   if (first === undefined) return series;
@@ -58,7 +58,7 @@ export function totalsOf(series: LimitSeries): LimitTotals {
   return Object.fromEntries(LIMIT_FIELDS.map((field) => [field, sum(series[field])])) as unknown as LimitTotals;
 }
 
-/** One list with the sums of a field over all limits. */
+/** The sums of a field over all limits. */
 export function summed(series: Series, field: keyof LimitSeries, name?: string): number[] {
   const lists = (name === undefined ? Object.values(series.limits) : [ofLimit(series.limits, name)]).map(
     (limit) => limit?.[field],
@@ -70,13 +70,13 @@ export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** The mean of the last steps: what "now" is, without the unrest of one second. */
+/** The mean of the last steps: shown as "now", since single seconds vary. */
 export function lately(values: readonly number[], steps: number): number {
   const last = values.slice(-steps);
   return last.length === 0 ? 0 : sum(last) / last.length;
 }
 
-/** The last value that is known. */
+/** The last known value. */
 export function lastKnown(values: readonly (number | null)[]): number | null {
   return values.findLast((value) => value !== null) ?? null;
 }

@@ -4,14 +4,14 @@ import { Store } from './store.js';
 
 export interface SessionState {
   readonly session?: Session;
-  /** Whether this user may change things. */
+  /** Whether this user may make changes. */
   readonly canWrite: boolean;
   readonly error?: string;
 }
 
 export const session = new Store<SessionState>({ canWrite: false });
 
-/** Loads what the console knows of itself. Rates and modes of limits are in it, so it is loaded again after changes. */
+/** Loads the session. It includes rates and modes of limits, so it is reloaded after changes. */
 export async function loadSession(): Promise<void> {
   try {
     const loaded = await get<Session>('api/session');

@@ -1,6 +1,6 @@
 import { useEffect, useReducer } from 'preact/hooks';
 
-/** A value that views show, and that changes. */
+/** A value that views show and that can change. */
 export class Store<T> {
   #value: T;
   readonly #listeners = new Set<() => void>();
@@ -25,13 +25,13 @@ export class Store<T> {
   }
 }
 
-/** The value of a store. The component is drawn again when it changes. */
+/** The value of a store. The component is rendered again when it changes. */
 export function useStore<T>(store: Store<T>): T {
   const [, draw] = useReducer<number, void>((count) => count + 1, 0);
   useEffect(() => {
     const seen = store.value;
     const end = store.listen(() => draw());
-    // It may have changed between the drawing and now.
+    // It may have changed since the component was rendered.
     if (!Object.is(seen, store.value)) draw();
     return end;
   }, [store]);

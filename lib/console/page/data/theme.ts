@@ -5,10 +5,10 @@ export type Theme = (typeof THEMES)[number];
 
 const KEY = 'rate-limit-console-theme';
 
-/** The theme that was chosen. Charts are drawn anew when it changes. */
+/** The chosen theme. Charts are redrawn when it changes. */
 export const theme = new Store<Theme>(read());
 
-/** Counts the changes of colours: by the switch, and by the system. */
+/** Counts changes of the colours, by the switch or by the system. */
 export const colours = new Store(0);
 
 export function choose(next: Theme): void {
@@ -16,7 +16,7 @@ export function choose(next: Theme): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // A browser that keeps nothing shows it until the page is left.
+    // Without storage, the theme lasts until the page is left.
   }
   apply();
 }
@@ -27,7 +27,7 @@ export function apply(): void {
   colours.value++;
 }
 
-/** A colour of the tokens, as a canvas understands it. */
+/** The value of a colour token, as a canvas needs it. */
 export function colour(token: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(${token})`;

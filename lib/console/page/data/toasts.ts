@@ -11,7 +11,7 @@ let count = 0;
 
 export const toasts = new Store<readonly Toast[]>([]);
 
-/** Says what was done. Warnings stay until they are closed. */
+/** Shows what was done. Warnings stay until they are closed. */
 export function say(text: string, kind: Toast['kind'] = 'done'): void {
   const id = ++count;
   toasts.value = [...toasts.value, { id, kind, text }].slice(-3);

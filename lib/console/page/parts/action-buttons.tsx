@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import type { Action } from './dialog.js';
 
-/** What can be done to something, by a button. */
+/** An action that a button offers. */
 export interface Offered {
   /**
-   * Tells it from the others, whatever it is called just now.
+   * Identifies it, whatever its label is at the moment.
    * @default the label
    */
   readonly name?: string;
@@ -15,13 +15,13 @@ export interface Offered {
 }
 
 interface Props {
-  /** What they are for, for those who do not see them. */
+  /** What the buttons are for, for screen readers. */
   readonly title: string;
   readonly offered: readonly Offered[];
   onAct: (action: Action) => void;
 }
 
-/** The foot of a panel, with a button for each thing that can be done. */
+/** The footer of a panel, with a button for each action. */
 export function ActionButtons({ title, offered, onAct }: Props): JSX.Element {
   return (
     <footer>

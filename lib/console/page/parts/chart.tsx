@@ -18,7 +18,7 @@ export interface ChartLine {
 }
 
 interface Props {
-  /** What it shows, for those who do not see it. */
+  /** What it shows, for screen readers. */
   readonly label: string;
   /** In milliseconds since the epoch. */
   readonly times: readonly number[];
@@ -27,7 +27,7 @@ interface Props {
   readonly height: number;
 }
 
-/** Numbers over time. Arrow keys move the cursor, too. */
+/** Numbers over time. Arrow keys also move the cursor. */
 export function Chart({ label, times, lines, format, height }: Props): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const tip = useRef<HTMLDivElement>(null);
@@ -72,7 +72,7 @@ export function Chart({ label, times, lines, format, height }: Props): JSX.Eleme
       chart.destroy();
       plot.current = undefined;
     };
-    // The structure stands for the lines, whose values change all the time.
+    // `structure` stands for the lines, whose values change all the time.
   }, [structure, drawn, height]);
 
   useEffect(() => plot.current?.setData(data), [times, lines]);
@@ -133,7 +133,7 @@ function shown(line: ChartLine, index: number, format: (value: number) => string
   return value === null || value === undefined ? '–' : format(value);
 }
 
-/** Beside the cursor, on the side that has room. */
+/** Places the tip beside the cursor, on the side that has room. */
 function moveTip(tip: HTMLElement, left: number): void {
   const room = (tip.parentElement?.clientWidth ?? 0) - tip.offsetWidth;
   const wanted = left + 14 <= room ? left + 14 : left - tip.offsetWidth - 14;

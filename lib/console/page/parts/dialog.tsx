@@ -3,16 +3,16 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { RequestError } from '../data/client.js';
 import { Field, type FieldSpec } from './field.js';
 
-/** A change that a dialog asks for. */
+/** A change that a dialog makes. */
 export interface Action {
   readonly title: string;
   readonly intro: ComponentChildren;
   readonly fields: readonly FieldSpec[];
   readonly confirm: string;
   readonly danger?: boolean;
-  /** Whether the button that opens the dialog is not there any more when it is done. */
+  /** Whether the button that opens the dialog is gone afterwards. */
   readonly gone?: boolean;
-  /** Does it. What it rejects with is shown: beside the fields that it names, else above the buttons. */
+  /** Makes the change. If it rejects, the errors are shown beside the fields that they name, or above the buttons. */
   run(values: Readonly<Record<string, string>>): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ const REASON: FieldSpec = {
   required: true,
 };
 
-/** Asks for what an action needs, and for its reason. Escape closes it, and the focus goes back to where it was. */
+/** Asks for the fields of an action, and for a reason. Escape closes it, and the focus returns to where it was. */
 export function ActionDialog({ action, onClose }: { action: Action; onClose: () => void }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const opener = useRef<Element | null>(null);
@@ -68,13 +68,13 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: () 
       await action.run(values);
       close(true);
     } catch (error) {
-      const told = error instanceof RequestError ? error.fields : [];
-      const known = told.filter(({ field }) => fields.some(({ name }) => name === field));
-      const unknown = told.filter((one) => !known.includes(one)).map(({ field, message }) => `${field}: ${message}`);
+      const errors = error instanceof RequestError ? error.fields : [];
+      const known = errors.filter(({ field }) => fields.some(({ name }) => name === field));
+      const unknown = errors.filter((one) => !known.includes(one)).map(({ field, message }) => `${field}: ${message}`);
       const text = error instanceof Error ? error.message : String(error);
       fail(
         Object.fromEntries(known.map(({ field, message }) => [field, message])),
-        told.length === 0 ? text : unknown.join(' '),
+        errors.length === 0 ? text : unknown.join(' '),
       );
     } finally {
       setBusy(false);

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useId } from 'preact/hooks';
 import { Icon } from './icons.js';
 
-/** A field of a form. Its name is that of the request's field. */
+/** A field of a form, with the name of the request's field. */
 export interface FieldSpec {
   readonly name: string;
   readonly label: string;
@@ -10,9 +10,9 @@ export interface FieldSpec {
   readonly value?: string;
   readonly placeholder?: string;
   readonly required?: boolean;
-  /** A list to choose from, instead of text. */
+  /** Options to choose from, instead of text. */
   readonly options?: readonly { readonly value: string; readonly label: string }[];
-  /** Values that a press on them fills in. */
+  /** Values that can be filled in with one click. */
   readonly quick?: readonly string[];
 }
 
@@ -23,7 +23,7 @@ interface Props {
   onChange: (value: string) => void;
 }
 
-/** A field with its label, what it wants, and what is wrong with it. */
+/** A field with its label, its hint, and its error. */
 export function Field({ spec, value, error, onChange }: Props): JSX.Element {
   const id = useId();
   const described = [error && `${id}-error`, spec.hint && `${id}-hint`].filter(Boolean).join(' ');

@@ -19,7 +19,7 @@ const LINKS: readonly { view: View; label: string; icon: IconName }[] = [
 const THEME_ICONS: Record<Theme, IconName> = { system: 'system', light: 'sun', dark: 'moon' };
 const THEME_LABELS: Record<Theme, string> = { system: 'Theme of the system', light: 'Light theme', dark: 'Dark theme' };
 
-/** What stands around every view. */
+/** The frame around every view. */
 export function Frame({ route, children }: { route: Route; children: ComponentChildren }): JSX.Element {
   const { session: about, canWrite } = useStore(session);
   return (
@@ -81,11 +81,11 @@ function ThemeChoice(): JSX.Element {
   return <Choice name="theme" legend="Theme" value={useStore(theme)} options={options} onChoose={choose} />;
 }
 
-/** Says that the app or its Redis does not answer, as long as that is so. */
+/** Reports that the app or its Redis does not answer, as long as it lasts. */
 function Banner(): JSX.Element {
   const { state, problem, answers } = useStore(connection);
   const { error, session: about } = useStore(session);
-  const told =
+  const banner =
     state === 'lost'
       ? answers
         ? ['warning', 'Live numbers do not come: perhaps too many look at once. The page tries again by itself.']
@@ -99,10 +99,10 @@ function Banner(): JSX.Element {
             : undefined;
   return (
     <div role="status" aria-live="assertive">
-      {told && (
-        <p class={`banner ${told[0]}`}>
+      {banner && (
+        <p class={`banner ${banner[0]}`}>
           <Icon name="alert" />
-          {told[1]}
+          {banner[1]}
         </p>
       )}
     </div>

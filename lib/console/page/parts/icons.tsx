@@ -40,7 +40,7 @@ export function Icon({ name }: { name: IconName }): JSX.Element {
   );
 }
 
-/** A gate that lets a part of the stream through. */
+/** A gate that lets part of the stream through. */
 export function Logo(): JSX.Element {
   return (
     <svg viewBox="0 0 32 32" aria-hidden="true" focusable="false">

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { ChartLine } from './chart.js';
 
-/** What the lines of a chart are, with their mean and their highest value: also for those who do not see the chart. */
+/** The lines of a chart, with their mean and maximum: also for those who cannot see the chart. */
 export function Legend({
   lines,
   format,

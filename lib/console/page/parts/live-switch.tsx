@@ -13,7 +13,7 @@ const STATES = {
   denied: { tone: 'danger', text: 'Signed out' },
 } as const;
 
-/** Says whether numbers are live, and stops and starts them. */
+/** Shows whether the numbers are live, and stops and starts them. */
 export function LiveSwitch(): JSX.Element {
   const { state } = useStore(connection);
   const { tone, text } = STATES[state];

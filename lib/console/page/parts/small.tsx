@@ -41,7 +41,7 @@ export function Panel({
   aside?: ComponentChildren;
   id: string;
   children: ComponentChildren;
-  /** Without a margin around what is in it: for tables. */
+  /** Without padding around the contents: for tables. */
   bare?: boolean;
 }): JSX.Element {
   return (
@@ -85,7 +85,7 @@ export function Note({ children, danger = false }: { children: ComponentChildren
   );
 }
 
-/** What is shown of data that is not there: that it is loading, or why it could not be loaded. */
+/** Stands in for missing data: it is loading, or could not be loaded, and why. */
 export function Waiting({
   error,
   what,
@@ -115,7 +115,7 @@ export function Waiting({
   );
 }
 
-/** Buttons of which one is chosen. */
+/** Buttons of which one is selected. */
 export function Choice<T extends string>({
   name,
   legend,
@@ -185,7 +185,7 @@ const MODES = {
   off: { tone: 'plain', text: 'off' },
 } as const;
 
-/** The mode of a limit, as its users call it. */
+/** The mode of a limit, in users' words. */
 export function ModeBadge({ mode }: { mode: string }): JSX.Element {
   const known = MODES[mode as keyof typeof MODES] ?? { tone: 'plain', text: mode };
   return <Badge tone={known.tone}>{known.text}</Badge>;

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 
 const POINTS = 60;
 
-/** A small picture of what was allowed, as an area, and refused, as bars in front of it. */
+/** A small chart: allowed requests as an area, and refused ones as bars in front of it. */
 export function Spark({ allowed, refused }: { allowed: readonly number[]; refused: readonly number[] }): JSX.Element {
   const area = gathered(allowed);
   const bars = gathered(refused);
@@ -30,11 +30,11 @@ export function Spark({ allowed, refused }: { allowed: readonly number[]; refuse
   );
 }
 
-/** Sums of neighbours, so that there are at most so many points. */
+/** Sums of adjacent values, to limit the number of points. */
 function gathered(values: readonly number[]): number[] {
   const size = Math.max(1, Math.ceil(values.length / POINTS));
   const sums: number[] = [];
-  // From the end, so that a group keeps its values while newer ones come.
+  // From the end, so that groups keep their values while newer ones come.
   for (let end = values.length; end > 0; end -= size) {
     sums.unshift(values.slice(Math.max(0, end - size), end).reduce((total, value) => total + value, 0));
   }

@@ -32,7 +32,7 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Changes>(`api/changes${query}`, 10_000);
   const { canWrite } = useStore(session);
   const [action, setAction] = useState<Action>();
-  // What could not be read is not empty.
+  // What could not be read is not shown as empty.
   const isRead = data !== undefined && (data.problem === undefined || data.changes.length > 0);
   const done = (): void => {
     reload();
@@ -164,7 +164,7 @@ function Difference({ change: { before, after, rollbackTo, version } }: { change
   );
 }
 
-/** Times as this browser's clock shows them. */
+/** Formats times in this browser's time zone. */
 function withMoments(text: string): string {
   return text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => moment(Date.parse(time)));
 }

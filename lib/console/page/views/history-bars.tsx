@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { HistoryWindow } from '../../api.js';
 import { clock, moment, whole } from '../data/format.js';
 
-/** What past windows used, the oldest first. */
+/** The use of past windows, the oldest first. */
 export function HistoryBars({ windows, quota }: { windows: readonly HistoryWindow[]; quota: number }): JSX.Element {
   const ordered = windows.toSorted((one, other) => one.startsAt - other.startsAt);
   const top = Math.max(1, ...ordered.map(({ used }) => used));

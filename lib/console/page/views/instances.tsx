@@ -4,7 +4,7 @@ import { duration, moment, plural, relative, signedMilliseconds } from '../data/
 import { useNow } from '../data/now.js';
 import { Badge, Panel } from '../parts/small.js';
 
-/** A clock that is so far off is worth a look. */
+/** A clock that is off by more than this is highlighted. */
 const CLOCK_MS = 1_000;
 const SILENT_MS = 5_000;
 

@@ -10,7 +10,7 @@ import { numberOf, patchFields, patchOf } from './patch-fields.js';
 interface Context {
   readonly state: LimitState;
   readonly info: LimitInfo | undefined;
-  /** Its rate, if that can be changed. */
+  /** Its rate, if it can be changed. */
   readonly rate: RateInfo | undefined;
   readonly identity: string;
   readonly blocked: boolean;
@@ -34,7 +34,7 @@ export const EXPIRY: FieldSpec = {
   hint: 'Such as 90s, 15m, 2h or 7d. Empty: until it is cleared.',
 };
 
-/** What can be done to a limit for an identity, each with the dialog that asks for what it needs. */
+/** The actions on a limit for an identity, each with its dialog. */
 export function keyActions(context: Context): Offered[] {
   const { state, info, rate, blocked } = context;
   const offered: (Offered | false)[] = [
@@ -119,9 +119,9 @@ function unitsField({ quota }: LimitState): FieldSpec {
   return { name: 'units', label: 'Units', value: '1', required: true, hint: `A whole number; the quota is ${quota}.` };
 }
 
-interface Told {
+interface Described {
   readonly title: string;
-  /** What follows the identity. */
+  /** The text after the identity. */
   readonly intro: string;
   readonly fields?: readonly FieldSpec[];
   readonly done: string;
@@ -129,31 +129,31 @@ interface Told {
   readonly gone?: boolean;
 }
 
-function action({ state, identity, onChanged }: Context, path: string, told: Told): Action {
+function action({ state, identity, onChanged }: Context, path: string, described: Described): Action {
   const intro: ComponentChildren = (
     <>
       <strong>{identity}</strong>
-      {told.intro} The limit is <strong>{state.limit}</strong>.
+      {described.intro} The limit is <strong>{state.limit}</strong>.
     </>
   );
   return {
-    title: told.title,
+    title: described.title,
     intro,
-    fields: told.fields ?? [],
-    confirm: told.title === 'A rate of its own' ? 'Set the rate' : told.title,
-    ...(told.danger && { danger: true }),
-    ...(told.gone && { gone: true }),
+    fields: described.fields ?? [],
+    confirm: described.title === 'A rate of its own' ? 'Set the rate' : described.title,
+    ...(described.danger && { danger: true }),
+    ...(described.gone && { gone: true }),
     async run({ reason, ...values }) {
       const body = { limit: state.limit, identity, reason, ...bodyOf(values) };
       const answer = await post<KeyChanged>(`api/keys/${path}`, body);
       onChanged(answer.state);
-      say(`${identity} ${told.done} (${state.limit}).`);
+      say(`${identity} ${described.done} (${state.limit}).`);
       if (answer.warning !== undefined) say(answer.warning, 'warning');
     },
   };
 }
 
-/** Members `patch.x` become one object; what is empty is left out. */
+/** Collects members `patch.x` in one object; empty ones are left out. */
 function bodyOf(values: Readonly<Record<string, string>>): object {
   const patch = patchOf(values);
   const rest = Object.entries(values)

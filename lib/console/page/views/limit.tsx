@@ -18,7 +18,7 @@ import type { ViewProps } from './view.js';
 
 /** One limit: what it does, and to whom. */
 export function LimitView({ limit: name = '', session: about }: ViewProps): JSX.Element {
-  // Its rate may change while one looks.
+  // Its rate may change while it is shown.
   useStore(session);
   const limit = limitNamed(name);
   if (!limit) {
@@ -142,7 +142,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
   );
 }
 
-/** What an adaptive limit lets in now: it learns so in each instance by itself. */
+/** What an adaptive limit lets in now; each instance learns that on its own. */
 function AdaptiveTile({ limit, overview }: { limit: LimitInfo; overview: Omit<Overview, 'range'> }): JSX.Element {
   const known = overview.instances.flatMap(({ adaptive }) => adaptive?.[limit.name] ?? []);
   const most = `at most ${whole(limit.quota)} in each`;

@@ -12,7 +12,7 @@ const NONE: LimitTotals = { allowed: 0, refused: 0, shadowRefused: 0, near: 0, c
 
 interface Row {
   readonly name: string;
-  /** What is known of it: nothing of limits that functions and code give. */
+  /** Its facts; `undefined` for limits that functions and code provide. */
   readonly limit: LimitInfo | undefined;
   readonly totals: LimitTotals;
 }
@@ -20,7 +20,7 @@ interface Row {
 const decisions = ({ allowed, refused }: LimitTotals): number => allowed + refused;
 const share = (part: number, all: number): number => (all === 0 ? 0 : part / all);
 
-/** The columns of numbers, and what they are sorted by. */
+/** The numeric columns, by which the table can be sorted. */
 const COLUMNS = {
   allowed: { label: 'Allowed', by: ({ totals }: Row) => totals.allowed },
   refused: { label: 'Refused', by: ({ totals }: Row) => totals.refused },

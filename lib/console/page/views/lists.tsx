@@ -17,7 +17,7 @@ import type { ViewProps } from './view.js';
 
 const SOURCES = { configured: 'by the configuration', policy: 'by the policy', changed: 'here or by code' } as const;
 
-/** Who is exempt from limits, and who is refused whatever they say. */
+/** Who is exempt from limits, and who is always refused. */
 export function ListsView({ session: about }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<ListItems>('api/lists');
   const [more, setMore] = useState<{ after: ListItems; entries: ListItem[]; next: string | undefined }>();
@@ -36,7 +36,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
     }
   };
 
-  // What could not be read is not empty.
+  // What could not be read is not shown as empty.
   const isRead = data !== undefined && (data.problem === undefined || data.entries.length > 0);
   const entries = [...(data?.entries ?? []), ...(further?.entries ?? [])];
   return (

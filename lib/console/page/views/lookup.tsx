@@ -24,7 +24,7 @@ const FIELD = {
   hint: 'What limits count by: ip:203.0.113.7, user:42, tenant:acme, or global.',
 } as const;
 
-/** What all limits say of an identity: why it is refused, and when it is free again. */
+/** The state of all limits for an identity: why it is refused, and when it is free again. */
 export function LookupView({ session: about }: ViewProps): JSX.Element {
   const { identity, found } = useStore(subject);
   const { canWrite } = useStore(session);
@@ -45,18 +45,18 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
     try {
       const answer = await post<Lookup>('api/lookup', { identity: wanted });
       remember(answer.id, wanted);
-      // The order stays while one changes something.
+      // Keeps the order while changes are made.
       subject.value = { identity: wanted, found: { ...answer, limits: answer.limits.toSorted(byUrgency) } };
     } catch (failure) {
-      const told =
+      const wrong =
         failure instanceof RequestError ? failure.fields.find(({ field }) => field === 'identity') : undefined;
-      setError(told?.message ?? (failure instanceof Error ? failure.message : String(failure)));
+      setError(wrong?.message ?? (failure instanceof Error ? failure.message : String(failure)));
     } finally {
       setBusy(false);
     }
   };
 
-  // Who comes from the top keys of a limit wants to see this key at once.
+  // A link from the top keys of a limit shows the key at once.
   useEffect(() => {
     if (identity !== '') void ask(identity);
     const timer = window.setInterval(() => void refresh(), EVERY_MS);
@@ -137,16 +137,16 @@ function Summary({ limits }: { limits: readonly LimitState[] }): JSX.Element | n
   );
 }
 
-/** Asks again for what is shown, so that it goes with the time. */
+/** Looks up the shown identity again, to keep it current. */
 async function refresh(): Promise<void> {
   const { identity, found } = subject.value;
   if (!found || document.hidden || connection.value.state !== 'live') return;
   const { limits } = await post<Lookup>('api/lookup', { identity }).catch(() => ({ limits: [] }));
-  // Somebody else may be looked up by now.
+  // Somebody else may have been looked up meanwhile.
   if (subject.value.found === found) limits.forEach(replace);
 }
 
-/** Puts the new state of a limit in the place of the old one. */
+/** Replaces the state of a limit. */
 function replace(state: LimitState): void {
   const last = subject.value;
   if (!last.found) return;
@@ -154,7 +154,7 @@ function replace(state: LimitState): void {
   subject.value = { ...last, found: { ...last.found, limits } };
 }
 
-/** What is blocked comes first, then what is used most. */
+/** Blocked limits first, then the most used ones. */
 function byUrgency(one: LimitState, other: LimitState): number {
   return urgency(other) - urgency(one) || one.limit.localeCompare(other.limit);
 }

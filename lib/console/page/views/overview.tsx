@@ -25,7 +25,7 @@ export const RANGES: readonly { value: Range; label: string }[] = [
 const SPANS: Record<Range, string> = { '5m': 'the last 5 minutes', '1h': 'the last hour', '1d': 'the last day' };
 const EVERY_MS = { '1h': 15_000, '1d': 60_000 };
 
-/** The numbers of a range: the last five minutes are live, longer ones are asked for now and then. */
+/** The numbers of a range: the last five minutes are live, longer ranges are polled. */
 export function useOverview(range: Range): {
   data: Omit<Overview, 'range'> | undefined;
   error?: string;
@@ -40,11 +40,11 @@ export function useOverview(range: Range): {
   const loaded = range === '5m' ? now : data;
   if (loaded) last.current = loaded;
   if (error !== undefined && !loaded) return { data: undefined, error, reload };
-  // Those of the range before stay until the new ones are there, so that nothing jumps.
+  // Keeps the numbers of the previous range until the new ones are there, so that the page does not jump.
   return { data: loaded ?? last.current, reload };
 }
 
-/** All limits, instances and what they count on. */
+/** All limits, all instances, and the store. */
 export function OverviewView({ session }: ViewProps): JSX.Element {
   const [range, setRange] = useState<Range>('5m');
   const { data, error, reload } = useOverview(range);

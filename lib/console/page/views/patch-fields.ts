@@ -9,7 +9,7 @@ const LABELS: Readonly<Record<string, string>> = {
   ttl: 'Longest hold',
 };
 
-/** Options that the text of a rate says. */
+/** Options that are part of a rate's text. */
 const SAID = new Set(['algo', 'rate', 'interval', 'limit']);
 
 const HINTS: Readonly<Record<string, string>> = {
@@ -30,7 +30,7 @@ export function patchFields(names: readonly string[], options: object): FieldSpe
   });
 }
 
-/** A rate with the options that its text leaves out, such as a burst. */
+/** A rate, with the options that its text lacks, such as a burst. */
 export function fullRate(rate: string, options: object): string {
   const rest = Object.entries(options)
     .filter(([name, value]) => !SAID.has(name) && (typeof value === 'number' || typeof value === 'string'))
@@ -38,7 +38,7 @@ export function fullRate(rate: string, options: object): string {
   return [rate, ...rest].join(', ');
 }
 
-/** The values of the fields that were filled; `undefined` if a form has no such fields. */
+/** The values of the filled fields; `undefined` if the form has no such fields. */
 export function patchOf(values: Readonly<Record<string, string>>): Record<string, unknown> | undefined {
   const fields = Object.entries(values).filter(([name]) => name.startsWith('patch.'));
   if (fields.length === 0) return undefined;
@@ -46,7 +46,7 @@ export function patchOf(values: Readonly<Record<string, string>>): Record<string
   return Object.fromEntries(filled.map(([name, text]) => [name.slice('patch.'.length), numberOf(text)]));
 }
 
-/** A number, or the text as it is: the app says what is wrong with it. */
+/** A number, or the unchanged text: the app reports what is wrong with it. */
 export function numberOf(text: string): number | string {
   const trimmed = text.trim();
   return trimmed !== '' && Number.isFinite(Number(trimmed)) ? Number(trimmed) : trimmed;

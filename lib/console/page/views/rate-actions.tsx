@@ -8,7 +8,7 @@ import type { FieldSpec } from '../parts/field.js';
 import { EXPIRY } from './key-actions.js';
 import { fullRate, patchFields, patchOf } from './patch-fields.js';
 
-interface Told {
+interface Described {
   readonly path: string;
   readonly title: string;
   readonly intro: string;
@@ -18,10 +18,13 @@ interface Told {
   readonly gone?: boolean;
 }
 
-/** What can be changed of a limit, each with the dialog that asks for what it needs. */
+/** The changes that a limit allows, each with its dialog. */
 export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
   const { current, mode, candidate, patchable } = rate;
-  const offer = (label: string, told: Told): Offered => ({ label, action: actionOf(rate.limit, told, onChanged) });
+  const offer = (label: string, described: Described): Offered => ({
+    label,
+    action: actionOf(rate.limit, described, onChanged),
+  });
   const fields = patchFields(patchable, current.options);
   const modes: FieldSpec = {
     name: 'mode',
@@ -91,7 +94,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
   return offered.filter((one) => one !== false);
 }
 
-function enforcing({ candidate, current }: RateInfo): Told {
+function enforcing({ candidate, current }: RateInfo): Described {
   const { candidateAsked, candidateRefused } = candidate!.lastHour;
   return {
     path: 'candidates/enforce',
@@ -108,20 +111,20 @@ function enforcing({ candidate, current }: RateInfo): Told {
   };
 }
 
-function actionOf(limit: string, told: Told, onChanged: () => void): Action {
+function actionOf(limit: string, described: Described, onChanged: () => void): Action {
   return {
-    title: told.title,
+    title: described.title,
     intro: (
       <>
-        <strong>{limit}</strong>. {told.intro}
+        <strong>{limit}</strong>. {described.intro}
       </>
     ),
-    fields: told.fields ?? [],
-    confirm: told.confirm,
-    ...(told.gone && { gone: true }),
+    fields: described.fields ?? [],
+    confirm: described.confirm,
+    ...(described.gone && { gone: true }),
     async run({ reason, mode, expiresIn, ...values }) {
       const patch = patchOf(values);
-      const { changed, warning } = await post<Changed>(`api/${told.path}`, {
+      const { changed, warning } = await post<Changed>(`api/${described.path}`, {
         limit,
         reason,
         ...(mode !== undefined && { mode }),
@@ -129,7 +132,7 @@ function actionOf(limit: string, told: Told, onChanged: () => void): Action {
         ...(expiresIn?.trim() && { expiresIn: expiresIn.trim() }),
       });
       onChanged();
-      say(changed ? `${limit} ${told.done}` : `Nothing had to be changed of ${limit}.`);
+      say(changed ? `${limit} ${described.done}` : `Nothing had to be changed of ${limit}.`);
       if (warning !== undefined) say(warning, 'warning');
     },
   };

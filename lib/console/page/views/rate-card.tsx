@@ -17,7 +17,7 @@ interface Props {
   onChanged: () => void;
 }
 
-/** A limit's rate and mode: configured, current, and tried beside it. */
+/** A limit's rate and mode: as configured, as they are now, and as a candidate tries them. */
 export function RateCard({ id, rate, canWrite, onAct, onChanged }: Props): JSX.Element {
   const { limit, configured, current, mode, candidate } = rate;
   return (
@@ -98,7 +98,7 @@ function Until({ override: { expiresAt, by, reason } }: { override: OverrideInfo
   );
 }
 
-/** What the candidate would have refused, beside what the limit did. */
+/** What the candidate would have refused, beside what the limit has refused. */
 function Candidate({
   limit,
   candidate: { rate, options, lastHour },

@@ -10,14 +10,14 @@ import { Empty, Note, ViewHead, Waiting } from '../parts/small.js';
 import { RateCard } from './rate-card.js';
 import type { ViewProps } from './view.js';
 
-/** Of which limits rate and mode can be changed, what they are now, and what a candidate would do. */
+/** The limits whose rate and mode can be changed, their current values, and what candidates would do. */
 export function RatesView({ limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Rates>('api/rates', 10_000);
   const { canWrite } = useStore(session);
   const [action, setAction] = useState<Action>();
   const loaded = data !== undefined;
 
-  // The address names the limit that one wants to see.
+  // Scrolls to the limit that the address names.
   useEffect(() => {
     if (loaded && limit !== undefined) document.getElementById(cardId(limit))?.scrollIntoView();
   }, [loaded, limit]);

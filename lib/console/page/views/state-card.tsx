@@ -20,7 +20,7 @@ const SOURCES = {
 interface Props {
   readonly state: LimitState;
   readonly info: LimitInfo | undefined;
-  /** Its rate, if that can be changed. */
+  /** Its rate, if it can be changed. */
   readonly rate: RateInfo | undefined;
   readonly identity: string;
   readonly canWrite: boolean;
@@ -28,7 +28,7 @@ interface Props {
   onChanged: (state: LimitState) => void;
 }
 
-/** What a limit says of an identity, and what can be done about it. */
+/** The state of a limit for an identity, and the actions on it. */
 export function StateCard({ state, info, rate, identity, canWrite, onAct, onChanged }: Props): JSX.Element {
   const now = useNow();
   const { limit, quota, used, remaining, blockedUntil, override } = state;

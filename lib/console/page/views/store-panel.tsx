@@ -35,7 +35,7 @@ export function StorePanel({ overview }: { overview: Omit<Overview, 'range'> }):
   );
 }
 
-/** What answers checks, beside the store. */
+/** What answers checks besides the store. */
 export function AnswersPanel({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
   const { store } = overview.series;
   const checks = sum(store.checks);

@@ -4,10 +4,10 @@ import { isAlone } from '../data/alone.js';
 import { milliseconds, percent, perSecond, plural, whole } from '../data/format.js';
 import { lastKnown, lately, sum, summed } from '../data/series.js';
 
-/** So many milliseconds are "now". */
+/** The period that counts as "now", in milliseconds. */
 const NOW_MS = 5_000;
 
-/** The numbers that one looks at first. */
+/** The most important numbers. */
 export function Tiles({
   overview,
   instances,
@@ -21,7 +21,7 @@ export function Tiles({
   const refused = summed(series, 'refused');
   const steps = Math.max(1, Math.round(NOW_MS / stepMs));
   const rate = (values: readonly number[]): string => perSecond((lately(values, steps) * 1_000) / stepMs);
-  // The totals have the step that is not over, too.
+  // The totals include the current step.
   const all = (field: 'allowed' | 'refused'): number => sum(Object.values(totals).map((each) => each[field]));
   const [allAllowed, allRefused] = [all('allowed'), all('refused')];
   const fallback = sum(series.store.fallback);
@@ -77,7 +77,7 @@ export function Tile({
   value: string;
   unit?: string;
   note?: string;
-  /** Whether the value is words, which are set smaller than numbers. */
+  /** Whether the value is text, which is set smaller than numbers. */
   text?: boolean;
 }): JSX.Element {
   return (

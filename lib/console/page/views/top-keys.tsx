@@ -10,7 +10,7 @@ import { Empty, Note, Panel, Waiting } from '../parts/small.js';
 
 const SHOWN = 10;
 
-/** Who is refused most by a limit, and who uses most of it. */
+/** The keys that a limit refuses most, and those that use it most. */
 export function TopKeysPanel({ limit, always }: { limit: string; always: boolean }): JSX.Element {
   const now = useStore(live)?.top;
   const { data, error, reload } = useResource<TopKeys>(`api/top?limit=${encodeURIComponent(limit)}`);
@@ -47,7 +47,7 @@ function Ranked({
 }: {
   keys: readonly TopKey[];
   kind: 'refused' | 'used';
-  /** Whether these are of all instances. */
+  /** Whether they are those of all instances. */
   isRead: boolean;
 }): JSX.Element {
   const most = keys[0]?.count ?? 0;

@@ -7,7 +7,7 @@ import { sum, summed } from '../data/series.js';
 import { Chart, type ChartLine } from '../parts/chart.js';
 import { Empty } from '../parts/small.js';
 
-/** What was allowed and refused a second, by all limits or by one. */
+/** Allowed and refused requests per second, for all limits or for one. */
 export function Traffic({ overview, limit }: { overview: Omit<Overview, 'range'>; limit?: string }): JSX.Element {
   const { series, stepMs } = overview;
   const lines = useMemo(() => {

@@ -1,8 +1,8 @@
 import type { Session } from '../../api.js';
 
-/** What every view is given. */
+/** The properties of every view. */
 export interface ViewProps {
   readonly session: Session;
-  /** The limit that the address names. */
+  /** The limit in the address. */
   readonly limit: string | undefined;
 }
