@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CheckEntry } from '../limits/counter.js';
-import { refundOf } from '../stores/store-decision.js';
+import { chargeOf } from '../stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import type { JobWait } from './job-claims.js';
 import type { JobRequest } from './job-request.js';
@@ -44,8 +44,7 @@ export class JobStarts {
       }
       if (answer.delayMs > 0) await sleep(Math.ceil(answer.delayMs));
       taken.push(claimOf(entry, id));
-      if (answer.wasClaimed !== true)
-        taken.push({ ...refundOf({ ...entry, units: entry.cost }, answer), ofStarts: true });
+      if (answer.wasClaimed !== true) taken.push({ ...chargeOf(entry, answer), ofStarts: true });
     }
     return { taken };
   }

@@ -5,7 +5,7 @@ import { messages } from '../errors/messages/general.js';
 import { assertSignal, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf } from '../limits/consume-options.js';
 import { type Counter, counterId } from '../limits/counter.js';
-import { openDecision, toCallerDecision } from '../stores/store-decision.js';
+import { heldOf, openDecision, toCallerDecision } from '../stores/store-decision.js';
 import type { StoreDecision } from '../stores/store.js';
 import { type CalledLimit, isNested, metCounter } from './called-limit.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
@@ -25,7 +25,7 @@ export async function acquire(
   const answer = await wait(limit, counter, asked, options);
   // The delay is over.
   const decision = toCallerDecision({ ...answer, delayMs: 0 }, counter.limit);
-  return withLease(decision, answer, { ...counter, units: asked.cost }, limit.store, limit.queues);
+  return withLease(decision, answer, { ...counter, cost: asked.cost }, limit.store, limit.queues);
 }
 
 /** Holds units of a limit while `work` runs. */
@@ -56,9 +56,8 @@ export async function hold<T>(
 }
 
 async function leaseOf(limit: CalledLimit, counter: Counter, asked: Asked, options: AcquireOptions): Promise<Lease> {
-  const { allowed, ticket, source, candidate } = await wait(limit, counter, asked, options);
-  const isHeld = allowed && ticket !== undefined;
-  const held = isHeld ? { ...counter, units: asked.cost, ticket, source, candidate } : undefined;
+  const answer = await wait(limit, counter, asked, options);
+  const held = heldOf({ ...counter, cost: asked.cost }, answer);
   return new Lease(held, limit.store, limit.queues);
 }
 

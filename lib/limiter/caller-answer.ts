@@ -17,10 +17,10 @@ export class CallerAnswer extends PromisedAnswer<LeasedDecision> {
   }
 
   protected made(decisions: StoreDecision[]): LeasedDecision {
-    const { limit, identity, cost } = this.entry;
+    const { limit } = this.entry;
     const answer = decisions[0]!;
     const decision = toCallerDecision(answer, limit);
     if (this.peek || limit.algorithm.holding === undefined) return decision;
-    return withLease(decision, answer, { limit, identity, units: cost }, this.store, this.queues);
+    return withLease(decision, answer, this.entry, this.store, this.queues);
   }
 }

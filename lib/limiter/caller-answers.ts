@@ -19,10 +19,9 @@ export class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
     const result: LeasedCheckResult = checkResultOf(answers, this.entries);
     if (!result.allowed) return result;
     for (let i = 0; i < answers.length; i++) {
-      const { limit, identity, cost } = this.entries[i]!;
-      if (limit.algorithm.holding === undefined) continue;
-      const charge = { limit, identity, units: cost };
-      result.decisions[i] = withLease(result.decisions[i]!, answers[i]!, charge, this.store, this.queues);
+      const entry = this.entries[i]!;
+      if (entry.limit.algorithm.holding === undefined) continue;
+      result.decisions[i] = withLease(result.decisions[i]!, answers[i]!, entry, this.store, this.queues);
     }
     return result;
   }

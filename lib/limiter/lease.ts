@@ -1,6 +1,8 @@
 import { RateLimitStoreError } from '../errors/errors.js';
 import type { LeaseEnd } from '../algorithms/algorithm.js';
-import type { Charge, HeldLease, Store, StoreDecision } from '../stores/store.js';
+import { heldOf } from '../stores/store-decision.js';
+import type { HeldLease, Store, StoreDecision } from '../stores/store.js';
+import type { CheckEntry } from '../limits/counter.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { leaseBegan, leaseEnded } from './hold-times.js';
 import { LONGEST_TIMEOUT_MS, LongTimeout } from '../util/long-timeout.js';
@@ -107,21 +109,17 @@ export interface LeasedCheckResult extends CheckResult {
   decisions: LeasedDecision[];
 }
 
-/** Adds the lease of held units to a decision. */
+/** Adds the lease of held units to a decision. Code that may go on gets a lease that holds nothing where nothing is held. */
 export function withLease(
   decision: Decision,
-  { allowed, ticket, source, candidate }: StoreDecision,
-  charge: Charge,
+  answer: StoreDecision,
+  entry: CheckEntry,
   store: Store,
   queues: WaitQueues,
 ): LeasedDecision {
-  if (charge.limit.algorithm.holding === undefined) return decision;
-  if (charge.limit.off || !allowed)
-    return charge.limit.shadow ? { ...decision, lease: new Lease(undefined, store, queues) } : decision;
-  // A request that a list let pass holds nothing.
-  if (source === 'list') return { ...decision, lease: new Lease(undefined, store, queues) };
-  // A request of 0 units holds nothing.
-  if (charge.units === 0) return { ...decision, lease: new Lease(undefined, store, queues) };
-  if (ticket === undefined) return decision;
-  return { ...decision, lease: new Lease({ ...charge, ticket, source, candidate }, store, queues) };
+  const { limit, cost } = entry;
+  if (limit.algorithm.holding === undefined) return decision;
+  const held = heldOf(entry, answer);
+  const goesOn = limit.off || (answer.allowed ? answer.source === 'list' || cost === 0 : limit.shadow);
+  return held === undefined && !goesOn ? decision : { ...decision, lease: new Lease(held, store, queues) };
 }

@@ -3,8 +3,8 @@ import { messages } from '../errors/messages/general.js';
 import { toCheckResult } from '../limits/check-result.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { PromisedAnswer } from '../stores/promised-answer.js';
-import { toCallerDecision } from '../stores/store-decision.js';
-import type { HeldLease, Store, StoreDecision } from '../stores/store.js';
+import { heldOf, toCallerDecision } from '../stores/store-decision.js';
+import type { Store, StoreDecision } from '../stores/store.js';
 import { Lease, type LeasedDecision } from './lease.js';
 import type { WaitQueues } from './wait-queues.js';
 
@@ -36,17 +36,8 @@ export function levelDecision(
   const { allowed, decisions, tightest, delayMs } = toCheckResult(told, entries);
   const decision: LeasedDecision = { ...tightest, allowed, delayMs, levels: decisions };
   if (peek || !allowed || !entries.some(({ limit }) => limit.algorithm.holding !== undefined)) return decision;
-  return { ...decision, lease: new Lease(heldBy(answers, entries), store, queues) };
-}
-
-/** What levels hold. A list that lets somebody pass holds nothing, and a shadow limit that would have refused does not either. */
-function heldBy(answers: readonly StoreDecision[], entries: readonly CheckEntry[]): HeldLease[] {
-  return entries.flatMap(({ limit, identity, cost: units }, index) => {
-    const { allowed, ticket, source, candidate } = answers[index]!;
-    const isHeld = limit.algorithm.holding !== undefined && !limit.off && allowed && source !== 'list';
-    if (!isHeld || ticket === undefined) return [];
-    return [{ limit, identity, units, ticket, source, ...(candidate && { candidate }) }];
-  });
+  const held = entries.flatMap((entry, index) => heldOf(entry, answers[index]!) ?? []);
+  return { ...decision, lease: new Lease(held, store, queues) };
 }
 
 /** Refuses limits whose units are leased, which are settled by no number. Throws `RateLimitArgumentError`. */

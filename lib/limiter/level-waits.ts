@@ -1,6 +1,6 @@
 import { isRefusal } from '../limits/check-result.js';
 import { type CheckEntry, type Counter, lineageId } from '../limits/counter.js';
-import { refundsOf } from '../stores/store-decision.js';
+import { chargesOf } from '../stores/store-decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { decidedEnforced } from './enforced-entries.js';
@@ -199,7 +199,7 @@ class LevelQueue {
 
   /** What cannot be given back comes back by itself in time. */
   private async giveBack(entries: readonly CheckEntry[], answers: readonly StoreDecision[]): Promise<void> {
-    await this.store.refund(refundsOf(entries, answers)).catch(() => undefined);
+    await this.store.refund(chargesOf(entries, answers)).catch(() => undefined);
   }
 
   /** Sleeps until it is woken, or, if that has to be for something, until that is so. */

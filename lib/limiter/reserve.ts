@@ -8,7 +8,7 @@ import { assertActual, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf, type WithinOptions } from '../limits/consume-options.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { decided } from '../stores/decide.js';
-import { openDecision, refundOf, refundsOf, toCallerDecision } from '../stores/store-decision.js';
+import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../stores/store-decision.js';
 import { type CalledLimit, isNested, metCounter, ownCounter } from './called-limit.js';
 import { decidedEnforced } from './enforced-entries.js';
 import { levelDecision, refuseHeldEntries } from './level-answer.js';
@@ -49,7 +49,7 @@ export async function settleHeld(
 
 /** Reserves units that may be used later. */
 async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, maxWaitMs: number): Promise<Reservation> {
-  const { limit, identity, cost: units } = entry;
+  const { limit } = entry;
   const { algorithm } = limit;
   if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name));
   if (limit.hasTenants) throw new RateLimitArgumentError(shareMessages.notReservable(name));
@@ -60,16 +60,16 @@ async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, max
   }
   if (limit.off) return new Reservation(openDecision(limit), undefined, store);
   const answer = await store.reserve({ ...entry, maxWaitMs });
-  const taken = answer.allowed ? refundOf({ limit, identity, units }, answer) : undefined;
+  const taken = answer.allowed ? chargeOf(entry, answer) : undefined;
   return new Reservation(toCallerDecision(answer, limit), taken, store);
 }
 
 /** Reserves units that count at once, and are held until they are settled. */
 async function reserveHeld({ store, queues }: CalledLimit, entry: CheckEntry): Promise<Reservation> {
-  const { limit, identity, cost: units } = entry;
+  const { limit } = entry;
   if (limit.off) return new Reservation(openDecision(limit), undefined, store);
   const [answer] = await decided(store, { entries: [entry], hold: true, refundable: true });
-  const taken = answer!.allowed ? refundOf({ limit, identity, units }, answer!) : undefined;
+  const taken = answer!.allowed ? chargeOf(entry, answer!) : undefined;
   return new Reservation(toCallerDecision(answer!, limit), taken, store, queues);
 }
 
@@ -85,6 +85,6 @@ async function reserveLevels(
   refuseHeldEntries(entries);
   const answers = await decidedEnforced(store, { entries, hold: true, refundable: true });
   const decision = levelDecision(answers, entries, store, queues);
-  const taken = decision.allowed ? refundsOf(entries, answers) : undefined;
+  const taken = decision.allowed ? chargesOf(entries, answers) : undefined;
   return new Reservation(decision, taken, store, queues);
 }

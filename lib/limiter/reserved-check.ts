@@ -4,7 +4,7 @@ import { assertActual } from '../limits/arguments.js';
 import { toCheckResult } from '../limits/check-result.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { CheckResult } from '../limits/decision.js';
-import { refundOf, toCallerDecision } from '../stores/store-decision.js';
+import { chargeOf, toCallerDecision } from '../stores/store-decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { Reservation } from './reservation.js';
 import type { WaitQueues } from './wait-queues.js';
@@ -26,9 +26,9 @@ export class ReservedCheck implements CheckResult {
     this.allowed = allowed;
     this.delayMs = delayMs;
     this.decisions = decisions.map((decision, index) => {
-      const { limit, identity, cost: units } = entries[index]!;
+      const entry = entries[index]!;
       const answer = answers[index]!;
-      const taken = allowed && answer.allowed && !limit.off ? refundOf({ limit, identity, units }, answer) : undefined;
+      const taken = allowed && answer.allowed && !entry.limit.off ? chargeOf(entry, answer) : undefined;
       return new Reservation(decision, taken, store, queues);
     });
     this.tightest = this.decisions[decisions.indexOf(tightest)]!;

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { messages } from '../errors/messages/general.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import { openDecision, refundOf } from '../stores/store-decision.js';
+import { chargeOf, openDecision } from '../stores/store-decision.js';
 import type { ListVerdicts } from '../stores/layers/list.store.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
@@ -75,7 +75,7 @@ export class WaitQueue {
     private readonly options: WaitQueueOptions,
   ) {
     this.reserved = new ReservedQueue(
-      (reserved) => options.refund(reserved.map((units) => this.refundOf(units))),
+      (reserved) => options.refund(reserved.map((units) => this.chargeOf(units))),
       () => this.endIfEmpty(),
       () => this.endSleepIfRoom(),
     );
@@ -129,7 +129,7 @@ export class WaitQueue {
     const converted = this.reserved.convert();
     if (converted !== undefined) {
       // A refund of nothing makes the store convert the counter now: its debt is paid off at the new rate from here on.
-      this.options.refund([{ ...this.refundOf(converted), units: 0 }]);
+      this.options.refund([{ ...this.chargeOf(converted), units: 0 }]);
     }
     this.wake();
   }
@@ -168,7 +168,7 @@ export class WaitQueue {
     const { waiters, reserved } = this.reserved.drain();
     const behind = waiters.length === 0 ? [] : this.pending.drain();
     for (const waiter of [...waiters, ...behind]) if (!waiter.isSettled) this.add(waiter);
-    return reserved.map((units) => this.refundOf(units));
+    return reserved.map((units) => this.chargeOf(units));
   }
 
   private goOn(): void {
@@ -346,8 +346,8 @@ export class WaitQueue {
     this.endSleep = undefined;
   }
 
-  private refundOf({ limit, units, decision }: ReservedUnits): Refund {
-    return refundOf({ limit, identity: this.options.identity, units }, decision);
+  private chargeOf({ limit, units, decision }: ReservedUnits): Refund {
+    return chargeOf({ limit, identity: this.options.identity, cost: units }, decision);
   }
 }
 

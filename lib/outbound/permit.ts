@@ -2,8 +2,8 @@ import type { CheckEntry } from '../limits/counter.js';
 import { Lease } from '../limiter/lease.js';
 import { settle } from '../limiter/settlement.js';
 import type { WaitQueues } from '../limiter/wait-queues.js';
-import { refundOf } from '../stores/store-decision.js';
-import type { Store, StoreDecision } from '../stores/store.js';
+import { chargeOf, heldOf } from '../stores/store-decision.js';
+import type { Store } from '../stores/store.js';
 import type { TurnQueues } from './turns/turn-queues.js';
 import type { TakenTurn } from './turns/waiting-call.js';
 
@@ -24,13 +24,12 @@ export class Permit {
     private readonly turn: TakenTurn,
     private readonly stores: PermitStores,
   ) {
-    this.eachTaken((entry, { ticket, source, candidate }) => {
-      if (entry.limit.algorithm.holding === undefined || ticket === undefined || source === 'list') return;
-      const { limit, identity, cost: units } = entry;
-      const held = { limit, identity, units, ticket, source, candidate };
+    for (const [index, entry] of turn.entries.entries()) {
+      const held = heldOf(entry, turn.decisions[index]!);
+      if (held === undefined) continue;
       const lease = new Lease(held, stores.store, stores.waits).keepAlive();
       this.leases.push({ lease, entry });
-    });
+    }
   }
 
   /** What it asked of its limits. */
@@ -51,23 +50,15 @@ export class Permit {
   /** Charges or gives back the difference to what a call cost in the end; not of held units. */
   async settle(entry: CheckEntry, actual: number): Promise<void> {
     const { store, turns } = this.stores;
-    const { limit, identity, cost: units } = entry;
+    const { limit, cost } = entry;
     const decision = this.turn.decisions[this.entries.indexOf(entry)]!;
     if (!decision.allowed || limit.off || limit.algorithm.holding !== undefined) return;
-    await settle(store, refundOf({ limit, identity, units }, decision), actual);
-    if (actual < units) turns.wake(entry);
+    await settle(store, chargeOf(entry, decision), actual);
+    if (actual < cost) turns.wake(entry);
   }
 
   private async free(): Promise<void> {
     await Promise.all(this.leases.map(({ lease }) => lease.release()));
     for (const { entry } of this.leases) this.stores.turns.wake(entry);
-  }
-
-  /** The limits that were charged. */
-  private eachTaken(visit: (entry: CheckEntry, decision: StoreDecision) => void): void {
-    for (const [index, entry] of this.entries.entries()) {
-      const decision = this.turn.decisions[index]!;
-      if (decision.allowed && !entry.limit.off) visit(entry, decision);
-    }
   }
 }

@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../errors/errors.js';
 import type { Rule } from '../rules/rule.js';
 import type { RuleEntry } from '../rules/resolve/resolve.js';
-import { refundOf } from '../stores/store-decision.js';
+import { chargeOf } from '../stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 
 /** One atomic check of a request, with the decision of each entry. */
@@ -26,12 +26,11 @@ export interface RequestCharge extends Refund {
 }
 
 /** What a check charged. */
-export function chargesOf({ entries, decisions, store }: StoreCheck): RequestCharge[] {
-  return entries.flatMap(({ rule, limit, identity, cost }, index) => {
+export function requestChargesOf({ entries, decisions, store }: StoreCheck): RequestCharge[] {
+  return entries.flatMap((entry, index) => {
     const decision = decisions[index]!;
     if (!decision.allowed) return [];
-    const charge = refundOf({ limit, identity, units: cost }, decision);
-    return { ...charge, rule, settled: false, returned: false, store };
+    return { ...chargeOf(entry, decision), rule: entry.rule, settled: false, returned: false, store };
   });
 }
 

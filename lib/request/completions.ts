@@ -9,6 +9,7 @@ import { WaitQueues } from '../limiter/wait-queues.js';
 import type { LeaseEnd } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Rule } from '../rules/rule.js';
+import { heldOf } from '../stores/store-decision.js';
 import type { Store } from '../stores/store.js';
 import { type Answer, answerOf } from '../transports/answer.js';
 import type { ClosableResponse } from '../transports/connection.js';
@@ -49,7 +50,7 @@ export class Completions {
       return undefined;
     }
     const charges = request.charge(check);
-    this.releaseAtEnd(request, charges);
+    this.releaseAtEnd(request, check, charges);
     const delayMs = delayOf(check);
     return delayMs > 0 ? this.hold(request, charges, delayMs) : undefined;
   }
@@ -70,12 +71,12 @@ export class Completions {
   }
 
   /** Gives back what does not count, and releases what is held, once the request ends. */
-  private releaseAtEnd(request: LimitedRequest, charges: readonly RequestCharge[]): void {
+  private releaseAtEnd(request: LimitedRequest, check: StoreCheck, charges: readonly RequestCharge[]): void {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
     if (waiting.length === 0) return;
-    const held = waiting.flatMap((charge) => {
-      const lease = this.leaseOf(charge);
-      return lease === undefined ? [] : [{ lease, limit: charge.limit }];
+    const held = check.entries.flatMap((entry, index) => {
+      const units = heldOf(entry, check.decisions[index]!);
+      return units === undefined ? [] : [{ lease: new Lease(units, this.store, this.queues), limit: entry.limit }];
     });
     const leases = held.map(({ lease }) => lease);
     request.hold(leases);
@@ -124,11 +125,6 @@ export class Completions {
     completion.onServed((outcome) => release(load, endOf(completion, outcome)));
     this.slowReaders.follow(request);
     completion.onOver(() => this.slowReaders.forget(request));
-  }
-
-  private leaseOf({ limit, identity, units, ticket, source, candidate }: RequestCharge): Lease | undefined {
-    if (limit.algorithm.holding === undefined || ticket === undefined) return undefined;
-    return new Lease({ limit, identity, units, ticket, source, candidate }, this.store, this.queues);
   }
 
   /** Gives back what does not count, as the request ended so. */

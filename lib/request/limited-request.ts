@@ -13,7 +13,7 @@ import { partsOf } from '../transports/read-request.js';
 import type { RequestParts, RequestReader } from '../transports/request-reader.js';
 import type { Awaitable } from '../util/awaitable.js';
 import type { CallRun } from './call-run.js';
-import { chargesOf, type RequestCharge, type StoreCheck } from './charges.js';
+import { requestChargesOf, type RequestCharge, type StoreCheck } from './charges.js';
 import type { RequestCompletion } from './request-completion.js';
 
 /** Goes on with a call after the guards. */
@@ -114,7 +114,7 @@ export class LimitedRequest {
   /** What was charged so far. */
   get charges(): RequestCharge[] {
     const charged = (this.charged ??= []);
-    for (const check of this.deferred) charged.push(...chargesOf(check));
+    for (const check of this.deferred) charged.push(...requestChargesOf(check));
     this.deferred = NONE;
     return charged;
   }
@@ -138,7 +138,7 @@ export class LimitedRequest {
 
   /** Adds the charges of a check. */
   charge(check: StoreCheck): RequestCharge[] {
-    const charges = chargesOf(check);
+    const charges = requestChargesOf(check);
     this.charges.push(...charges);
     return charges;
   }

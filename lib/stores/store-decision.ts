@@ -2,12 +2,23 @@ import { type CheckedLimit, toCheckResult } from '../limits/check-result.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
-import type { Charge, Refund, StoreDecision } from './store.js';
+import type { HeldLease, Refund, StoreDecision } from './store.js';
 
-/** What gives units back that a decision charged: those alone, and where they were charged. */
-export function refundOf({ limit, identity, units }: Charge, decision: StoreDecision): Refund {
-  const { ticket, chargedAt, source, candidate } = decision;
+/** What a decision charged for an entry: all that it takes to give it back, settle it or hold it later. */
+export function chargeOf(
+  { limit, identity, cost: units }: CheckEntry,
+  { ticket, chargedAt, source, candidate }: StoreDecision,
+): Refund {
   return { limit, identity, units, ticket, chargedAt, source, candidate };
+}
+
+/** The charge of units that are held until they are released, if it is one. An entry that a list lets pass holds nothing. */
+export function heldOf(entry: CheckEntry, decision: StoreDecision): HeldLease | undefined {
+  const { limit, cost } = entry;
+  const { allowed, source, ticket } = decision;
+  if (limit.algorithm.holding === undefined || limit.off || !allowed || source === 'list' || cost === 0)
+    return undefined;
+  return ticket === undefined ? undefined : { ...chargeOf(entry, decision), ticket };
 }
 
 /** Whether units are held until they are settled: then they are given back no other way. */
@@ -15,11 +26,11 @@ export function isHold({ limit, ticket, chargedAt }: Refund): boolean {
   return limit.hold !== undefined && ticket !== undefined && chargedAt !== undefined;
 }
 
-/** What gives back all that a check of these entries charged: one that is switched off was charged nothing. */
-export function refundsOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): Refund[] {
-  return entries.flatMap(({ limit, identity, cost: units }, index) => {
+/** What a check that was allowed charged: nothing of limits that are switched off. */
+export function chargesOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): Refund[] {
+  return entries.flatMap((entry, index) => {
     const decision = decisions[index]!;
-    return decision.allowed && !limit.off ? [refundOf({ limit, identity, units }, decision)] : [];
+    return decision.allowed && !entry.limit.off ? [chargeOf(entry, decision)] : [];
   });
 }
 

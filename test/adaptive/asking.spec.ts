@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import { CompiledLimit, type Limiter, type LimiterService, MemoryStore } from '../../lib/index.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { startLimiters, Upstream } from '../outbound/upstream.js';
 import { ask, ManualClock } from '../support/stores.js';
 
@@ -55,7 +55,7 @@ it('one that is alone is let in, however late the event loop is', async () => {
   for (let request = 0; request < 100; request++) {
     const decision = await ask(store, limit);
     clock.advanceMs(10);
-    await store.refund([{ ...refundOf({ limit, identity, units: 1 }, decision), end: 'completed' }]);
+    await store.refund([{ ...chargeOf({ limit, identity, cost: 1 }, decision), end: 'completed' }]);
   }
   load.eventLoopDelay = 1_000_000;
   expect(await ask(store, limit)).toMatchObject({ allowed: true });

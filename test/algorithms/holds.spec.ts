@@ -1,7 +1,7 @@
 import { describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type AlgorithmOptions, MemoryStore, type Refund, type StoreDecision } from '../../lib/index.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { budgetOptions, costOf, costShare, forwardStep } from '../support/arbitraries.js';
 import { holdOptions } from '../support/hold-arbitraries.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
@@ -73,7 +73,7 @@ async function play(
       const [[decision]] = (await store.check([{ entries: [{ limit, identity, cost }], hold, refundable: true }])) as [
         [StoreDecision],
       ];
-      if (hold && decision.allowed) held.push(refundOf({ limit, identity, units: cost }, decision));
+      if (hold && decision.allowed) held.push(chargeOf({ limit, identity, cost }, decision));
       await told.decided(clock.now(), cost, hold, decision, store);
       wait = Number.isFinite(decision.retryAfterMs) ? decision.retryAfterMs : 0;
     }

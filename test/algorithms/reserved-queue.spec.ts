@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { Refund, StoreDecision } from '../../lib/index.js';
 import type { ArrivalParameters } from '../../lib/algorithms/arrival-time.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { settle } from '../../lib/limiter/settlement.js';
 import { costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, propertyRuns } from '../support/property-runs.js';
@@ -55,7 +55,7 @@ describe('units leave a leaky bucket no faster than its rate, after any operatio
         const add = (decision: StoreDecision, units: number) => {
           if (!decision.allowed) return;
           reserved.push({
-            taken: refundOf({ ...counter, units }, decision),
+            taken: chargeOf({ ...counter, cost: units }, decision),
             time: decision.ticket! * tick,
             units,
             isDone: false,

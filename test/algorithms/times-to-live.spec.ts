@@ -14,7 +14,7 @@ import {
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { featureTerms } from '../../lib/features/index.js';
 import { extraKeysOf, holdsKeyOf, keyOf } from '../../lib/stores/redis/keys.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import {
   algorithmNames,
   anyBlocks,
@@ -251,7 +251,7 @@ async function follow(world: World, limits: readonly CompiledLimit[], history: S
           ...(beside ? [store.block({ limit: other, identity: 'third' }, 0)] : []),
         ]);
         if (!decisions!.every(({ allowed }) => allowed)) return;
-        taken.push(refundOf({ ...counter, units: cost }, decisions![behind.indexOf(limit)]!));
+        taken.push(chargeOf({ ...counter, cost }, decisions![behind.indexOf(limit)]!));
       };
       const isOfUnits = limit.algorithm.holding === undefined;
       // Of what is not written, nobody says how long it lives.
@@ -269,7 +269,7 @@ async function follow(world: World, limits: readonly CompiledLimit[], history: S
         if (refund !== undefined) await store.refund([{ ...refund, ...(kind === 'settle' && { actual: cost }) }]);
       } else if (kind === 'reserve') {
         const decision = await store.reserve({ ...counter, cost, maxWaitMs: ms });
-        if (decision.allowed) taken.push(refundOf({ ...counter, units: cost }, decision));
+        if (decision.allowed) taken.push(chargeOf({ ...counter, cost }, decision));
       } else if (kind === 'penalize' && isOfUnits) await store.penalize({ ...counter, units: cost });
       else if (kind === 'block' || kind === 'unblock') await store.block(counter, kind === 'block' ? ms : 0);
       else if (kind === 'reset') await store.reset([counter]);

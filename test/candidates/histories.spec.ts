@@ -10,7 +10,7 @@ import {
   type Store,
   type StoreDecision,
 } from '../../lib/index.js';
-import { refundsOf } from '../../lib/stores/store-decision.js';
+import { chargesOf } from '../../lib/stores/store-decision.js';
 import {
   algorithmNames,
   anyOptions,
@@ -154,8 +154,8 @@ describe('a candidate decides as where it is enforced, of the requests that its 
 
     async function giveBack({ checks, model: charged }: Taken): Promise<void> {
       for (const [store, { check: asked, decisions }] of checks)
-        await store.refund(refundsOf(asked.entries, decisions));
-      if (charged !== undefined) await model.refund(refundsOf(charged.check.entries, charged.decisions));
+        await store.refund(chargesOf(asked.entries, decisions));
+      if (charged !== undefined) await model.refund(chargesOf(charged.check.entries, charged.decisions));
     }
   }
 

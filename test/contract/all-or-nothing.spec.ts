@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { CompiledLimit, MemoryStore, RateLimitStoreError } from '../../lib/index.js';
 import { allOrNothing, type Part } from '../../lib/stores/all-or-nothing.js';
-import { refundsOf } from '../../lib/stores/store-decision.js';
+import { chargesOf } from '../../lib/stores/store-decision.js';
 
 const IDENTITY = 'user:1';
 
@@ -32,7 +32,7 @@ describe('a check in several parts', () => {
         asked.push(peek);
         return (await store.check([{ entries, peek, refundable: true }]))[0]!;
       },
-      giveBack: (charged) => store.refund(refundsOf(entries, charged)),
+      giveBack: (charged) => store.refund(chargesOf(entries, charged)),
       left: async () => (await store.check([{ entries, peek: true }]))[0]![0]!.remaining,
     };
   }

@@ -12,7 +12,7 @@ import { readReservationId, reservationId } from '../../lib/limiter/reservation-
 import { CandidateStore } from '../../lib/stores/layers/candidate.store.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { ask, ManualClock } from '../support/stores.js';
 
 const ten: AlgorithmOptions = { algo: 'budget', limit: 10, period: 'year', hold: '5s', onLapse: 'release' };
@@ -25,7 +25,7 @@ async function reserve(store: Store, units: number, ...limits: CompiledLimit[]):
   const entries = limits.map((limit) => ({ limit, identity, cost: units }));
   const [decisions] = await store.check([{ entries, hold: true, refundable: true }]);
   if (!decisions!.every(({ allowed }) => allowed)) return undefined;
-  return limits.map((limit, index) => refundOf({ limit, identity, units }, decisions![index]!));
+  return limits.map((limit, index) => chargeOf({ limit, identity, cost: units }, decisions![index]!));
 }
 
 const left = async (store: Store, limit: CompiledLimit) => (await ask(store, limit, { peek: true })).remaining;

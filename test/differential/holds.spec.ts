@@ -11,7 +11,7 @@ import {
   type StoreDecision,
 } from '../../lib/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { clockStep, costOf, costShareOrNothing } from '../support/arbitraries.js';
 import { holdOptions } from '../support/hold-arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
@@ -119,8 +119,7 @@ describe('the stores hold alike, field by field, on any history', () => {
           for (const [index, entry] of entries.entries()) {
             // What cost nothing holds nothing.
             if (entry.cost === 0) continue;
-            const charge = { limit: entry.limit, identity, units: entry.cost };
-            held.push({ here: refundOf(charge, here![index]!), there: refundOf(charge, there![index]!) });
+            held.push({ here: chargeOf(entry, here![index]!), there: chargeOf(entry, there![index]!) });
           }
         } else if (kind === 'settle' || kind === 'cancel') {
           // One that was settled can be settled again, which changes nothing.

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Store } from '../../lib/index.js';
 import { AnchoredCalendar } from '../../lib/algorithms/anchored-calendar.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
@@ -142,7 +142,7 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
       const entries = [{ limit: anchored, identity, cost: 6 }];
       const [decisions] = await store.check([{ entries, hold: true, refundable: true }]);
       at('2026-10-15T10:00Z');
-      await store.refund([{ ...refundOf({ limit, identity, units: 6 }, decisions![0]!), actual: 9 }]);
+      await store.refund([{ ...chargeOf({ limit, identity, cost: 6 }, decisions![0]!), actual: 9 }]);
       expect(await ask(store, anchored, { peek: true })).toMatchObject({ remaining: 10 });
       expect((await store.history({ limit: anchored, identity })).map(({ count }) => count)).toEqual([9]);
     }
@@ -194,7 +194,7 @@ describe.each(Object.entries(storeKinds))('windows from an anchor in %s', (_, ma
       at('2026-10-20T10:00Z');
       expect(await store.credit!({ ...counter, units: 1 })).toBe(501);
       expect(await store.credit!({ ...counter, units: 1 })).toBe(502);
-      await store.refund([{ ...refundOf({ ...counter, units: 1400 }, decisions![0]!), actual: 30 }]);
+      await store.refund([{ ...chargeOf({ ...counter, cost: 1400 }, decisions![0]!), actual: 30 }]);
       expect(await ask(store, anchored, { peek: true })).toMatchObject({ quota: 2002, credits: 502 });
       expect((await store.history(counter)).map(({ count }) => count)).toEqual([30]);
     });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Refund } from '../../lib/index.js';
 import { holdsKeyOf, keyOf } from '../../lib/stores/redis/keys.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
@@ -37,7 +37,7 @@ describe.each(Object.entries(storeKinds))('holds of a plan that lapse unseen, in
       const entries = [{ limit, identity, cost }];
       const [decisions] = await store.check([{ entries, hold: true, refundable: true }]);
       expect(decisions![0]!.allowed).toBe(true);
-      return refundOf({ limit, identity, units: cost }, decisions![0]!);
+      return chargeOf({ limit, identity, cost }, decisions![0]!);
     };
     return { clock, store, prefix, consume, peek, credit, hours, reserve };
   };
@@ -242,7 +242,7 @@ describe.each(Object.entries(storeKinds))('what lapses in a plan, in %s', (_, ma
             const hold = operation === 'reserve';
             const [decisions] = await store.check([{ entries: [{ ...counter, cost }], hold, refundable: true }]);
             const { ticket: _ticket, source: _source, ...decision } = decisions![0]!;
-            if (hold && decision.allowed) known.push(refundOf({ ...counter, units: cost }, decisions![0]!));
+            if (hold && decision.allowed) known.push(chargeOf({ ...counter, cost }, decisions![0]!));
             if (decision.allowed) charged = day();
             return decision;
           }),

@@ -9,7 +9,7 @@ import {
 } from '../../lib/index.js';
 import { unitsOf } from '../../lib/features/usage/stores.js';
 import { featureTerms } from '../../lib/features/index.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { expectEqual } from '../support/property-runs.js';
 import { freshPrefix, ManualClock } from '../support/stores.js';
 import { daysFrom, PlanModel, type Settings } from './plan-model.js';
@@ -214,9 +214,7 @@ export class PlanStage {
         this.stores.map(() => number !== undefined),
       );
       if (number === undefined) continue;
-      this.charges[number] = decisions.map((decision) =>
-        refundOf({ limit: this.limit(), identity, units: cost }, decision),
-      );
+      this.charges[number] = decisions.map((decision) => chargeOf({ limit: this.limit(), identity, cost }, decision));
     }
   }
 

@@ -5,7 +5,7 @@ import { CompiledLimit, type Refund, type Store } from '../../lib/index.js';
 import { unitsOf } from '../../lib/features/usage/stores.js';
 import { featureTerms } from '../../lib/features/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
@@ -239,7 +239,7 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
     const reserve = async (cost: number) => {
       const entry = { limit: old, identity, cost };
       const [decisions] = await store.check([{ entries: [entry], hold: true, refundable: true }]);
-      return refundOf({ limit: old, identity, units: cost }, decisions![0]!);
+      return chargeOf({ limit: old, identity, cost }, decisions![0]!);
     };
     const [more, less] = [await reserve(3), await reserve(4)];
     expect(await consume(current, 40)).toMatchObject({ credits: 100 });
@@ -382,7 +382,7 @@ describe('plans', () => {
                 { entries: [{ ...counter, cost }], hold: true, refundable: true },
               ]);
               const { ticket: _, source: _source, ...decision } = decisions![0]!;
-              if (decision.allowed) reserved.get(store)!.push(refundOf({ ...counter, units: cost }, decisions![0]!));
+              if (decision.allowed) reserved.get(store)!.push(chargeOf({ ...counter, cost }, decisions![0]!));
               return decision;
             });
           } else if (operation === 'settle') {

@@ -16,7 +16,7 @@ import {
 import { type Run, runUntil, simulate, START } from '../../playground/simulation/simulation.js';
 import { arrivalsOf, COLUMNS, columnsOf, PATTERNS, readPattern, SPAN } from '../../playground/simulation/traffic.js';
 import { worstStretch } from '../../playground/simulation/worst-stretch.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { algorithms } from '../../lib/algorithms/index.js';
 import { compile, ManualClock } from '../support/stores.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
@@ -311,7 +311,7 @@ async function storeOutcomes(
     const entries = [{ limit, identity: IDENTITY, cost }];
     const [[decision]] = (await store.check([{ entries, refundable: true, hold: true }])) as [[StoreDecision]];
     if (['concurrency', 'budget'].includes(algorithm) && decision.allowed) {
-      const refund = { ...refundOf({ limit, identity: IDENTITY, units: cost }, decision), actual: 1 };
+      const refund = { ...chargeOf({ limit, identity: IDENTITY, cost }, decision), actual: 1 };
       held.push({ until: at + hold, refund });
     }
     const { allowed, remaining, retryAfterMs, delayMs } = decision;

@@ -15,7 +15,7 @@ import {
 import { createClient } from '../../lib/redis/client.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { startCluster, startSentinel, type RedisCluster, type RedisSentinel } from '../support/redis-servers.js';
 import { ask, connectCluster, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';
@@ -90,7 +90,7 @@ describe('RedisStore on a Cluster', () => {
     const reserve = async (cost: number, ...entries: Omit<CheckEntry, 'cost'>[]) => {
       const asked = entries.map((entry) => ({ ...entry, cost }));
       const [decisions] = await store.check([{ entries: asked, hold: true, refundable: true }]);
-      return asked.map(({ limit, identity }, index) => refundOf({ limit, identity, units: cost }, decisions![index]!));
+      return asked.map(({ limit, identity }, index) => chargeOf({ limit, identity, cost }, decisions![index]!));
     };
     const before = await calls();
     const together = await reserve(6, ...windows.map((limit) => ({ limit, identity: one })));

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { CompiledLimit, type MemoryStore, RateLimitStoreError } from '../../lib/index.js';
-import { chargesOf, giveBack, type RequestCharge } from '../../lib/request/charges.js';
+import { requestChargesOf, giveBack, type RequestCharge } from '../../lib/request/charges.js';
 import type { Rule } from '../../lib/rules/rule.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { ruleOf } from '../support/rules.js';
@@ -21,7 +21,7 @@ describe('what a check charged', () => {
   async function charge(rules: readonly Rule[], cost = 1): Promise<RequestCharge[]> {
     const entries = rules.map((rule) => ({ rule, limit: rule.limit, identity, cost }));
     const [decisions] = await store.check([{ entries, refundable: true }]);
-    return chargesOf({ entries, decisions: decisions!, store, refundable: true });
+    return requestChargesOf({ entries, decisions: decisions!, store, refundable: true });
   }
 
   async function remaining({ limit }: Rule): Promise<number> {

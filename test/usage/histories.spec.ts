@@ -13,7 +13,7 @@ import {
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { Calendar } from '../../lib/algorithms/calendar.js';
 import { featureTerms } from '../../lib/features/index.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
@@ -110,7 +110,7 @@ describe('what limits with usage record', () => {
         const answers = await Promise.all(stores.map(async (store) => (await store.check([check]))[0]![0]!));
         expectEqual(answers[0]!.allowed, answers[1]!.allowed);
         if (!answers[0]!.allowed) continue;
-        taken.push({ key: identity, refunds: answers.map((each) => refundOf({ ...counter, units: cost }, each)) });
+        taken.push({ key: identity, refunds: answers.map((each) => chargeOf({ ...counter, cost }, each)) });
         noted({ key: identity, at: clock.micros, units: cost });
       }
     }

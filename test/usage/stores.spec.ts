@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, CompiledLimit, type Store, type TimeRange } from '../../lib/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { featureTerms } from '../../lib/features/index.js';
-import { refundOf } from '../../lib/stores/store-decision.js';
+import { chargeOf } from '../../lib/stores/store-decision.js';
 import { ask, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 
 const ALL: TimeRange = { from: -Infinity, to: Infinity };
@@ -95,7 +95,7 @@ describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => 
     const [decisions] = await store.check([{ entries: [{ limit, identity, cost: 9 }], refundable: true }]);
     clock.advanceMs(3 * DAY_MS);
     await ask(store, limit, { identity, cost: 5 });
-    await store.refund([{ ...refundOf({ limit, identity, units: 9 }, decisions![0]!), units: 4 }]);
+    await store.refund([{ ...chargeOf({ limit, identity, cost: 9 }, decisions![0]!), units: 4 }]);
     expect(await usage(limit)).toEqual([
       { day: '2026-11-22', units: 5 },
       { day: '2026-11-25', units: 5 },
@@ -181,7 +181,7 @@ describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => 
     const limit = recorded({ algo: 'budget', limit: 100, period: 'day', hold: '2d', onLapse: 'release' });
     const reserve = async (cost: number) => {
       const [decisions] = await store.check([{ entries: [{ limit, identity, cost }], refundable: true, hold: true }]);
-      return refundOf({ limit, identity, units: cost }, decisions![0]!);
+      return chargeOf({ limit, identity, cost }, decisions![0]!);
     };
     const [more, less, none, lapses] = [await reserve(10), await reserve(20), await reserve(30), await reserve(40)];
     expect(await usage(limit)).toEqual([{ day: '2026-11-22', units: 100 }]);

@@ -1,7 +1,7 @@
 import { decideEnforced } from '../../limiter/enforced-entries.js';
 import type { WaitingCount } from '../../limiter/waiting-count.js';
 import type { CheckEntry } from '../../limits/counter.js';
-import { refundsOf } from '../../stores/store-decision.js';
+import { chargesOf } from '../../stores/store-decision.js';
 import type { Store, StoreDecision } from '../../stores/store.js';
 import { Heap } from '../../util/heap.js';
 import { LongTimeout } from '../../util/long-timeout.js';
@@ -191,7 +191,7 @@ export class TurnQueue {
 
   /** The call does not wait any more. If that fails, the units come back by themselves in time. */
   private giveBack({ entries, decisions }: TakenTurn): void {
-    this.store.refund(refundsOf(entries, decisions)).then(
+    this.store.refund(chargesOf(entries, decisions)).then(
       () => this.wake(),
       () => undefined,
     );

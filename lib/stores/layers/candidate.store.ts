@@ -8,7 +8,7 @@ import {
   type OperationName,
   rowOf,
 } from '../operation.js';
-import { isHold } from '../store-decision.js';
+import { chargeOf, isHold } from '../store-decision.js';
 import type { Charge, Check, CheckAnswer, Refund, StoreDecision } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
@@ -76,7 +76,7 @@ class AnswerWithCandidates implements CheckAnswer {
       if (entries[i]!.limit.candidate === undefined) continue;
       const decision = decisions[i]!;
       decision.candidate = all[candidate]!;
-      if (!decision.allowed) this.release(entries[i]!, decision, all[candidate]!, decisions);
+      if (!decision.allowed) this.release(entries[i]!, decision, decisions);
       candidate++;
     }
     this.answer.decided(decisions);
@@ -87,16 +87,12 @@ class AnswerWithCandidates implements CheckAnswer {
   }
 
   /** Where a limit in shadow mode would have refused, no caller gives anything back. */
-  private release(
-    { limit, identity, cost: units }: CheckEntry,
-    { source }: StoreDecision,
-    candidate: StoreDecision,
-    decisions: readonly StoreDecision[],
-  ): void {
+  private release(entry: CheckEntry, decision: StoreDecision, decisions: readonly StoreDecision[]): void {
+    const { limit } = entry;
     const { entries, refundable = false } = this.check;
     if (!limit.shadow || !(refundable || limit.algorithm.holding !== undefined)) return;
-    if (decisions.some((decision, index) => isRefusal(entries[index]!.limit, decision))) return;
-    this.store.giveBack({ limit, identity, units, source, candidate });
+    if (decisions.some((each, index) => isRefusal(entries[index]!.limit, each))) return;
+    this.store.giveBack(chargeOf(entry, decision));
   }
 }
 

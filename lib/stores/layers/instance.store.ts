@@ -4,7 +4,7 @@ import { allOrNothing, type Part } from '../all-or-nothing.js';
 import { answerWith, decide, decided, operate } from '../decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
-import { refundsOf } from '../store-decision.js';
+import { chargesOf } from '../store-decision.js';
 import { StoreLayer } from './store-layer.js';
 
 /** Asks the inner store for what all instances of the app count together, and another one for what each counts for itself. */
@@ -55,6 +55,6 @@ function partOf(store: Store, entries: readonly CheckEntry[], refundable: boolea
   return {
     entries,
     ask: (peek) => decided(store, { entries, peek, refundable, hold }),
-    giveBack: (charged) => store.refund(refundsOf(entries, charged)),
+    giveBack: (charged) => store.refund(chargesOf(entries, charged)),
   };
 }

@@ -7,6 +7,7 @@ import { allOrNothing, type Part } from '../all-or-nothing.js';
 import { answerWith, decide, decided, tell } from '../decide.js';
 import { blocksNobody, type Operation, type OperationAnswer, type OperationName, rowOf } from '../operation.js';
 import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
+import { chargeOf } from '../store-decision.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
 import { StoreLayer } from './store-layer.js';
@@ -124,10 +125,9 @@ export class PrefetchStore extends StoreLayer implements Listener {
     for (const [index, entry] of entries.entries()) {
       const decision = taken[index];
       if (decision?.allowed !== true) continue;
-      const { limit, identity, cost: units } = entry;
       const prefetched = this.existing(entry);
-      if (prefetched !== undefined) prefetched.putBack(units, decision);
-      else this.giveBack({ limit, identity, units, chargedAt: decision.chargedAt, source: decision.source });
+      if (prefetched !== undefined) prefetched.putBack(entry.cost, decision);
+      else this.giveBack(chargeOf(entry, decision));
     }
   }
 

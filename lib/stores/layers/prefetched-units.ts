@@ -1,5 +1,6 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Check, Refund, StoreDecision } from '../store.js';
+import { chargeOf } from '../store-decision.js';
 
 /** A request that waits for units. */
 interface Waiter {
@@ -60,9 +61,11 @@ export class PrefetchedUnits {
   }
 
   /** Takes back units that a request did not need after all. */
-  putBack(cost: number, { chargedAt, source }: StoreDecision): void {
+  putBack(cost: number, decision: StoreDecision): void {
+    const { limit, identity } = this;
+    const { chargedAt } = decision;
     if (chargedAt !== undefined && chargedAt === this.chargedAt && performance.now() < this.until) this.left += cost;
-    else this.giveBack({ limit: this.limit, identity: this.identity, units: cost, chargedAt, source });
+    else this.giveBack(chargeOf({ limit, identity, cost }, decision));
   }
 
   /** What the counter says once what is held here is counted in. */

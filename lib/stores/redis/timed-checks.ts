@@ -2,7 +2,7 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, type Deadline } from '../all-or-nothing.js';
-import { refundsOf } from '../store-decision.js';
+import { chargesOf } from '../store-decision.js';
 import type { Check, Refund, StoreDecision } from '../store.js';
 import type { Batcher } from './batcher.js';
 import { CheckJob } from './jobs.js';
@@ -30,7 +30,7 @@ export class TimedChecks {
       entries,
       ask: (peek: boolean) =>
         this.decideUntil({ entries, peek, refundable: true, hold: check.hold === true }, deadline.at),
-      giveBack: (charged: readonly StoreDecision[]) => this.refund(refundsOf(entries, charged)),
+      giveBack: (charged: readonly StoreDecision[]) => this.refund(chargesOf(entries, charged)),
     }));
     const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline);
     return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);

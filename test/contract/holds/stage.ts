@@ -1,5 +1,5 @@
 import type { AlgorithmOptions, CompiledLimit, Refund, Store } from '../../../lib/index.js';
-import { refundOf } from '../../../lib/stores/store-decision.js';
+import { chargeOf } from '../../../lib/stores/store-decision.js';
 import { ask, type ManualClock } from '../../support/stores.js';
 import { storeStage } from '../store-stage.js';
 
@@ -31,7 +31,7 @@ export function holdsStage(make: (clock: ManualClock) => Store) {
     const entries = limits.map(([limit, cost]) => ({ limit, identity, cost }));
     const [decisions] = await stage.store.check([{ entries, hold: true, refundable: true }]);
     const held = entries.map(({ limit, cost: units }, index) =>
-      refundOf({ limit, identity, units }, decisions![index]!),
+      chargeOf({ limit, identity, cost: units }, decisions![index]!),
     );
     return { decisions: decisions!, held };
   }
