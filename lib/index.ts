@@ -15,7 +15,7 @@ export type { FixedWindowOptions } from './algorithms/fixed-window.js';
 export type { GcraOptions } from './algorithms/gcra.js';
 export type { PlanOptions } from './algorithms/plan-terms.js';
 export type { HoldOptions, OnLapse } from './algorithms/hold-terms.js';
-export type { AlgorithmOptions } from './algorithms/index.js';
+export type { AlgorithmName, AlgorithmOptions } from './algorithms/index.js';
 export type { LeakyBucketOptions } from './algorithms/leaky-bucket.js';
 export {
   CompiledLimit,
@@ -78,8 +78,10 @@ export type {
   LimitDefaults,
   AdaptiveLimitOptions,
   AnchorFunction,
+  ExactLimit,
   LimitDefinition,
   LimitFunction,
+  LimitOf,
   LimitSpec,
   SharedLimitOptions,
   ShareOptions,

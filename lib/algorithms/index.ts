@@ -27,6 +27,13 @@ const list = [
 
 /** The options of each algorithm. */
 type OwnOptions = Parameters<(typeof list)[number]['compile']>[0];
+
+/** The name of an algorithm. */
+export type AlgorithmName = AlgorithmOptions['algo'];
+
+/** The options of one algorithm. */
+export type OptionsOf<Algo extends AlgorithmName> = Extract<OwnOptions, { algo: Algo }>;
+
 type KeysOf<O> = O extends unknown ? keyof O : never;
 /** An algorithm's options without those of any other, even where TypeScript does no excess property checks. */
 type Alone<O> = O extends unknown ? O & { [Option in Exclude<KeysOf<OwnOptions>, keyof O>]?: never } : never;

@@ -136,8 +136,8 @@ export interface CommonLimitOptions {
   /**
    * Lets an instance take several units of a busy counter in one call to Redis and decide in process (`source: 'prefetch'`).
    * Never allows more than without it, but may allow less while other instances hold unused units. The limit is a little
-   * stricter: sliding windows are longer by `ttl`, bursts smaller by what flows in during `ttl`. Not for `concurrency`,
-   * `leaky-bucket`, refill `'intervally'`, nor with `blockFor` or scope `'instance'`.
+   * stricter: sliding windows are longer by `ttl`, bursts smaller by what flows in during `ttl`. Not for `budget`,
+   * `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with `blockFor` or scope `'instance'`.
    * @default each check asks Redis
    */
   prefetch?: PrefetchOptions;

@@ -1,7 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { AdaptiveOptions } from '../algorithms/adaptive-options.js';
 import type { Anchor, AnchorOption } from '../algorithms/anchor.js';
-import type { AlgorithmOptions } from '../algorithms/index.js';
+import type { AlgorithmName, OptionsOf } from '../algorithms/index.js';
 import type { WithFeatures } from '../features/index.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
@@ -64,15 +63,8 @@ export interface BorrowingOptions {
   ceiling?: number;
 }
 
-/** Options of algorithms, of which only some can borrow, and only where they are within a limit. */
-type Borrowing<Options> = Options extends { algo: BorrowingAlgorithm }
-  ? Options & ({ ceiling?: never } | (Required<BorrowingOptions> & { within: string }))
-  : Options & { ceiling?: never };
-
-/** Options of algorithms, of which only some have shares. */
-type Sharing<Options> = Options extends { algo: SharingAlgorithm }
-  ? Options & SharedLimitOptions
-  : Options & { share?: never };
+/** Nothing can be borrowed outside a hierarchy. */
+type Borrowing = { ceiling?: never } | (Required<BorrowingOptions> & { within: string });
 
 /**
  * Returns the date at which the windows of a limit begin, by the request; `null` or `undefined` for the calendar's own windows.
@@ -102,7 +94,16 @@ type Anchoring<Options> = Options extends { anchor: AnchorOption }
  */
 export interface AdaptiveLimitOptions extends Omit<
   CommonLimitOptions,
-  'scope' | 'count' | 'blockFor' | 'forgetAfter' | 'prefetch' | 'candidate' | 'reserveFor' | 'within' | 'lends'
+  | 'scope'
+  | 'count'
+  | 'blockFor'
+  | 'forgetAfter'
+  | 'prefetch'
+  | 'candidate'
+  | 'reserveFor'
+  | 'within'
+  | 'lends'
+  | 'replicas'
 > {
   /** Each instance of the app learns on its own. */
   scope: 'instance';
@@ -111,32 +112,31 @@ export interface AdaptiveLimitOptions extends Omit<
    * @default 'global'
    */
   key?: LimitKey;
-  /** Not supported by `adaptive`: it counts what is in flight, whatever the outcome. */
-  count?: never;
-  /** Not supported by `adaptive`: `shares` sets what each priority may take. */
-  reserveFor?: never;
-  /** Not supported by `adaptive`: it knows priorities, but no tenants. */
-  share?: never;
-  /** Not supported by `adaptive`: it counts in one process, and its quota changes. */
-  within?: never;
-  /** Not supported by `adaptive`: no limit can be within it. */
-  lends?: never;
-  /** Not supported by `adaptive`: it borrows nothing. */
-  ceiling?: never;
-  /** Not supported by `adaptive`: it refuses because of overload, not because of one key. */
-  blockFor?: never;
-  /** Not supported by `adaptive`: it has no blocks. */
-  forgetAfter?: never;
-  /** Not supported by `adaptive`: it keeps nothing on Redis. */
-  prefetch?: never;
-  /** Not supported by `adaptive`: a candidate would learn from what this limit lets in. */
-  candidate?: never;
 }
 
+/** What a limit of an algorithm may have besides the algorithm's own options and those of features. */
+type Optional<Algo extends AlgorithmName> = (Algo extends SharingAlgorithm ? SharedLimitOptions : unknown) &
+  (Algo extends BorrowingAlgorithm ? Borrowing : unknown) &
+  (Algo extends 'budget' | 'concurrency' | 'leaky-bucket' ? Omit<CommonLimitOptions, 'prefetch'> : CommonLimitOptions);
+
+/** A limit of one algorithm. */
+export type LimitOf<Algo extends AlgorithmName> = Algo extends 'adaptive'
+  ? WithFeatures<OptionsOf<Algo>> & AdaptiveLimitOptions
+  : Anchoring<WithFeatures<OptionsOf<Algo>>> & Optional<Algo>;
+
 /** One limit: an algorithm with its options, and the options of every limit. */
-export type LimitDefinition =
-  | (Anchoring<WithFeatures<Borrowing<Sharing<Exclude<AlgorithmOptions, AdaptiveOptions>>>>> & CommonLimitOptions)
-  | (WithFeatures<Extract<AlgorithmOptions, AdaptiveOptions>> & AdaptiveLimitOptions);
+export type LimitDefinition = { [Algo in AlgorithmName]: LimitOf<Algo> }[AlgorithmName];
+
+type KeysOf<Definition> = Definition extends unknown ? keyof Definition : never;
+type WithoutOthers<Definition> = Definition extends unknown
+  ? Definition & { [Other in Exclude<KeysOf<LimitDefinition>, keyof Definition>]?: never }
+  : never;
+
+/**
+ * A limit that a function returns. TypeScript accepts unknown properties in what a function returns, so this type declares the
+ * options of all other algorithms as absent.
+ */
+export type ExactLimit = WithoutOthers<LimitDefinition>;
 
 /** The options that all limits of an app have unless they set their own. */
 export type LimitDefaults = Omit<
@@ -145,7 +145,7 @@ export type LimitDefaults = Omit<
 >;
 
 /** What a limit function returns: the name of a defined limit, a limit, several of these, or `null` for no limit. */
-export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDefinition)[] | null;
+export type LimitAnswer = string | ExactLimit | readonly (string | ExactLimit)[] | null;
 
 /**
  * Chooses limits by the request. It is called once a request: in the guard, or, if no user is known yet and guards of the route
@@ -155,4 +155,4 @@ export type LimitAnswer = string | LimitDefinition | readonly (string | LimitDef
 export type LimitFunction = (context: ExecutionContext) => LimitAnswer | Promise<LimitAnswer>;
 
 /** An argument of `@RateLimit`. */
-export type LimitSpec = string | LimitDefinition | LimitFunction;
+export type LimitSpec<Name = string> = Name | LimitDefinition | LimitFunction;

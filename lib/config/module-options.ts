@@ -5,7 +5,7 @@ import type { HeaderOption } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { ListsOptions } from './list-entry.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
-import type { LimitDefaults, LimitDefinition } from './limit-definition.js';
+import type { ExactLimit, LimitDefaults, LimitDefinition } from './limit-definition.js';
 import type { PolicyOptions } from './policy.js';
 import type { RedisConnection } from '../redis/client.js';
 import type { Store } from '../stores/store.js';
@@ -169,6 +169,12 @@ export interface RateLimitModuleOptions {
    * @default readers for HTTP, GraphQL, WebSockets (socket.io and ws) and microservices
    */
   readers?: readonly (RequestReader | Type<RequestReader>)[];
+}
+
+/** The options that a factory of `forRootAsync` returns. */
+export interface ReturnedModuleOptions extends Omit<RateLimitModuleOptions, 'limits' | 'define'> {
+  limits?: readonly ExactLimit[];
+  define?: Readonly<Record<string, ExactLimit>>;
 }
 
 /** Options of the module itself; `forRootAsync` takes them beside `useFactory`. */

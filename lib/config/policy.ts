@@ -1,13 +1,13 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
 import type { CandidateOptions } from './common-limit-options.js';
-import type { LimitDefinition } from './limit-definition.js';
+import type { ExactLimit } from './limit-definition.js';
 import type { ConfiguredListEntry, ListName } from './list-entry.js';
 
 /** Options that are not data, and options that a policy expresses in another way. */
 type NoData = 'name' | 'skip' | 'body' | 'mode' | 'candidate';
 
-type DataOf<Definition> = Definition extends LimitDefinition
+type DataOf<Definition> = Definition extends ExactLimit
   ? { readonly [Option in Exclude<keyof Definition, NoData>]?: Exclude<Definition[Option], Function> }
   : never;
 
@@ -21,7 +21,7 @@ interface PolicyTerms {
 }
 
 /** A limit in a policy: those options of a limit in code that are data. For a limit that code defines, only what it replaces. */
-export type PolicyLimitData = DataOf<LimitDefinition> & PolicyTerms;
+export type PolicyLimitData = DataOf<ExactLimit> & PolicyTerms;
 
 /** What a policy changes for some identities of a limit: at least one member. */
 export type PolicyOverrideData = OverrideOf<AlgorithmOptions> & PolicyTerms;
@@ -79,7 +79,7 @@ type PolicyMode = 'enforce' | 'shadow' | 'off';
 /** What a policy sets for one limit. */
 export interface PolicyLimit {
   /** All options but the mode; for a limit that code defines, only those that replace its own. */
-  readonly options: Partial<LimitDefinition>;
+  readonly options: Partial<ExactLimit>;
   readonly mode: PolicyMode | undefined;
   /** The place of the limit, for messages. */
   readonly place: string;
@@ -87,12 +87,12 @@ export interface PolicyLimit {
   readonly places: ReadonlyMap<string, string>;
 }
 
-type PatchOf<Definition> = Definition extends LimitDefinition
+type PatchOf<Definition> = Definition extends ExactLimit
   ? Partial<Omit<Definition, 'candidate'>> & { candidate?: CandidateOptions | null }
   : never;
 
 /** The options of a limit that some identities have; `null` for no candidate. */
-type PolicyPatch = PatchOf<LimitDefinition>;
+type PolicyPatch = PatchOf<ExactLimit>;
 
 /** What a policy sets for some identities of a limit. */
 export interface PolicyOverride {

@@ -30,9 +30,8 @@ import {
   type ASYNC_OPTIONS_TYPE,
   ConfigurableModuleClass,
   MODULE_OPTIONS_TOKEN,
-  type OPTIONS_TYPE,
 } from './rate-limit.module-definition.js';
-import type { RateLimitModuleOptions } from '../config/module-options.js';
+import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../config/module-options.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { MODULE_OPTIONS, type RateLimitSettings, readSettings } from '../config/settings.js';
 import { Policies } from '../policy/policies.js';
@@ -149,7 +148,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
   }
 
   /** Sets up the module with options. Imported once, it applies to the whole app. */
-  static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+  static override forRoot(options: RateLimitModuleOptions & RateLimitModuleExtras = {}): DynamicModule {
     moduleIsSetUp();
     checkExtras(options, 'RateLimitModule', MODULE_OPTIONS);
     return super.forRoot(options);

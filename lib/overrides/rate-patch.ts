@@ -2,7 +2,7 @@ import { algorithms } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
-import type { LimitDefinition } from '../config/limit-definition.js';
+import type { ExactLimit } from '../config/limit-definition.js';
 import { ownCandidate } from '../rules/candidate-options.js';
 import type { RatePatch } from './override.js';
 
@@ -13,13 +13,13 @@ const CHANGEABLE: readonly string[] = ['candidate', 'ceiling', 'lends'];
  * Applies a patch to a definition. The compiler checks the values of the options. The candidate is that of the definition, unless
  * the patch has another one, which then patches the changed limit.
  */
-export function withPatch(definition: LimitDefinition, patch: RatePatch): LimitDefinition {
+export function withPatch(definition: ExactLimit, patch: RatePatch): ExactLimit {
   const { candidate = definition.candidate && ownCandidate(definition, definition.candidate), ...options } = patch;
-  return { ...definition, ...options, candidate: candidate ?? undefined } as LimitDefinition;
+  return { ...definition, ...options, candidate: candidate ?? undefined } as ExactLimit;
 }
 
 /** Reads the options that a patch sets. Refuses unknown options, those of other algorithms, and an empty patch. */
-export function readPatch({ algo }: LimitDefinition, patch: unknown, location: string): RatePatch {
+export function readPatch({ algo }: ExactLimit, patch: unknown, location: string): RatePatch {
   const own = algorithms.get(algo)?.options ?? [];
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
     throw new RateLimitConfigError(messages.wrongPatch(location, patch, own));

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { algorithms } from '../algorithms/index.js';
-import type { LimitDefinition } from '../config/limit-definition.js';
+import type { ExactLimit, LimitDefinition } from '../config/limit-definition.js';
 import type { Policy, PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { policyMessages } from '../errors/messages/policy.js';
@@ -97,7 +97,7 @@ export class PolicyChange {
   }
 
   /** Whether a new limit is within one that there is already, if it is within any. Tells if it is not. */
-  private isWithinKnown({ within }: LimitDefinition, place: string): boolean {
+  private isWithinKnown({ within }: ExactLimit, place: string): boolean {
     if (within === undefined || this.registry.has(within)) return true;
     this.problems.push(withinMessages.unknownParent(place, within, this.registry.names));
     return false;

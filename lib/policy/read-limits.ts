@@ -1,6 +1,6 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
-import type { LimitDefinition } from '../config/limit-definition.js';
+import type { ExactLimit } from '../config/limit-definition.js';
 import type { PolicyLimit } from '../config/policy.js';
 import { show } from '../errors/wording.js';
 import { featureTerms } from '../features/index.js';
@@ -65,13 +65,13 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
   if (problems.list.length > before) return undefined;
   // One that is not wanted takes the place of that in code.
   if (read.get('candidate') === null) read.set('candidate', undefined);
-  const { mode, ...options } = Object.fromEntries(read) as Partial<LimitDefinition> & { mode?: LimitMode };
+  const { mode, ...options } = Object.fromEntries(read) as Partial<ExactLimit> & { mode?: LimitMode };
   // What is forgotten may be the blocks of code.
   if (options.blockFor !== undefined) attempt(at, problems, (location) => blockTerms(options, location));
-  if (options.algo !== undefined) tryAlone(options as LimitDefinition, name, { at, candidate }, problems);
+  if (options.algo !== undefined) tryAlone(options as ExactLimit, name, { at, candidate }, problems);
   if (problems.list.length > before) return undefined;
   const places = new Map(entries.map((entry) => [entry.name, showPlace(entry.place)]));
-  return { options: options as Partial<LimitDefinition>, mode, place: showPlace(at), places };
+  return { options: options as Partial<ExactLimit>, mode, place: showPlace(at), places };
 }
 
 /** What options may stand beside each other. */
@@ -134,7 +134,7 @@ interface LimitPlaces {
 
 /** Compiles a limit as far as that goes without an app, and adds what of it does not go together to the problems. */
 export function tryAlone(
-  definition: LimitDefinition,
+  definition: ExactLimit,
   name: string,
   { at, candidate }: LimitPlaces,
   problems: Problems,

@@ -1,7 +1,7 @@
 import { asksForAnchor } from '../algorithms/anchor.js';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import type { CandidateOptions } from '../config/common-limit-options.js';
-import type { LimitDefinition } from '../config/limit-definition.js';
+import type { ExactLimit } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
@@ -11,7 +11,7 @@ import { planMessages } from '../errors/messages/plan.js';
  * that a limit of any algorithm has, and a candidate shares with it.
  */
 export function candidateOptions(
-  definition: LimitDefinition,
+  definition: ExactLimit,
   candidate: unknown,
   location: string,
   common: readonly string[],
@@ -38,7 +38,7 @@ export function candidateOptions(
 }
 
 /** All options of a candidate: its own, and of the limit's those that its algorithm knows. */
-export function wholeCandidate(definition: LimitDefinition, candidate: CandidateOptions): AlgorithmOptions {
+export function wholeCandidate(definition: ExactLimit, candidate: CandidateOptions): AlgorithmOptions {
   const algo = candidate.algo ?? definition.algo;
   const known = algorithms.get(algo)?.options ?? [];
   const inherited = Object.entries(definition).filter(([option]) => known.includes(option));
@@ -47,7 +47,7 @@ export function wholeCandidate(definition: LimitDefinition, candidate: Candidate
 }
 
 /** All options of a candidate but the anchor that a function gives: it counts by the same anchor as its limit, whatever the limit's is. */
-export function ownCandidate(definition: LimitDefinition, candidate: CandidateOptions): CandidateOptions {
+export function ownCandidate(definition: ExactLimit, candidate: CandidateOptions): CandidateOptions {
   const whole = wholeCandidate(definition, candidate);
   if (!asksForAnchor(whole)) return whole;
   const { anchor: _, ...own } = whole;

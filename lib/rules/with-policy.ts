@@ -1,15 +1,15 @@
 import { algorithms } from '../algorithms/index.js';
-import type { LimitDefinition } from '../config/limit-definition.js';
+import type { ExactLimit } from '../config/limit-definition.js';
 import type { PolicyLimit } from '../config/policy.js';
 
 /**
  * What a policy makes of a limit of code: with another algorithm, the options of the former one go, its candidate among them. With
  * blocks without steps, there is nothing to forget.
  */
-export function withPolicy(written: LimitDefinition, { options }: PolicyLimit): LimitDefinition {
+export function withPolicy(written: ExactLimit, { options }: PolicyLimit): ExactLimit {
   const isOther = options.algo !== undefined && options.algo !== written?.algo;
   const gone = isOther ? [...(algorithms.get(written?.algo)?.options ?? []), 'candidate'] : [];
   if (options.blockFor !== undefined && !Array.isArray(options.blockFor)) gone.push('forgetAfter');
   const kept = Object.entries(written ?? {}).filter(([option]) => !gone.includes(option));
-  return { ...Object.fromEntries(kept), ...options } as LimitDefinition;
+  return { ...Object.fromEntries(kept), ...options } as ExactLimit;
 }

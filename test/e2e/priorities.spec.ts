@@ -22,13 +22,13 @@ import { frameworks, HttpApp } from './http-app.js';
 const priorityOf = (context: ExecutionContext) =>
   context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-priority'] as Priority;
 
-const kept: LimitDefinition = {
+const kept = {
   name: 'kept',
   algo: 'sliding-window',
   rate: 5,
   interval: '1m',
   reserveFor: { critical: 0.4 },
-};
+} as const satisfies LimitDefinition;
 
 @Controller()
 class Orders {

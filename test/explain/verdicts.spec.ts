@@ -97,7 +97,9 @@ describe.each(Object.entries(storeKinds))(
             const offences = state!.offences ?? 0;
             expectEqual(
               got.offences ?? 0,
-              decision!.blocks === true && Array.isArray(limit.blockFor) ? offences + 1 : offences,
+              decision!.blocks === true && 'blockFor' in limit && Array.isArray(limit.blockFor)
+                ? offences + 1
+                : offences,
             );
             expectEqual(outcome.delayMs, got.delayMs);
             if (limit.mode !== 'shadow') expectEqual(decision!.allowed, got.allowed);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ensureBuilt } from '../support/built.js';
+import { LIMIT_MISTAKES, MOST_LINES } from '../support/limit-mistakes.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 
 const CONSUMER = `
@@ -27,6 +28,8 @@ export const stores = [new MemoryStore({ maxKeys: 10 }), createTestingStore({ cl
 export const console = RateLimitConsoleModule.forRoot({ guards: 'none', actor: (context) => context.getClass().name });
 export { RateLimitTesting, RedisStore, Reports };
 `;
+
+const WRONG_LIMITS = ["import { RateLimit } from 'nestjs-sluice';", ...Object.values(LIMIT_MISTAKES)].join('\n');
 
 /** What holds only where ioredis is installed: without it these types are `any`. */
 const WRONG_REDIS = `
@@ -97,6 +100,14 @@ describe('the declarations', () => {
     ['node16', { module: 'node16' }],
   ])('compile with skipLibCheck: false under %s', async (_name, options) => {
     expect(await compile(join(folder, 'bare'), { 'esm.mts': CONSUMER }, options)).toEqual([]);
+  });
+
+  it('have the compiler say in a few lines what is wrong with a limit', async () => {
+    const lines = await compile(join(folder, 'bare'), { 'wrong.mts': WRONG_LIMITS }, { module: 'nodenext' });
+    const starts = lines.flatMap((line, i) => (line.startsWith('wrong.mts(') ? [i] : []));
+    expect(starts).toHaveLength(Object.keys(LIMIT_MISTAKES).length);
+    const lengths = starts.map((start, i) => (starts[i + 1] ?? lines.length) - start);
+    expect(Math.max(...lengths)).toBeLessThanOrEqual(MOST_LINES);
   });
 
   it('compile with the resolution that knows no exports', async () => {

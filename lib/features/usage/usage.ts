@@ -17,7 +17,7 @@ export interface RecordedLimitOptions {
 
 /** Options of algorithms: all record what they charge, except those that count what is in flight. */
 export type WithUsage<Options> = Options extends { algo: 'concurrency' | 'adaptive' }
-  ? Options & { usage?: never }
+  ? Options
   : Options & RecordedLimitOptions;
 
 /** Records the units that a limit charges, by days. */

@@ -1,6 +1,15 @@
-import type { LimitDefinition, LimitFunction, LimitSpec } from '../../config/limit-definition.js';
+import type { LimitSpec } from '../../config/limit-definition.js';
 import { expectModule } from '../missing-module.js';
 import { declare, declareNamespace } from '../../rules/declared-metadata.js';
+
+/**
+ * No value has this type. With a plain `string` beside limits, TypeScript would take the option `anchor` for the method of that
+ * name that strings have, and editors would offer the methods of strings as options.
+ */
+declare class NoText {
+  private readonly toString: never;
+  private readonly valueOf: never;
+}
 
 /**
  * Declares the limits of a route, or of all routes of a controller together: limits, names of defined limits, or functions of
@@ -12,16 +21,12 @@ import { declare, declareNamespace } from '../../rules/declared-metadata.js';
  * @RateLimit('login', { algo: 'token-bucket', rate: 5, interval: '10s' })
  * ```
  */
-// The overload without names comes first: otherwise the context of an `anchor` is untyped, as strings have a method `anchor`.
-export function RateLimit(
-  ...limits: [LimitDefinition | LimitFunction, ...(LimitDefinition | LimitFunction)[]]
-): ClassDecorator & MethodDecorator;
-/** Declares limits, some of them by name: as above. */
-export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator & MethodDecorator;
-export function RateLimit(...specs: [LimitSpec, ...LimitSpec[]]): ClassDecorator & MethodDecorator {
+export function RateLimit<Name extends string | NoText = string | NoText>(
+  ...specs: [LimitSpec<NoInfer<Name>>, ...LimitSpec<NoInfer<Name>>[]]
+): ClassDecorator & MethodDecorator {
   expectModule();
   // Wrong limits, and an empty list, are reported at start-up, when the route is known.
-  const given = specs.length > 0 ? specs : [undefined as unknown as LimitSpec];
+  const given = specs.length > 0 ? (specs as LimitSpec[]) : [undefined as unknown as LimitSpec];
   return declare((declared) => ({ ...declared, specs: [...given, ...declared.specs] }));
 }
 

@@ -1,0 +1,106 @@
+import { describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { algorithms } from '../../lib/algorithms/index.js';
+import { LIMIT_MISTAKES, MOST_LINES } from '../support/limit-mistakes.js';
+
+const FOLDER = process.cwd();
+const CURSOR = '/* here */';
+const IMPORTS = `
+import { RateLimit } from './lib/nest/decorators/rate-limit.decorator.js';
+import { defineLimit } from './lib/config/define-limit.js';
+`;
+
+const COMMON = `
+  name key cost priority reserveFor within lends skip count blockFor forgetAfter candidate scope perRoute mode nearLimit phase
+  onStoreError replicas onMissingKey message body
+`
+  .trim()
+  .split(/\s+/);
+/** What a limit that counts in one process, and learns how much fits, does not have. */
+const NOT_ADAPTIVE = ['reserveFor', 'within', 'lends', 'count', 'blockFor', 'forgetAfter', 'candidate', 'replicas'];
+
+/** What an editor has open, by path. */
+const opened = new Map<string, string>();
+const open = (name: string, text: string): string => {
+  const path = `${FOLDER}/${name}.ts`;
+  opened.set(path, IMPORTS + text);
+  return path;
+};
+const readFile = (path: string): string | undefined => opened.get(path) ?? ts.sys.readFile(path);
+const service = languageService();
+
+function languageService(): ts.LanguageService {
+  const { config } = ts.readConfigFile('tsconfig.base.json', readFile);
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, FOLDER);
+  return ts.createLanguageService({
+    getScriptFileNames: () => [...opened.keys()],
+    getScriptVersion: () => '1',
+    getScriptSnapshot: (path) => {
+      const text = readFile(path);
+      return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text);
+    },
+    getCurrentDirectory: () => FOLDER,
+    getCompilationSettings: () => options,
+    getDefaultLibFileName: (settings) => ts.getDefaultLibFilePath(settings),
+    fileExists: (path) => opened.has(path) || ts.sys.fileExists(path),
+    readFile,
+    directoryExists: (path) => ts.sys.directoryExists(path),
+    getDirectories: (path) => ts.sys.getDirectories(path),
+  });
+}
+
+// All are opened before the first is asked about: the program is made once.
+const mistakes = Object.entries(LIMIT_MISTAKES).map(([name, text], i) => ({ name, path: open(`mistake-${i}`, text) }));
+const limits = algorithms.names.flatMap((algo) =>
+  [`RateLimit({`, `RateLimit('other', {`, `defineLimit({`].map((call, i) => ({
+    algo,
+    call,
+    path: open(`${algo}-${i}`, `${call} algo: '${algo}', ${CURSOR} });`),
+  })),
+);
+const right = open(
+  'right',
+  `const window = { algo: 'calendar-window', rate: 1, period: 'day' } as const;
+  RateLimit('other', { ...window, anchor: (context) => context.getArgs()[0] ?? null });
+  RateLimit('other', { algo: 'budget', limit: 1, period: 'day', anchor: (context) => context.getArgs()[0] });
+  RateLimit('other', (context) => (context.getType() === 'http' ? null : ['other']));
+  const given: Parameters<typeof RateLimit> = ['other', { algo: 'gcra', rate: 1, interval: '1s' }];
+  RateLimit(...given);`,
+);
+
+function errorsOf(path: string): string[] {
+  const diagnostics = service.getSemanticDiagnostics(path);
+  return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+}
+
+function completionsOf(path: string): string[] {
+  const { entries = [] } = service.getCompletionsAtPosition(path, opened.get(path)!.indexOf(CURSOR), {}) ?? {};
+  return entries.map(({ name }) => name);
+}
+
+/** The options that the library itself accepts of an algorithm's limit. */
+function optionsOf(algo: string): string[] {
+  const { options, adapting, prefetch, sharing, holding, borrowing } = algorithms.get(algo)!;
+  const common = COMMON.filter((option) => adapting === undefined || !NOT_ADAPTIVE.includes(option));
+  const capabilities = { prefetch, share: sharing, usage: holding === undefined, ceiling: borrowing };
+  const able = Object.entries(capabilities).filter(
+    ([, capability]) => capability !== undefined && capability !== false,
+  );
+  return [...options, ...common, ...able.map(([option]) => option)].toSorted();
+}
+
+describe('an editor', () => {
+  it.each(limits)('completes $call algo: $algo by the options that such a limit has', ({ algo, path }) => {
+    expect(completionsOf(path).toSorted()).toEqual(optionsOf(algo));
+  });
+
+  it.each(mistakes)('says in one short message what is wrong: $name', ({ path }) => {
+    const errors = errorsOf(path);
+    expect(errors).toHaveLength(1);
+    expect(errors[0]!.split('\n').length).toBeLessThanOrEqual(MOST_LINES);
+  });
+
+  it('knows the context of functions, beside names too, and what a spread of arguments is', () => {
+    expect(errorsOf(right)).toEqual([]);
+  });
+});
