@@ -3,10 +3,7 @@
  * packages and the library. Each has instances of its own of what is in test/: a query in the URL tells for which spec a module is.
  */
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
-import { transform } from '@swc/core';
-import { SWC_OPTIONS } from './swc-options.mjs';
+import { compiled } from './compiled.mjs';
 
 const ROOT = new URL('../../../', import.meta.url).href;
 const TESTS = new URL('test/', ROOT).href;
@@ -24,13 +21,7 @@ export function resolve(specifier, context, next) {
 export async function load(url, context, next) {
   const path = new URL(url).pathname;
   if (!path.endsWith('.ts') || !isOwn(url)) return next(url, context);
-  const filename = fileURLToPath(url);
-  const { code } = await transform(await readFile(filename, 'utf8'), {
-    ...SWC_OPTIONS,
-    filename,
-    sourceMaps: 'inline',
-  });
-  return { format: 'module', source: code, shortCircuit: true };
+  return { format: 'module', source: await compiled(url), shortCircuit: true };
 }
 
 function isOwn(url) {
